@@ -39,7 +39,7 @@ REPORTS = {
 """The report that prints the figures of a chart."""
 REST_S = 1.0
 RESTS = 20
-"""Seconds after which charts are drawn again; after a slow drawing, so many times as long as it took."""
+"""The pause between two drawings: REST_S seconds, or RESTS times as long as a slow drawing took."""
 
 
 class ChartsScreen(JobsFilteringScreen):

@@ -307,7 +307,7 @@ def rotated(path: Path) -> list[Path]:
         return []
     plain = {each: _PACKED_NAME.sub("", each) for each in found}
     twice = {each for each in found if plain[each] != each and plain[each] in found}
-    kept = [each for each in found if each not in twice or not _is_of(path.parent, each, plain[each])]
+    kept = [each for each in found if each not in twice or not _is_copy(path.parent, each, plain[each])]
     keys = {each: _age(next(filter(None, found[each].groups()))) for each in kept}
     by_name = sorted(kept, key=lambda each: keys[each])
     times = {each: _written_at(path.parent / each) for each in kept}
@@ -317,7 +317,7 @@ def rotated(path: Path) -> list[Path]:
     return [path.parent / each for each in in_order]
 
 
-def _is_of(folder: Path, packed: str, plain: str) -> bool:
+def _is_copy(folder: Path, packed: str, plain: str) -> bool:
     """Whether a packed file holds the beginning of one that is not packed, as far as it is written."""
     with suppress(SourceError, OSError), closing(open_file(folder / packed)) as one:
         head = one.source.read(0, 1 << 10)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.reports import rates, rates_exact
-from jobtui.analysis.reports import rates as reports
 from jobtui.analysis.reports.curves import Series, Window
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos
@@ -41,17 +40,17 @@ def busy(
     now: Nanos = NOW,
     nodes_of: Mapping[JobId, float] | None = None,
 ) -> Series:
-    return reports.utilization(
-        reports.by_job(changes), window, now, reports.BALSAM.running, reports.Weights(nodes_of or {})
+    return rates.utilization(
+        rates.by_job(changes), window, now, rates.BALSAM.running, rates.Weights(nodes_of or {})
     )
 
 
-def stays(changes: Iterable[StateChange]) -> list[reports.Stay]:
-    return [stay for own in reports.by_job(changes) for stay in reports.stays_of(own)]
+def stays(changes: Iterable[StateChange]) -> list[rates.Stay]:
+    return [stay for own in rates.by_job(changes) for stay in rates.stays_of(own)]
 
 
-def times(changes: Iterable[StateChange]) -> tuple[reports.StateTime, ...]:
-    return reports.time_in_states(reports.by_job(changes), NOW, reports.BALSAM.unborn)
+def times(changes: Iterable[StateChange]) -> tuple[rates.StateTime, ...]:
+    return rates.time_in_states(rates.by_job(changes), NOW, rates.BALSAM.unborn)
 
 
 def change(
@@ -72,7 +71,7 @@ def test_utilization_of_crafted_cases(case: str, points: list[list[float]], note
 
 def test_a_job_that_finished_twice_counts_once() -> None:
     exact = rates_exact.throughput(CASES["finished_twice"])
-    series = reports.throughput([CASES["finished_twice"]], EVER, "JOB_FINISHED")
+    series = rates.throughput([CASES["finished_twice"]], EVER, "JOB_FINISHED")
     assert (exact.y[-1], series.y[-1]) == (2, 1)
     assert series.notes == ("1 jobs reached JOB_FINISHED more than once and count once",)
 
@@ -123,18 +122,18 @@ def test_available_nodes_count_the_allocation_that_runs() -> None:
     allocations = [allocation_of(row) for row in load("dump_batch_jobs")]
     exact = rates_exact.available_nodes(allocations)
     running = next(one for one in allocations if one.state == "running")
-    left_out = reports.available_nodes(allocations, EVER, LATE)
+    left_out = rates.available_nodes(allocations, EVER, LATE)
     assert left_out.notes == ("1 allocation without known times is left out",)
     assert (left_out.estimated, left_out.left_out) == (0, 1)
     begun = msgspec.structs.replace(running, start_at=nanos("2026-11-20T19:00:00"), start_estimated=True)
-    series = reports.available_nodes([*allocations, begun], EVER, LATE)
+    series = rates.available_nodes([*allocations, begun], EVER, LATE)
     assert series.y[-1] == exact.y[-1] + running.nodes
     assert "1 allocation has an estimated start" in series.notes
 
 
 def test_jobs_per_state_add_up_to_all_jobs() -> None:
     changes = [change_of(event) for event in load("dump_events")]
-    series = reports.jobs_per_state(reports.by_job(changes), EVER, LATE, reports.BALSAM.unborn)
+    series = rates.jobs_per_state(rates.by_job(changes), EVER, LATE, rates.BALSAM.unborn)
     held = {one.name: one.y[-1] for one in series if one.y[-1]}
     jobs = [str(job["state"]) for job in load("dump_jobs")]
     assert held == {state: jobs.count(state) for state in set(jobs)}
@@ -181,4 +180,4 @@ words = st.sampled_from(["READY", "RUNNING", "RUN_DONE"])
 def test_what_is_sorted_in_parts_is_sorted(values: list[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rates, "SORTED_AT_ONCE", at_once)
-        assert reports.ascending([*values, 7, 7]) == sorted([*values, 7, 7])
+        assert rates.ascending([*values, 7, 7]) == sorted([*values, 7, 7])

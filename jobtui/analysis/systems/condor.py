@@ -45,7 +45,7 @@ ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirem
 MACHINES_LAST_S = 900.0
 """A collector drops the ad of a machine that was not heard of for so long (CLASSAD_LIFETIME)."""
 MOST_DEPTH = 20
-LONGEST = 200
+LONGEST_CONDITION = 200
 UNDEFINED = "undefined"
 _WORDS = frozenset({"true", "false", UNDEFINED})
 _IDENTITY = frozenset({"=?=", "=!=", "is", "isnt"})
@@ -133,7 +133,7 @@ def _for_machine(matter: CondorCase) -> Pending:
     """That it waits for a machine: the negotiator's word, what it asks for, and how many slots meet that."""
     ad, words, needs = matter.last("ad"), "a machine; none has taken it yet", list[tuple[str, str]]()
     said = ad.values if ad is not None else {}
-    asked = ", ".join(f"{name} = {said[name]:.{LONGEST}}" for name in ASKED if name in said)
+    asked = ", ".join(f"{name} = {said[name]:.{LONGEST_CONDITION}}" for name in ASKED if name in said)
     rejected = said.get("LastRejMatchReason", "").strip()
     notes = [f"the negotiator last said: {rejected}"] if rejected else []
     notes += [f"it asks for {asked}"] if asked else []
@@ -177,13 +177,13 @@ def requirements_of(ad: Mapping[str, str], machines: condor.CondorFact) -> list[
     def requirement(text: str) -> Requirement:
         found = _COMPARISON.fullmatch(text)
         if found is None or (not found["scope"] and found["name"].lower() in own):
-            return text[:LONGEST], None, None
+            return text[:LONGEST_CONDITION], None, None
         name, sign, value = found["name"].lower(), (found["sign"] or "==").lower(), found["value"] or "true"
         mine = own.get(value.lower().removeprefix("my."))
         wanted = value if mine is None else mine.lstrip('"')  # a text of an ad has lost its quotes
         words = text if wanted == value else f"{text} (= {wanted})"
         met, drained = (_met(slots[one], total, sign, wanted) for one in (name, f"totalslot{name}"))
-        return words[:LONGEST], met, drained
+        return words[:LONGEST_CONDITION], met, drained
 
     found = [requirement(text) for text in dict.fromkeys(conditions(own.get("requirements", "true")))]
     return sorted(found, key=lambda one: total + 1 if one[1] is None else one[1])
