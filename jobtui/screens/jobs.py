@@ -152,7 +152,6 @@ class JobsScreen(JobsFilteringScreen):
     """The first screen."""
 
     PLACE = Place.JOBS
-
     VERTICAL_BREAKPOINTS = [*FilteringScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared) -> None:
@@ -298,10 +297,12 @@ class JobsScreen(JobsFilteringScreen):
 
     def _show_preview(self) -> None:
         self._preview_timer = None
-        if self.query(FilterBar):
-            self.set_filter(self._preview_text)
+        self.set_filter(self._preview_text)
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
+        if self._preview_timer is not None:
+            self._preview_timer.stop()
+            self._preview_timer = None
         from jobtui.screens.choices import NOWHERE, jump_to, names_a_job
 
         before = bar.before

@@ -1,5 +1,6 @@
 """Filters on very many jobs: typing stays quick, and what is slow says so and waits to be asked for."""
 
+import pytest
 from textual.pilot import Pilot
 
 from jobtui.backends.base import Batch
@@ -7,6 +8,7 @@ from jobtui.model.health import SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
+from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
@@ -47,6 +49,17 @@ async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() ->
         await wait_until(lambda: "HOST" not in text_of(table)[0], pilot)
         scene.db.add(batch(a_job(2, percent=None, host="v4")))
         await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
+
+
+async def test_a_filter_that_was_given_up_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{JobsScreen.__module__}.PREVIEW_S", 3600.0)
+    async with on_jobs() as (scene, pilot, _):
+        await typed(pilot, "user:x")
+        screen = scene.app.screen
+        assert isinstance(screen, JobsScreen)
+        assert screen._preview_timer is not None
+        await press(pilot, "escape", until=lambda: not screen.query(FilterBar))
+        assert screen._preview_timer is None
 
 
 async def test_changes_are_shown_as_they_come() -> None:
