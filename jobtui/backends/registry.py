@@ -11,25 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from jobtui.model.specs import (
-    LogRole,
-    SourceSpec,
-    Window,
-    parse_archive,
-    parse_balsam,
-    parse_condor_log,
-    parse_elastic,
-    parse_jaeger,
-    parse_journal,
-    parse_kafka,
-    parse_log,
-    parse_otlp_listen,
-    parse_server,
-    parse_slurm,
-    parse_srdb,
-    parse_tempo,
-    parse_trace_file,
-)
+from jobtui.model import specs
+from jobtui.model.specs import SourceSpec
 
 if TYPE_CHECKING:
     from jobtui.backends.base import Announced, Source
@@ -65,7 +48,7 @@ def parse_elastic_records(text: str) -> SourceSpec:
     name = query.removeprefix("preset=") if given else "journald"
     if (preset := presets().get(name)) is None:
         raise ValueError(f"expected ?preset= with one of {', '.join(presets())}")
-    spec = parse_elastic(address)
+    spec = specs.parse_elastic(address)
     target = f"{spec.target}?{query}" if given else spec.target
     return SourceSpec(f"elastic_{preset.gives}", target, options=name)
 
@@ -75,7 +58,7 @@ def parse_loki(text: str) -> SourceSpec:
     from jobtui.backends.loki import preset_of  # few have a Loki
 
     address, given, query = text.strip().partition("?")
-    spec = parse_server("loki", address)
+    spec = specs.parse_server("loki", address)
     preset_of(query)
     return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=query)
 
@@ -132,66 +115,68 @@ class SourceType(NamedTuple):
 # fmt: off
 SIREPO_DB = SourceType(
     "sirepo_db", "srdb", "DIR", "a Sirepo database root, the directory that holds supervisor-job",
-    "sirepo-db", Gives.JOBS, parse_srdb, ".sirepo.source", completes="directory", label="db",
+    "sirepo-db", Gives.JOBS, specs.parse_srdb, ".sirepo.source", completes="directory", label="db",
 )
 LOG_FILE = SourceType(
     "logfile", "log", "[ROLE=]FILE", "a log file; ROLE is server, supervisor, agent or auto",
-    "log-files", Gives.LOGS, parse_log, ".logfile", completes="file", heads=tuple(LogRole), pause_s=0.25,
+    "log-files", Gives.LOGS, specs.parse_log, ".logfile", completes="file", heads=tuple(specs.LogRole),
+    pause_s=0.25,
 )
 JOURNAL = SourceType(
     "journald", "journal", "SPEC",
     "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
-    "journals", Gives.LOGS, parse_journal, ".journal.source", completes="directory", addressed=True,
+    "journals", Gives.LOGS, specs.parse_journal, ".journal.source", completes="directory", addressed=True,
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 BALSAM = SourceType(
     "balsam", "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
-    "balsam", Gives.JOBS, parse_balsam, ".balsam.source", addressed=True, numbers_jobs=True,
+    "balsam", Gives.JOBS, specs.parse_balsam, ".balsam.source", addressed=True, numbers_jobs=True,
 )
 SLURM = SourceType(
     "slurm", "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
-    "slurm", Gives.JOBS | Gives.SCRIPTS, parse_slurm, ".slurm.source", addressed=True, numbers_jobs=True,
-    script_rank=1,
+    "slurm", Gives.JOBS | Gives.SCRIPTS, specs.parse_slurm, ".slurm.source", addressed=True,
+    numbers_jobs=True, script_rank=1,
 )
 CONDOR_LOG = SourceType(
     "condor_log", "condor_log", "FILE",
     "of HTCondor jobs: an event log, job ads, a submit file, or a job's output",
-    "condor", Gives.JOBS, parse_condor_log, ".condor.source", completes="file", in_parts=True,
+    "condor", Gives.JOBS, specs.parse_condor_log, ".condor.source", completes="file", in_parts=True,
 )
 TRACE_FILE = SourceType(
     "trace_file", "trace_file", "FILE",
     "spans or their log records: OTLP as JSON, JSONL or protobuf, Jaeger's JSON",
-    "trace-files", Gives.SPANS, parse_trace_file, ".traces.files", completes="file",
+    "trace-files", Gives.SPANS, specs.parse_trace_file, ".traces.files", completes="file",
 )
 JAEGER = SourceType(
     "jaeger", "jaeger", "URL",
     "a Jaeger, with the path it is served at; asked for traces when they are wanted",
-    "jaeger", Gives.SPANS, parse_jaeger, ".traces.jaeger", period_s=10.0, addressed=True, is_asked=True,
+    "jaeger", Gives.SPANS, specs.parse_jaeger, ".traces.jaeger", period_s=10.0, addressed=True, is_asked=True,
     takes_login=True,
 )
 TEMPO = SourceType(
     "tempo", "tempo", "URL",
     "a Tempo, with the path it is served at; asked for traces when they are wanted",
-    "tempo", Gives.SPANS, parse_tempo, ".traces.tempo", period_s=10.0, addressed=True, is_asked=True,
+    "tempo", Gives.SPANS, specs.parse_tempo, ".traces.tempo", period_s=10.0, addressed=True, is_asked=True,
     takes_login=True,
 )
 OTLP = SourceType(
     "otlp", "otlp_listen", "HOST:PORT",
     "receive spans and log records over OTLP/HTTP; without HOST on loopback",
-    "otlp-receiver", Gives.SPANS, parse_otlp_listen, ".traces.receiver", addressed=True, is_asked=True,
+    "otlp-receiver", Gives.SPANS, specs.parse_otlp_listen, ".traces.receiver", addressed=True, is_asked=True,
 )
 ARCHIVE = SourceType(
     "archive", "archive", "[CLUSTER=]DIR", "job scripts that SArchive keeps, or Slurm's StateSaveLocation",
-    "archives", Gives.SCRIPTS, parse_archive, ".archive.source", completes="directory", is_labelled=True,
+    "archives", Gives.SCRIPTS, specs.parse_archive, ".archive.source", completes="directory",
+    is_labelled=True,
 )
 ELASTIC = SourceType(
     "elastic", "elastic", "URL/INDEX", "job scripts that SArchive kept in Elasticsearch",
-    "archives", Gives.SCRIPTS, parse_elastic, ".archive.elastic", addressed=True, takes_login=True,
+    "archives", Gives.SCRIPTS, specs.parse_elastic, ".archive.elastic", addressed=True, takes_login=True,
     script_rank=2,
 )
 KAFKA = SourceType(
     "kafka", "kafka", "BROKERS/TOPIC", "job scripts that SArchive sends to Kafka",
-    "archives", Gives.SCRIPTS, parse_kafka, ".archive.kafka", addressed=True, script_rank=3,
+    "archives", Gives.SCRIPTS, specs.parse_kafka, ".archive.kafka", addressed=True, script_rank=3,
     with_others=lambda spec, values: spec._replace(options="".join(values("kafka_config")[-1:])),
 )
 ELASTIC_LOGS = SourceType(
@@ -214,8 +199,8 @@ LOKI = SourceType(
 )
 FETCHLOG = SourceType(
     "fetchlog", "fetchlog", "URL", "the files of jobs of jobsub that a Landscape keeps",
-    "fetchlog", Gives.FILES, partial(parse_server, "fetchlog"), ".fetchlog", period_s=60.0, addressed=True,
-    takes_login=True,
+    "fetchlog", Gives.FILES, partial(specs.parse_server, "fetchlog"), ".fetchlog", period_s=60.0,
+    addressed=True, takes_login=True,
 )
 AGENT_COPIES = SourceType(
     "agent_copies", "", "", "the logs of agents on clusters that Sirepo's supervisor keeps",
@@ -255,11 +240,11 @@ def servers() -> tuple[str, ...]:
     return tuple(one.setting for one in SOURCES if one.takes_login)
 
 
-def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
+def told_apart(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
     """The sources, none twice. Several servers or clusters each get a label."""
     from jobtui.model.ids import labels_of
 
-    found = tuple(dict.fromkeys(specs))
+    found = tuple(dict.fromkeys(given))
     labels = {
         setting: labels_of([spec.target for spec in found if spec.setting == setting])
         for setting in numbering()
@@ -270,11 +255,11 @@ def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
     )
 
 
-def build(spec: SourceSpec, window: Window | None = None) -> "Source":
+def build(spec: SourceSpec, window: specs.Window | None = None) -> "Source":
     module = of_setting(spec.setting).module
     if not module:
         raise ValueError(f"{spec.setting} names no source")
-    source: Source = import_module(module, "jobtui.backends").open_source(spec, window or Window())
+    source: Source = import_module(module, "jobtui.backends").open_source(spec, window or specs.Window())
     return source
 
 

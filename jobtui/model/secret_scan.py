@@ -14,7 +14,8 @@ _AGENT_PLACE = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{secr
 _AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
 _START = re.compile(
     rf"(?P<agent>{_AGENT_PLACE})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
-    rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})",
+    rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})"
+    rf"|(?P<session>{secret_words.SESSION_WORDS})",
     re.ASCII,
 )
 """What may announce a secret, in lower case, which is found much faster than in any case."""
@@ -161,7 +162,8 @@ def masked(text: str) -> str:
     parts: list[str] = []
     done = at = 0
     while found := _START.search(low, at):
-        span = _find_key(text, found) if found["key"] else _find_other(text, found)
+        find = _find_key if found["key"] else _find_session if found["session"] else _find_other
+        span = find(text, found)
         at = span.resume
         if span.start < span.end:
             name = text[found.start() : span.start] if found["key"] else found[0]
@@ -258,6 +260,14 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
         end = _end_of(_MORE_WORDS, text, span.end) if _LINE_HEAD.search(head) else span.end
         return _Span(span.start, end, end)
     return span
+
+
+def _find_session(text: str, found: re.Match[str]) -> _Span:
+    """The value of a session or a cookie, one word; what is not random is read on, it may hold other keys."""
+    span = _find_key(text, found)
+    end = span.start + len(text[span.start : span.end].partition(" ")[0])
+    is_secret = secret_words.is_random(text[span.start : end])
+    return _Span(span.start, end, end) if is_secret else _nothing(found.end())
 
 
 def _find_after_option(text: str, start: int, word_end: int) -> _Span:

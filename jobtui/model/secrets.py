@@ -14,9 +14,9 @@ tokens, nor what a program says of a credential.
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 
-from jobtui.model.secret_words import COUNT, CUT, FULL_ID_LENGTH, KEY_WORD, MASK, SECRET_WORDS
+from jobtui.model import secret_words
+from jobtui.model.secret_words import COUNT, CUT, FULL_ID_LENGTH, KEY_WORD, MASK, SECRET_WORDS, is_session
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
@@ -24,6 +24,7 @@ MAX_DEPTH = 100
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
 _AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
 _KEY_GATE = re.compile(KEY_WORD)
+_SID_GATE = re.compile(r"sid\b")
 
 
 MOST_PASSES = 4
@@ -53,7 +54,8 @@ _KEY_END_LINE = re.compile(
     r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII
 )
 _LOGIN = re.compile(
-    r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?)([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
+    r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?|\bbasic(?:[ ]|%20)+)"
+    r"([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
     re.ASCII | re.IGNORECASE,
 )
 _LEAST_CHANGES = 0.4
@@ -123,7 +125,8 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
 MAY_BE_MASKED = (
     r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|_auth|sig(?:nature)?="
     r"|(?:api|access|account|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
-    r"|sess(?:ion)?[._-]?id|connect\.sid|\bauth\b"
+    r"|sess(?:ion)?(?:\b|[._-]?id)|sid\b|[cx]srf|s?sess[0-9a-f]{32}|shibsession|remember_|wordpress_|aspxauth|aspnetcore"
+    r"|castgc|_identity\b|_oauth2_proxy|\bauth\b|\bbasic\b"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
     r"|mongo|snowsql|openssl"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
@@ -148,9 +151,9 @@ def _may_end_key(line: str) -> bool:
     found = _KEY_END_LINE.fullmatch(line) if len(line) >= 16 and " " not in line.strip() else None
     if found is None or found["padding"]:
         return found is not None
-    kinds = [(char.islower(), char.isupper(), char.isdigit()) for char in found["body"]]
-    changes = sum(one != other for one, other in pairwise(kinds))
-    return _is_mixed(found["body"]) and changes >= _LEAST_CHANGES * len(kinds)
+    return _is_mixed(found["body"]) and secret_words.changes(found["body"]) >= _LEAST_CHANGES * len(
+        found["body"]
+    )
 
 
 def _is_mixed(body: str) -> bool:
@@ -186,7 +189,7 @@ def _masked(text: str) -> str:
         text = _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
     elif text[-1:] == "=" and _KEY_REST.fullmatch(text):
         return MASK
-    if "auth" in low:
+    if "auth" in low or "basic" in low:
         text = _LOGIN.sub(lambda found: found[1] + (MASK if _is_login(found[2]) else found[2]), text)
     if _holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None):
         from jobtui.model.secret_scan import without_forms
@@ -212,7 +215,8 @@ _OPTION_SIGNS = (
 )  # fmt: skip
 _KEY_SIGNS = (
     "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "authoriz", "://",
-    "bearer", "_auth", "sig=", "signature=",
+    "bearer", "_auth", "sig=", "signature=", "srf", "castgc", "_identity", "oauth2_proxy", "aspxauth",
+    "aspnetcore", "remember_", "wordpress_",
 )  # fmt: skip
 
 
@@ -229,6 +233,7 @@ def _may_have_key(low: str) -> bool:
         _holds_any(_KEY_SIGNS, low)
         or ("agent" in low and _AGENT_GATE.search(low) is not None)
         or ("key" in low and _KEY_GATE.search(low) is not None)
+        or ("sid" in low and _SID_GATE.search(low) is not None)
     )
 
 
@@ -277,11 +282,11 @@ def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
         inner = next(iter(entry.values())) if isinstance(entry, Mapping) and len(entry) == 1 else entry
         text = inner if isinstance(inner, str) else ""  # also that in `{"stringValue": text}`
         is_pair = len(values) == 2 and at == 0 and _NAME.fullmatch(text) is not None
-        if name and isinstance(entry, Mapping):
+        if isinstance(entry, Mapping) and is_secret_key(name):
             yield {key: _mask_entry(name, value, depth + 1) for key, value in entry.items()}
         else:
             yield _mask_entry(name, entry, depth)
-        name = text if (is_pair or _OPTION.fullmatch(text)) and is_secret_key(text) else ""
+        name = text if is_pair or _OPTION.fullmatch(text) else ""
 
 
 def _key_name(mapping: Mapping[object, object], key: object) -> str:
@@ -292,8 +297,8 @@ def _key_name(mapping: Mapping[object, object], key: object) -> str:
 
 def _mask_entry(name: str, value: object, depth: int) -> object:
     if not is_secret_key(name):
-        is_login = name == "auth" and isinstance(value, str) and _is_login(value)
-        return MASK if is_login else _mask_value(value, depth)
+        is_own = isinstance(value, str) and (is_session(name, value) or (name == "auth" and _is_login(value)))
+        return MASK if is_own else _mask_value(value, depth)
     if value is None or isinstance(value, bool) or (isinstance(value, int) and COUNT.search(name)):
         return value
     if not isinstance(value, str):

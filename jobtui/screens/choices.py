@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from textual.app import App
 
 from jobtui.actions import Place
-from jobtui.analysis.find import (
-    SURE,
-    Candidate,
-    Target,
-    filter_of,
-    find,
-    is_ambiguous,
-    is_of_unit,
-    jobs_meant,
-    references,
-    told_in_files,
-)
+from jobtui.analysis import find
 from jobtui.analysis.log_shapes import Condition, FacetCount
 from jobtui.model.commands import Command
 from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace
@@ -70,7 +59,7 @@ NOWHERE = Jump((), False)
 
 def names_a_job(text: str) -> bool:
     """Whether a text holds a whole id, a run directory or the like, and cannot be a filter."""
-    return any(reference.target is Target.JOB for reference in references(text[:LONGEST].strip()))
+    return any(reference.target is find.Target.JOB for reference in find.references(text[:LONGEST].strip()))
 
 
 def may_name_a_job(text: str) -> bool:
@@ -83,8 +72,8 @@ def may_name_a_job(text: str) -> bool:
 def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     """What a text may mean. Nothing that is only spelled alike is gone to unasked."""
     correlation = store.correlation
-    found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), logs)
-    likely = tuple(candidate for candidate in found if candidate.score >= SURE)
+    found = find.find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), logs)
+    likely = tuple(candidate for candidate in found if candidate.score >= find.SURE)
     led: dict[tuple[str | None, ...], Goal] = {}
     for goal in (goal for candidate in likely for goal in _goals(candidate, store, logs)):
         led.setdefault((goal.job, goal.filter, goal.log), goal)
@@ -100,7 +89,7 @@ def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     if not goals:
         return NOWHERE
     is_exact = likely[0].is_sure
-    is_likeliest = not is_ambiguous(likely) and goals[0].job is not None
+    is_likeliest = not find.is_ambiguous(likely) and goals[0].job is not None
     return Jump(goals, is_exact and (len(goals) == 1 or is_likeliest), is_exact)
 
 
@@ -134,22 +123,22 @@ def trace_goals(text: str, store: Store) -> Iterator[Goal]:
                 yield Goal(f"trace {other}", "it may be meant", trace=TraceRef(other))
 
 
-def _goals(candidate: Candidate, store: Store, logs: Sequence[str]) -> Iterator[Goal]:
+def _goals(candidate: find.Candidate, store: Store, logs: Sequence[str]) -> Iterator[Goal]:
     """Where a candidate leads: to its job, or to all jobs of what it names."""
     kind, id_, _, why, job = candidate
     words = f"{kind} {id_}"
     if job is not None:
         yield Goal(job if kind == "job" else f"{words} of {job}", why, job=job)
     elif kind == "unit":
-        yield from (Goal(f"log {name}", why, log=name) for name in logs if is_of_unit(name, id_))
+        yield from (Goal(f"log {name}", why, log=name) for name in logs if find.is_of_unit(name, id_))
     elif kind == "user":
         yield Goal(words, why, filter=f"user:{id_}")
     elif kind != "trace":
-        jobs = jobs_meant(candidate, store.jobs, store.correlation.ops(), store.correlation.agents())
+        jobs = find.jobs_meant(candidate, store.jobs, store.correlation.ops(), store.correlation.agents())
         if len(jobs) == 1:
             yield Goal(f"{jobs[0]}, of {words}", why, job=jobs[0])
         elif jobs:
-            yield Goal(f"{words}, {len(jobs)} jobs", why, filter=filter_of(jobs))
+            yield Goal(f"{words}, {len(jobs)} jobs", why, filter=find.filter_of(jobs))
 
 
 class ChoosingScreen(HeadedScreen):
@@ -318,7 +307,7 @@ class Guide:
             text = said.rest if said.command.call == "goto" else ""
         if self.asks_servers(text):
             return "asking servers of traces"
-        reads = any(told_in_files(text[:LONGEST])) and not self._jump_in_store(text).goals
+        reads = any(find.told_in_files(text[:LONGEST])) and not self._jump_in_store(text).goals
         return "reading the files of the newest jobs" if reads else ""
 
     def jump(self, text: str, *, guesses: bool = True) -> bool:

@@ -18,16 +18,8 @@ from jobtui.model.health import SourceError, SourceState, contained
 from jobtui.model.ids import JobId
 from jobtui.model.memory import Overview, Seen
 from jobtui.model.numbers import counted
+from jobtui.render import incidents as rendered
 from jobtui.render.columns import Cells, Narrow, TableColumn, TimeLook, fixed, time_column
-from jobtui.render.incidents import (
-    RATE_CELLS,
-    common_words,
-    earlier_words,
-    incident_facts,
-    incident_report,
-    period,
-    rate_bars,
-)
 from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
@@ -54,10 +46,10 @@ INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
                 style=lambda one, look: "dim"),
     time_column("last", "LAST", lambda one: one.times[-1] if one.times else None, fixed(8), 80,
                 style=lambda one, look: "" if one.is_ongoing(look.now) else "dim"),
-    TableColumn("rate", "RATE", lambda one, look: rate_bars(one, look.now), fixed(RATE_CELLS), 50,
-                style=lambda one, look: "dim"),
-    TableColumn("common", "IN COMMON", lambda one, look: common_words(one), Cells(24, 40, 10_000), 99,
-                narrow=(Narrow(60, Cells(20, 40, 10_000)),)),
+    TableColumn("rate", "RATE", lambda one, look: rendered.rate_bars(one, look.now),
+                fixed(rendered.RATE_CELLS), 50, style=lambda one, look: "dim"),
+    TableColumn("common", "IN COMMON", lambda one, look: rendered.common_words(one),
+                Cells(24, 40, 10_000), 99, narrow=(Narrow(60, Cells(20, 40, 10_000)),)),
 )  # fmt: skip
 
 
@@ -123,9 +115,10 @@ class IncidentsScreen(HeadedScreen):
                 found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now)
             self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
-            nothing = f"Nothing went wrong in the last {period(self._span_s)}."
-            earlier = earlier_words(self._span_s, self._earlier) if self._earlier is not None else nothing
-            self._list.empty = (earlier, f"{key_of('window')} looks at other times.")
+            nothing = f"Nothing went wrong in the last {rendered.period(self._span_s)}."
+            earlier = self._earlier
+            told = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier)
+            self._list.empty = (told, f"{key_of('window')} looks at other times.")
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()
@@ -142,14 +135,14 @@ class IncidentsScreen(HeadedScreen):
         return float(round(seconds_between(self._begin(now), now)))
 
     def _words(self) -> str:
-        span, found = period(self._span_s), self._found
+        span, found = rendered.period(self._span_s), self._found
         if found is None:
             return f"looking at the last {span}"
         counts = (found.groups, "group"), (found.alone, "single failure")
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
             wide = self._earlier.window_s
-            shown = "at all times" if wide is None else f"in {period(wide)}"
+            shown = "at all times" if wide is None else f"in {rendered.period(wide)}"
             before = max(self._earlier.jobs, sum(len(one.jobs) for those, _ in counts for one in those))
             return f"no failures in the last {span}; {before:,} before · {groups} {shown}"
         what = groups if self._list.count else "nothing went wrong"
@@ -159,7 +152,7 @@ class IncidentsScreen(HeadedScreen):
 
     def paragraphs(self) -> Iterable[Paragraph]:
         one = self._list.record
-        return incident_facts(one, self.shared.now()) if one is not None else ()
+        return rendered.incident_facts(one, self.shared.now()) if one is not None else ()
 
     def action_open(self) -> None:
         if self._list.record is not None:
@@ -183,7 +176,7 @@ class IncidentsScreen(HeadedScreen):
     @work(group="report", exclusive=True)
     async def action_report(self) -> None:
         if self._list.record is not None:
-            self.copy("\n".join(incident_report(self._list.record, self.shared.now())))
+            self.copy("\n".join(rendered.incident_report(self._list.record, self.shared.now())))
 
     def chosen_jobs(self) -> Sequence[JobId]:
         return (self._list.record.first,) if self._list.record is not None else ()

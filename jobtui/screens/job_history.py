@@ -13,16 +13,8 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail, Run
+from jobtui.render import runs as rendered
 from jobtui.render.columns import TimeLook
-from jobtui.render.runs import (
-    PARTS,
-    RUN_COLUMNS,
-    SLOWER,
-    comparison_lines,
-    result_text,
-    side_by_side,
-    step_lines,
-)
 from jobtui.render.spans import Paragraph
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_tabs import JobTab
@@ -44,8 +36,9 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
         return
     command = shared.command("compare", about=[job_id, *({found.right.job.id} - {job_id})])
     text: list[Paragraph] = []
-    for line in map(str.rstrip, comparison_lines(found, max(20, screen.size.width - MARGIN), colour=False)):
-        style = "warning" if line.endswith((PARTS, SLOWER)) else ""
+    cells = max(20, screen.size.width - MARGIN)
+    for line in map(str.rstrip, rendered.comparison_lines(found, cells, colour=False)):
+        style = "warning" if line.endswith((rendered.PARTS, rendered.SLOWER)) else ""
         text.append(Paragraph(line, style if text else "title"))
     title = "beside the last good run" if other is None else "side by side"
     screen.open_late(ReadingScreen(shared, title, text, Taken("", command)))
@@ -103,7 +96,7 @@ class HistoryTab(JobTab):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._runs = RecordTable[Run](
-            RUN_COLUMNS, lambda: TimeLook(shared.now(), relative=False), lambda run: run.number
+            rendered.RUN_COLUMNS, lambda: TimeLook(shared.now(), relative=False), lambda run: run.number
         )
         self._about = TextPane()
         self._about.is_active = False
@@ -131,7 +124,7 @@ class HistoryTab(JobTab):
     @property
     def copied(self) -> str | None:
         run = self._runs.record
-        return (result_text(run) or None) if run else None
+        return (rendered.result_text(run) or None) if run else None
 
     @on(RecordTable.Highlighted)
     def _chosen(self, message: RecordTable.Highlighted) -> None:
@@ -147,7 +140,7 @@ class HistoryTab(JobTab):
             return
         cells = max(1, self.size.width - 3)
         good = subject.good if cells >= SIDE_BY_SIDE_CELLS else None
-        facts = side_by_side(run, good, self.shared.now(), cells)
+        facts = rendered.side_by_side(run, good, self.shared.now(), cells)
         self._about.set_text((*facts, Paragraph(), *self._steps(run, good, cells)))
 
     def _steps(self, run: Run, good: Run | None, cells: int) -> Iterator[Paragraph]:
@@ -161,7 +154,7 @@ class HistoryTab(JobTab):
                 yield Paragraph(f"↵ reads them back to run {good.number}, to compare what happened.", "dim")
             return
         pairs = step_pairs(subject.ops, subject.good_ops, self.shared.now())
-        yield from step_lines(pairs, (run.number, good.number), cells)
+        yield from rendered.step_lines(pairs, (run.number, good.number), cells)
 
     def open(self) -> None:
         if self.subject.good is not None and not self.subject.good_ops:

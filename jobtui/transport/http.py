@@ -13,8 +13,9 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, whole
@@ -179,7 +180,8 @@ class HttpClient:
                 await asyncio.sleep(min(LONGEST_PAUSE_S, pause_s if told is None else told))
         if answer.status in fine:
             return answer
-        raise self.refusal(answer)
+        is_form = (headers or {}).get("Content-Type", "").endswith("form-urlencoded")
+        raise self.refusal(answer, content or b"" if is_form else b"")
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -260,12 +262,12 @@ class HttpClient:
         except TimeoutError as error:
             raise self._fault(error) from error
 
-    def refusal(self, answer: Answer) -> SourceError:
+    def refusal(self, answer: Answer, form: bytes = b"") -> SourceError:
         login: Headers = {}
         with contextlib.suppress(SourceError):
             login = self._login()
-        for own in {value.rpartition(" ")[2].encode() for value in login.values()} - {b""}:
-            answer = answer._replace(body=answer.body.replace(own, MASK.encode()))  # it may quote it
+        sent = {value.rpartition(" ")[2] for value in login.values()}
+        answer = _without(answer, sent.union(*parse_qs(form.decode()).values()))
         if explained := self.kind.explain(answer):
             kind, line = explained
         elif 300 <= answer.status < 400:
@@ -393,6 +395,20 @@ class Requests:
         self._turns.release()
         if not task.cancelled():
             task.exception()  # who asked has it, or wants to hear nothing of it
+
+
+def _without(answer: Answer, sent: set[str]) -> Answer:
+    """An answer without what it quotes of a login: as it was sent, or the password that was in it."""
+    for one in tuple(sent):
+        with contextlib.suppress(ValueError):
+            sent.add(base64.b64decode(one, validate=True).decode().partition(":")[2])
+    written = {form for one in sent - {""} for form in (one, quote(one, ""), json.dumps(one)[1:-1])}
+    longest_first = sorted(written, key=len, reverse=True)
+    words = (re.escape(one) if len(one) > 4 else rf"\b{re.escape(one)}\b" for one in longest_first)
+    own = re.compile("|".join(words).encode() or b"(?!)")
+    hide = partial(own.sub, MASK.encode())
+    headers = {name: hide(value.encode()).decode() for name, value in answer.headers.items()}
+    return answer._replace(headers=headers, body=hide(answer.body))
 
 
 def _no_document(answer: Answer) -> tuple[type[SourceError], str]:

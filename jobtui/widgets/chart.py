@@ -10,19 +10,7 @@ from textual import work
 
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.render.chart import (
-    Drawn,
-    Frame,
-    chart_lines,
-    draw_chart,
-    legend_lines,
-    scale_words,
-    spark_line,
-    time_of_cursor,
-    times_lines,
-    title_of,
-    words_at,
-)
+from jobtui.render import chart as charts
 from jobtui.render.spans import Line, Span, spread
 from jobtui.render.text import Zone, fit, wrapped
 from jobtui.widgets.lines import LineView
@@ -39,7 +27,7 @@ class _Wish(NamedTuple):
     """What is to be drawn: of which chart, which window, and how many of its columns are known."""
 
     chart: Chart
-    frame: Frame
+    frame: charts.Frame
     known: int
     chosen: int | None
 
@@ -55,7 +43,7 @@ class ChartView(LineView):
         """The kind that was asked for. Keys wait until its chart is there."""
         self._keys_ahead: deque[Callable[[], None]] = deque(maxlen=KEYS_AHEAD)
         self._chart: Chart | None = None
-        self._drawn: Drawn | None = None
+        self._drawn: charts.Drawn | None = None
         self._drawn_of: _Wish | None = None
         self._shown: tuple[object, ...] = ()
         self._picture_lines: list[Line] = []
@@ -67,7 +55,7 @@ class ChartView(LineView):
         return self.cells < FEWEST_CELLS or self.rows_high < FEWEST_ROWS
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> charts.Frame:
         return self.window.frame(self.cells, max(3, self.rows_high - 1 - len(self._legend())))
 
     @property
@@ -75,14 +63,14 @@ class ChartView(LineView):
         """What is said of the time under the cursor; safe to show."""
         if self._chart is None:
             return ""
-        return words_at(self._chart, self.cursor_time, self.frame)
+        return charts.words_at(self._chart, self.cursor_time, self.frame)
 
     @property
     def cursor_time(self) -> Nanos:
         end = self._chart.end if self._chart is not None else self.window.now()
         if self.window.cursor is None or self._drawn is None:
             return min(end, self.window.until) if self.window.cursor is None else self.window.cursor
-        return time_of_cursor(self._drawn, self._column(self._drawn), end)
+        return charts.time_of_cursor(self._drawn, self._column(self._drawn), end)
 
     def set_chart(self, chart: Chart) -> None:
         if self._chart is not None and self._chart.kind is not chart.kind:
@@ -120,7 +108,7 @@ class ChartView(LineView):
     async def _draw(self) -> None:
         try:
             while (wish := self._wish()) is not None:
-                self._drawn = await asyncio.to_thread(draw_chart, wish.chart, wish.frame, wish.chosen)
+                self._drawn = await asyncio.to_thread(charts.draw_chart, wish.chart, wish.frame, wish.chosen)
                 self._drawn_of, self._shown = wish, ()
                 self._lines = []
                 self.repaint()
@@ -135,7 +123,7 @@ class ChartView(LineView):
             return
         # by what is looked at, as what is drawn may be of an earlier window
         left = self._drawn.left if self._drawn is not None else 0
-        looked_at = Drawn(self.frame, [], left, 0.0, ())
+        looked_at = charts.Drawn(self.frame, [], left, 0.0, ())
         column = self._column(looked_at) + columns
         if column < 0:
             self.window.pan(-0.5)
@@ -171,18 +159,18 @@ class ChartView(LineView):
         if chart is None:
             return [(Span(fit(" …", self.cells), "dim"),)]
         if chart.kind is ChartKind.TIMES and chart.times:
-            return times_lines(chart.times, self.cells, self.chosen)
+            return charts.times_lines(chart.times, self.cells, self.chosen)
         if not chart.curves:
             return [(Span(fit(f" {NOTHING}", self.cells), "dim"),)]
         if self.is_small:
             told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
-            scale = (scale_words(chart, self.frame),) if self.rows_high > 1 else ()
+            scale = (charts.scale_words(chart, self.frame),) if self.rows_high > 1 else ()
             words = [
                 (Span(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
             ]
-            return [spark_line(chart, self.frame, told), *words]
+            return [charts.spark_line(chart, self.frame, told), *words]
         said = Span(fit(f" {self.words}", self.cells).rstrip(), "strong")
-        head = spread((said,), (Span(f"  {title_of(chart)} ", "dim"),), self.cells)
+        head = spread((said,), (Span(f"  {charts.title_of(chart)} ", "dim"),), self.cells)
         return [head, *self._picture(chart)]
 
     def _picture(self, chart: Chart) -> list[Line]:
@@ -190,7 +178,7 @@ class ChartView(LineView):
             return []
         cursor = self._column(self._drawn) if self.window.cursor is not None else None
         if self._shown != (shown := (self._drawn.frame, cursor, Zone.is_local)):
-            self._picture_lines = chart_lines(self._drawn, cursor)
+            self._picture_lines = charts.chart_lines(self._drawn, cursor)
             self._shown = shown
         return [*self._legend(), *self._picture_lines]
 
@@ -200,10 +188,10 @@ class ChartView(LineView):
         if chart is None or not chart.curves or self.rows_high < LEGEND_FROM:
             return []
         most = max(1, self.rows_high // LEGEND_SHARE)
-        lines = legend_lines(chart, self.chosen, max(1, self.cells - 2), most)
+        lines = charts.legend_lines(chart, self.chosen, max(1, self.cells - 2), most)
         return [(Span(" ", "", 1), *line) for line in lines]
 
-    def _column(self, drawn: Drawn) -> int:
+    def _column(self, drawn: charts.Drawn) -> int:
         if self.window.cursor is None:
             return drawn.columns - 1
         since, until, _, _ = drawn.frame
@@ -251,14 +239,14 @@ class ChartWindow:
     def is_whole(self) -> bool:
         return self._span is None or self._span >= self.whole
 
-    def frame(self, cells: int, rows: int) -> Frame:
+    def frame(self, cells: int, rows: int) -> charts.Frame:
         """The window in so many cells. While it follows, it goes on a cell at a time."""
         until, span = self.until, self.span
         if self._end is None:
             cell = max(1, span // max(1, cells))
             until = Nanos(-(-until // cell) * cell)
             span = -(-span // cell) * cell
-        return Frame(Nanos(until - span), until, cells, rows)
+        return charts.Frame(Nanos(until - span), until, cells, rows)
 
     def zoom(self, factor: float) -> None:
         before, span = self.span, max(SMALLEST, int(self.span * factor))

@@ -107,7 +107,7 @@ async def test_what_is_masked_is_not_found(tmp_path: Path, installed: bool, kind
 
 _PIECES = [
     "token", "=", "'", ":", " ", "Bearer ", "://", "u:pw@", "\x1b[1m", "\u200b", "agent", "_id",
-    "srj-p-", "API-key", "private", "é", "İ", "K",
+    "srj-p-", "API-key", "sid", "_session", "csrf", "private", "é", "İ", "K",
 ]  # fmt: skip
 
 

@@ -107,6 +107,8 @@ def test_documents_are_masked_by_key_at_any_depth() -> None:
         "env": [{"name": "X_TOKEN", "value": "abc"}, {"name": "HOME", "value": "/root"}],
         "auth": "Ym9iOmh1bnRlcjI=",
         "hosts": [{"auth": "failures", "session_id": 12}],
+        "session": {"token": "abc", "sid": "9f86d081884c7d65", "name": "a1"},
+        "pairs": [["session", "9f86d081884c7d65"], ["session", {"token": "abc"}]],
     }
     assert mask_document(document) == {
         "token": MASK,
@@ -119,6 +121,8 @@ def test_documents_are_masked_by_key_at_any_depth() -> None:
         "env": [{"name": "X_TOKEN", "value": MASK}, {"name": "HOME", "value": "/root"}],
         "auth": MASK,
         "hosts": [{"auth": "failures", "session_id": 12}],
+        "session": {"token": MASK, "sid": MASK, "name": "a1"},
+        "pairs": [["session", MASK], ["session", {"token": MASK}]],
     }
 
 

@@ -5,7 +5,7 @@ import gzip
 import re
 import sys
 import time
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
@@ -105,6 +105,14 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) ->
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 BASIC = b64encode(f"ann:{SECRET}".encode()).decode()
 HEADER = re.compile(rb"(?im)^authorization: (?:\w+ )?(\S+)")
+
+
+def passwords(asked: bytes) -> bytes:
+    """What a server finds in a request that logs in with a password."""
+    basic = re.findall(rb"(?i)basic (\S+)", asked)
+    return b" ".join((*map(b64decode, basic), *re.findall(rb"&password=(\S+)", asked)))
+
+
 LIMITS = Limits(connections=2, body_bytes=1 << 20)
 IN_TIME_S = 5.0
 """More than any deadline above, and much less than what a server here would take."""
@@ -224,6 +232,11 @@ WRONG: dict[str, tuple[Answer, str]] = {
     ),
     "wants a login": (reply("401 Unauthorized"), "(401)"),
     "quotes a login": (lambda *asked: reply("402 No", b" ".join(HEADER.findall(asked[0])))(*asked), "(402)"),
+    "prints a password": (lambda *asked: reply("402 No", passwords(asked[0]))(*asked), "(402)"),
+    "sends a password on": (
+        lambda *asked: reply("307 On", Location="/for/" + passwords(asked[0]).decode())(*asked),
+        "sends elsewhere (307)",
+    ),
     "forbids it": (reply("403 Forbidden"), "forbidden (403)"),
     "is not there": (reply("404 Not Found", b"nothing"), "there is no"),
     "is asked too much": (reply("429 Slow down", Retry_After="7"), "asked too much (429): wait 7 s"),

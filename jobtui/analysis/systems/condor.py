@@ -15,18 +15,9 @@ from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, ago_words, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
-from jobtui.model import condor
+from jobtui.model import condor, condor_life
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
-from jobtui.model.condor_life import (
-    CONDOR,
-    EVENTS,
-    JOBSUB,
-    NO_REASON,
-    CondorExit,
-    CondorLife,
-    exit_before_retry,
-)
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
 from jobtui.model.numbers import counted, real, whole
@@ -34,7 +25,7 @@ from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
-SYSTEMS = frozenset({CONDOR, JOBSUB})
+SYSTEMS = frozenset({condor_life.CONDOR, condor_life.JOBSUB})
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
 """A live job of which nothing was told for so long may be over."""
@@ -60,7 +51,8 @@ _COMPARISON = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 WORDS: Mapping[str, str] = {
-    **{kind.name: kind.words for kind in EVENTS.values()}, **tables_of("jobtui.model", "condor")["words"],
+    **{kind.name: kind.words for kind in condor_life.EVENTS.values()},
+    **tables_of("jobtui.model", "condor")["words"],
 }  # fmt: skip
 """What a fact tells, in words."""
 PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "file_transfer", "submit_file"})
@@ -70,7 +62,7 @@ class CondorCase(NamedTuple):
     """One job and all that files say of it."""
 
     job: Job
-    life: CondorLife
+    life: condor_life.CondorLife
     facts: Sequence[condor.CondorFact]
     now: Nanos
     machines: Sequence[condor.CondorFact] = ()
@@ -99,7 +91,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
     job, facts = evidence.job, [fact for fact in evidence.facts if fact.what != condor.MACHINES]
     assert job is not None
     machines = [fact for fact in evidence.facts if fact.what == condor.MACHINES]
-    matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source), machines)
+    matter = CondorCase(job, condor_life.CondorLife(facts), facts, evidence.now_at(job.source), machines)
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
@@ -247,9 +239,9 @@ def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
 
 
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    told = sorted(CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
+    told = sorted(condor_life.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
-    def fact_of(teller: condor.Teller, end: CondorExit) -> Fact:
+    def fact_of(teller: condor.Teller, end: condor_life.CondorExit) -> Fact:
         found = (one for one in reversed(evidence.facts) if one.teller is teller and one.what in _ENDS)
         fact = next(found)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
@@ -273,7 +265,7 @@ def _idle(matter: CondorCase) -> Said:
     turn = matter.life.turns[-1]
     analyze = _condor(matter.job, "see which machines would take it", "condor_q -better-analyze")
     if turn.fact.what in condor.LOST:
-        if (end := exit_before_retry(turn.fact)) is not None:
+        if (end := condor_life.exit_before_retry(turn.fact)) is not None:
             sentence = f"Its program ended with {end}; it waits{matter.since} to run again, as it is retried."
             return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
         why = turn.fact.values.get("Reason") or WORDS[turn.fact.what]
@@ -309,7 +301,7 @@ def _running(matter: CondorCase) -> Said:
 
 def _held(matter: CondorCase) -> Said:
     code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
-    why = (matter.life.reason or NO_REASON).rstrip(".")
+    why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
     steps = (
         _condor(matter.job, "see why it is held", "condor_q -hold"),
         _condor(matter.job, "let it go on when the cause is mended", "condor_release"),
@@ -324,7 +316,7 @@ def _completed(matter: CondorCase) -> Said:
     end, last = matter.life.exit, matter.life.turns[-1].fact
     sure = CERTAIN if last.teller is not condor.Teller.OUTPUT else SURE
     doubts = () if last.teller is not condor.Teller.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
-    if end is None or end == CondorExit():
+    if end is None or end == condor_life.CondorExit():
         return Said(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
     if last.teller is condor.Teller.EVENT and not matter.has(condor.Teller.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
@@ -355,7 +347,8 @@ def _in_state(matter: CondorCase) -> Said:
     if state == condor.TRANSFERRING:
         return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
     if state == condor.REMOVED:
-        ago, why = matter.ago(matter.life.turns[-1].fact), (matter.life.reason or NO_REASON).rstrip(".")
+        ago = matter.ago(matter.life.turns[-1].fact)
+        why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
         return Said(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
     what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
     return Said(Code.UNKNOWN, what, 0.3)
