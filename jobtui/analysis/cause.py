@@ -153,11 +153,12 @@ class Output:
         is_whole = best.weight == EXCEPTION or best.family in ("julia", "signal")
         if is_whole or not _part("headline").match(text):
             return None
-        return next((at for at in self._after(at, 3) if not where.match(self._lines[at].text)), None)
+        return next((at for at in self._after(at, 5) if not where.match(self._lines[at].text)), None)
 
     def _tells_more(self, below: int, tag: str) -> bool:
         line = self._lines[below]
-        return line.tag == tag and not line.text.endswith("call last):") and not self._is(below, "wrapper")
+        is_list = line.text.endswith("call last):") or _part("item").match(line.text)
+        return line.tag == tag and not is_list and not self._is(below, "wrapper")
 
     # What is found
 
