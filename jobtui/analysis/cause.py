@@ -122,7 +122,8 @@ class Output:
             found = self._best([*known, *(c for c in self._stated() if c.weight >= LEAST)])
         if not known:
             symptom = self._best(list(self._symptoms()))
-            if found is None or (symptom and not found[0].at - 3 <= symptom[0].at <= found[0].at + 12):
+            above = 12 if found and self._lines[found[0].at].tag else 3
+            if found is None or (symptom and not found[0].at - above <= symptom[0].at <= found[0].at + 12):
                 found = symptom
         found = found or self._best(shapes)
         return None if found is None or self._ended_well(found[0]) else self._told(*found)
@@ -138,10 +139,9 @@ class Output:
         if different and best.weight - different[0].weight < ALIKE:
             confidence -= 0.05
         why = f"{best.why}; written by {line.tag.rstrip(':')} first" if line.tag and others else best.why
-        alternatives = tuple((self._lines[c.at].number, self._lines[c.at].text.strip()) for c in different)
-        return Cause(
-            text, line.number, best.family, round(confidence, 2), why, alternatives[:MOST_ALTERNATIVES]
-        )
+        next_best = (self._lines[c.at] for c in different[:MOST_ALTERNATIVES])
+        alternatives = tuple((one.number, one.text.strip()) for one in next_best)
+        return Cause(text, line.number, best.family, round(confidence, 2), why, alternatives)
 
     def _below(self, at: int, best: Candidate | CauseShape) -> int | None:
         """The line that says what a headline announces; of a long message the last one that says why."""
@@ -201,9 +201,7 @@ class Output:
     def _symptoms(self) -> Iterator[Candidate]:
         for at in self._judged:
             if (shape := self._shape(at, "symptom")) is not None and not self._is_handled(at):
-                yield Candidate(
-                    at, shape.weight, shape.family, "how it ended; nothing in the output says why"
-                )
+                yield Candidate(at, shape.weight, shape.family, "how it ended; nothing says why")
 
     def _hdf5(self) -> Iterator[Candidate]:
         deepest = None
@@ -239,7 +237,7 @@ class Output:
                 weight += 20 if not after and self._ends_alike(at) else 10
             if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
                 weight += 25
-            elif any(self._is(below, "stop") or self._is_failure(below) for below in after):
+            elif self._is_near_end(at, after):
                 weight += 15
             family = self._family_of(self._lines[at].text, "program")
             yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
@@ -260,9 +258,8 @@ class Output:
         for at, template in enumerate(self._templates):
             places[template].append(at)
         inside, may_tell = self._tracebacks.inside, self._format.may_tell
-        alike = (
-            ats if len(ats) <= 6 else ats[:3] + ats[-3:] for text, ats in places.items() if may_tell(text)
-        )
+        telling = (ats for text, ats in places.items() if may_tell(text))
+        alike = (ats if len(ats) <= 6 else ats[:3] + ats[-3:] for ats in telling)
         found = sorted(at for ats in alike for at in ats if at not in inside)
         length = sum(len(self._lines[at].text) for at in found)
         if (most := min(MOST_JUDGED, len(found) * JUDGED_CHARACTERS // max(length, 1))) < len(found):
@@ -285,11 +282,10 @@ class Output:
 
     def _went_on(self, first: int, second: int) -> bool:
         """Whether what wrote the first line did more of what it had done before, until the second one."""
-        if second < len(self._lines) and (
-            self._lines[first].tag != self._lines[second].tag
-            or self._templates[first] == self._templates[second]
-        ):
-            return False
+        if second < len(self._lines):
+            is_alike = self._templates[first] == self._templates[second]
+            if is_alike or self._lines[first].tag != self._lines[second].tag:
+                return False
         before = set(self._templates[max(0, first - NEAR) : first])
         between = range(first + 1, min(second, first + NEAR))
         inside, seen = self._tracebacks.inside, (at for at in between if self._templates[at] in before)
@@ -337,6 +333,12 @@ class Output:
                 further = next(self._after(below, 5), None)
                 return not self._failed if further is None else not self._is_end(further)
         return False
+
+    def _is_near_end(self, at: int, after: Sequence[int]) -> bool:
+        """Whether lines after one tell of the end, or MPI told of it before: ranks may be heard later."""
+        above = range(max(0, at - 12), at) if self._lines[at].tag else ()
+        aborts = filter(None, (self._shape(place, "symptom") for place in above))
+        return any(map(self._is_end, after)) or any(shape.family == "mpi" for shape in aborts)
 
     def _is_end(self, at: int) -> bool:
         return self._is_failure(at) or self._is(at, "stop")

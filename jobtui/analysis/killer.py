@@ -126,11 +126,8 @@ class Told(NamedTuple):
         values, host = self.values, self.entry.host
         if whole(values.get("pid"), 0) in ending.pids and is_host(host, ending.host):
             return CERTAIN
-        where = (
-            *values.get("cgroup", "").split("/"),
-            values.get("container", ""),
-            f"job_{values.get('slurm')}",
-        )
+        cgroup, container = values.get("cgroup", ""), values.get("container", "")
+        where = (*cgroup.split("/"), container, f"job_{values.get('slurm')}")
         if any(one == name or (name in one and "job_" not in name) for one in where for name in ending.names):
             return CERTAIN if ending.is_near(self.at, CLOSE_S) else LIKELY
         # A journal that begins later takes in all that the kernel has said since, as if it said it now
