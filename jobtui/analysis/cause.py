@@ -120,10 +120,9 @@ class Output:
         found = self._best(known)
         if found is None or found[0].weight < FOLLOWS:
             found = self._best([*known, *(c for c in self._stated() if c.weight >= LEAST)])
-        if not known:
-            symptom = self._best(list(self._symptoms()))
-            above = 12 if found and self._lines[found[0].at].tag else 3
-            if found is None or (symptom and not found[0].at - above <= symptom[0].at <= found[0].at + 12):
+        if all(c.weight < FOLLOWS for c in known) and (symptom := self._best(list(self._symptoms()))):
+            above = 0 if known else 12 if found and self._lines[found[0].at].tag else 3
+            if found is None or not found[0].at - above <= symptom[0].at <= found[0].at + 12:
                 found = symptom
         found = found or self._best(shapes)
         return None if found is None or self._ended_well(found[0]) else self._told(*found)
@@ -233,7 +232,6 @@ class Output:
                 continue
             is_last = self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0)
             if is_last and (any(map(self._is_failure, after)) or not self._went_on(at, len(self._lines))):
-                # The last line; of a program that is known to have failed, one of the last.
                 weight += 20 if not after and self._ends_alike(at) else 10
             if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
                 weight += 25
@@ -441,7 +439,7 @@ LINKS = ("The above exception was the direct cause", "During handling of the abo
 
 
 class Tracebacks:
-    """Tracebacks of Python, also of several ranks at once: which exception is the first of each chain."""
+    """Tracebacks of Python by rank: of each chain the first exception, an inner one before the outer one."""
 
     def __init__(self, lines: Sequence[OutputLine], shapes: CauseFormat) -> None:
         self._lines = lines
@@ -463,19 +461,22 @@ class Tracebacks:
     def _read(self, indexes: Sequence[int]) -> None:
         open_heads: list[int] = []
         chain: list[Raised] = []
-        is_linked = False
+        is_linked, indent, inner = False, "", 0
         for place, at in enumerate(indexes):
             text = _part("in_group").sub("", self._lines[at].text)
             if HEAD in text:
-                if not is_linked and not open_heads:
-                    chain = self._close(chain)
+                indent = text.partition(HEAD)[0]
+                if not is_linked and not open_heads and not indent.isspace():
+                    chain, inner = self._close(chain), 0
                 is_linked = False
                 open_heads.append(at)
                 self.inside.add(at)
             elif open_heads and at - open_heads[0] < LONGEST_TRACEBACK:
                 self.inside.add(at)
-                if (name := self._exception(text, indexes, place)) is not None:
-                    chain.append(Raised(at, open_heads.pop(0), name, False))
+                if (name := self._exception(text.removeprefix(indent), indexes, place)) is not None:
+                    raised = Raised(at, open_heads.pop(0), name, False)
+                    chain.insert(inner if indent.isspace() else len(chain), raised)
+                    inner += indent.isspace()
             elif text.startswith(LINKS):
                 is_linked = True
                 self.inside.add(at)
