@@ -361,7 +361,8 @@ class Output:
             return False
         if self._success is not None and self._success >= best.at:
             return True
-        return is_done and not self._failed and said[-1] > best.at and not {*said} & {*self._suspects}
+        later = {at for at in said if at > best.at}
+        return is_done and not self._failed and len(later) > LAST_LINES and not later & {*self._suspects}
 
     @cached_property
     def _last_said(self) -> list[int]:
