@@ -1,6 +1,5 @@
 """Jobs in time: where a run is, when it was, how two differ, steps that repeat, lines of its logs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from jobtui.model.jobs import JobStatus, Run
 from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus, Step, Unlinked
 from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
+from tests.rows import ROWS
 
 JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 RECORD = f"/srv/db/supervisor-job/{JID}.json"
@@ -176,30 +176,9 @@ def folds(*steps: str, every_s: float = 1.0) -> list[timeline.Fold]:
     return list(timeline.folds_in(timeline.timeline_rows(op)))
 
 
-PAIR = ["update", "status running"]
-
-
-@pytest.mark.parametrize(
-    ("steps", "found"),
-    [
-        ([], []),
-        (["a"] * 3, []),
-        (["a"] * 4, [timeline.Fold(0, 3, 1, 4, 1.0)]),
-        (["sent", *PAIR * 214, "reply ok"], [timeline.Fold(1, 428, 2, 214, 1.0)]),
-        (["sent", *PAIR * 5, "update"], [timeline.Fold(1, 10, 2, 5, 1.0)]),
-        (["status running", *PAIR * 5], [timeline.Fold(0, 9, 2, 5, 1.0)]),
-        ([*PAIR * 3, "reply ok", *PAIR * 3], []),
-        (
-            [*PAIR * 4, "reply ok", *PAIR * 4],
-            [timeline.Fold(0, 7, 2, 4, 1.0), timeline.Fold(9, 16, 2, 4, 1.0)],
-        ),
-        (["a", "b", "c"] * 4, [timeline.Fold(0, 11, 3, 4, 1.0)]),
-        (["status error"] * 9, []),
-        (["update", "status error"] * 9, []),
-    ],
-)
-def test_what_repeats_is_found(steps: Sequence[str], found: list[timeline.Fold]) -> None:
-    assert folds(*steps) == found
+@pytest.mark.parametrize(("steps", "found"), ROWS["what repeats in a timeline"])
+def test_what_repeats_is_found(steps: list[tuple[int, *tuple[str, ...]]], found: list[list[float]]) -> None:
+    assert [[*fold] for fold in folds(*(step for times, *group in steps for step in group * times))] == found
 
 
 def test_the_longest_wait_is_known_and_none_where_no_line_has_a_time() -> None:

@@ -12,6 +12,7 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.specs import SourceSpec
 from tests.balsam_server import write_login
 from tests.fakes import ScriptedSource
+from tests.rows import ROWS
 
 
 @pytest.fixture
@@ -72,13 +73,7 @@ def test_the_server_of_balsams_login_is_found(around: Surroundings, tmp_path: Pa
     assert discover(moved) == ((SourceSpec("balsam", "https://other.example.org"), f"found {other}"),)
 
 
-@pytest.mark.parametrize(
-    ("url", "mode"),
-    [
-        *((url, 0o600) for url in ("", "ftp://x", "http://user:word@x", "null", "[]")),
-        ("https://x.org", 0o644),
-    ],
-)
+@pytest.mark.parametrize(("url", "mode"), ROWS["odd logins of Balsam"])
 def test_an_odd_login_is_no_source(around: Surroundings, tmp_path: Path, url: str, mode: int) -> None:
     write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret", mode=mode)
     assert discover(around) == ()

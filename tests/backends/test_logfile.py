@@ -1,23 +1,49 @@
-"""LogFile on real files: where reading begins, how it goes on, and what may happen to a file meanwhile."""
+"""LogFile on real files, however they grow and are rotated: each line is given once, or said to be gone."""
 
 import asyncio
+import bz2
 import gzip
+import itertools
+import lzma
+import math
 import os
+import random
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import closing, nullcontext, suppress
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from jobtui.backends.log_start import FromStart, FromTime, TailBytes
+from jobtui.backends.log_follow import Follower
+from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceDenied, SourceError, SourceMissing
+from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing
+from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
-from tests.backends.log_fakes import Opened, append, inode, open_inodes, rename, write
+from jobtui.transport.files import open_file, rotated
+from tests.backends.log_fakes import (
+    QUICK,
+    KeepingParser,
+    Opened,
+    append,
+    inode,
+    log_file,
+    open_inodes,
+    rename,
+    write,
+)
 from tests.fakes import Injected, fail_later
 from tests.loopback import nobody
+from tests.polling import Reading
+from tests.rows import ROWS
 from tests.waiting import LONG_S
 
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
@@ -295,3 +321,333 @@ async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(pa
     rename(aside, path.name)
     await opened.reading.drain()
     assert [text[:6] for text in opened.reading.texts] == ["a line", "two"]
+
+
+BAD = "a line that nobody foresaw"
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".xz": partial(lzma.compress, preset=0),
+    ".bz2": bz2.compress,
+}
+
+
+class FailingParser(KeepingParser):
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+        if BAD.encode() in block:
+            raise ValueError("what nobody foresaw")
+        return super().parse(block, offset, line, newest)
+
+
+Steps = Generator[None, None, Path | None]
+"""A rotation, step by step; in the end the file that it made, if any."""
+SEEDS = range(50)
+STEP_CHANCE = 0.1
+"""How often a rotation goes on while a file is asked for."""
+
+
+class Rotating:
+    """A log that is written to, and rotated in each way that is in use, by names or numbers.
+
+    Rotations go on by a step between two questions to the file system, as `chance` says.
+    """
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.path = folder / "x.log"
+        self.path.touch()
+        self.lines: list[str] = []
+        self.chance = chance
+        self.rotations: deque[Steps] = deque()
+        self._newest = chance.choice((self._numbered, self._dated))
+        self._days = itertools.count(20261101)
+        self._written_at = 0
+
+    def write(self, count: int, *, text: str = "") -> None:
+        with self.path.open("a") as file:
+            for _ in range(count):
+                line = f"@{len(self.lines)} line {len(self.lines)} {text}".rstrip()
+                self.lines.append(line)
+                file.write(f"{line}\n")
+
+    def write_some(self, text: str = "") -> None:
+        if self.path.exists():
+            self.write(1 if text else self.chance.randint(1, 20), text=text)
+            self._stamp()
+
+    def _stamp(self) -> None:
+        """Another time than before, which for changes in quick succession a kernel does not give."""
+        self._written_at = max(self._written_at + 1, time.time_ns())
+        os.utime(self.path, ns=(self._written_at, self._written_at))
+
+    def begin_rotation(self) -> None:
+        self.rotations.append(self.chance.choice((self.rename, self.cut, self._pack_at_once, self._pack))())
+
+    def go_on(self, most: float = math.inf) -> None:
+        """Go on with the rotations, one after the other, by so many steps."""
+        while self.rotations and most > 0:
+            most -= 1
+            try:
+                next(self.rotations[0])
+            except StopIteration:
+                self.rotations.popleft()
+
+    def os_meanwhile(self) -> SimpleNamespace:
+        """An `os` with which rotations go on before files are asked for, now and then."""
+
+        def asked(question: Callable[..., Any]) -> Callable[..., Any]:
+            def ask(*arguments: Any) -> Any:
+                if self.chance.random() < STEP_CHANCE:
+                    self.go_on(1)
+                return question(*arguments)
+
+            return ask
+
+        questions = (os.stat, os.fstat, os.listdir, os.open, os.pread)
+        return SimpleNamespace(**{**vars(os), **{one.__name__: asked(one) for one in questions}})
+
+    def _numbered(self) -> Generator[None, None, Path]:
+        for number in range(30, 0, -1):
+            for ending in ("", *PACK):
+                old = self.path.with_name(f"x.log.{number}{ending}")
+                if old.exists():
+                    old.rename(old.with_name(f"x.log.{number + 1}{ending}"))
+                    yield
+        return self.path.with_name("x.log.1")
+
+    def _dated(self) -> Generator[None, None, Path]:
+        yield
+        return self.path.with_name(f"x.log-{next(self._days)}")
+
+    def rename(self) -> Steps:
+        newest = yield from self._newest()
+        self.path.rename(newest)
+        yield
+        self.path.touch()
+        return newest
+
+    def cut(self) -> Steps:
+        newest = yield from self._newest()
+        shutil.copy2(self.path, newest)
+        yield
+        shutil.copy2(self.path, newest)  # what was written meanwhile; copytruncate would lose it
+        os.truncate(self.path, 0)
+        self._stamp()
+        return newest
+
+    def _pack(self, path: Path | None = None) -> Steps:
+        plain = (one for one in self.path.parent.glob("x.log?*") if one.suffix not in PACK)
+        path = path or max(plain, key=lambda one: one.stat().st_mtime_ns, default=None)
+        if path is None:
+            return None
+        status = path.stat()
+        ending = self.chance.choice(list(PACK))
+        packed, data = path.with_name(f"{path.name}{ending}"), PACK[ending](path.read_bytes())
+        for size in (len(data) // 2, len(data)):
+            packed.write_bytes(data[:size])
+            yield
+        os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+        yield
+        path.unlink()
+        return packed
+
+    def _pack_at_once(self) -> Steps:
+        made = yield from self.chance.choice((self.rename, self.cut))()
+        return (yield from self._pack(made))
+
+
+class Polled:
+    """What a follower of it gives, from the last time on that it was asked for the beginning."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.begin()
+
+    def begin(self) -> None:
+        self._follower.restart()
+        self.got: list[str] = []
+        self.skips: list[Skip] = []
+
+    def poll(self) -> bool:
+        with suppress(SourceMissing):  # it was moved away
+            batch = self._follower.poll()
+            self.got += [record.text for record in batch.records]
+            self.skips += batch.skipped
+            return batch.more
+        return False
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_line_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    chance, now = random.Random(seed), [0.0]
+    log = Rotating(tmp_path, chance)
+    limits = Limits(
+        block=chance.choice((64, 256 << 10)), line=400, batch=chance.choice((200, 4 << 20)),
+        hold_s=1e9, retire_s=chance.choice((10.0, 1e9)),
+    )  # fmt: skip
+    follower = Follower(log.path, lambda: FailingParser("x.log"), FromStart(), limits, lambda: now[0])
+    polled = Polled(follower)
+    monkeypatch.setattr(file_access, "os", log.os_meanwhile())
+    doings = (
+        *(log.write_some, log.begin_rotation, polled.poll, polled.poll, lambda: log.go_on(1)) * 4,
+        *(lambda: log.write_some(BAD), polled.begin),
+    )
+    for _ in range(80):
+        chance.choice(doings)()
+        now[0] += chance.choice((0.0, 0.1, 5.0))
+    log.go_on()
+    while polled.poll():
+        pass
+    follower.close()
+    FAULTS._known.clear()  # they are provoked
+    assert polled.got == [line for line in log.lines if BAD not in line]
+    bad = sum(BAD in line for line in log.lines)
+    assert [("fault of jobtui" in skip.why) for skip in polled.skips] == [True] * bad
+
+
+@pytest.mark.parametrize(("names", "order"), ROWS["names of rotated files, the oldest first"])
+def test_names_of_rotated_files(tmp_path: Path, names: list[str], order: list[str]) -> None:
+    for name in ("x.log", *names):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000, 1000))
+    assert [path.name for path in rotated(tmp_path / "x.log")] == order
+
+
+def rotated_log(folder: Path, *, behind_s: int = 0) -> list[str]:
+    """The 40 lines of a log, ten in each of four files: the oldest two packed, the newest the log itself.
+
+    The clock that gives files their times is `behind_s` behind that of the lines.
+    """
+    lines = [f"@{number} line {number}" for number in range(40)]
+    for nth, name in enumerate(("x.log.3.gz", "x.log.2.gz", "x.log.1", "x.log")):
+        data = "".join(f"{line}\n" for line in lines[10 * nth :][:10]).encode()
+        (path := folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        os.utime(path, ns=(0, (nth * 10 + 9 - behind_s) * SECOND))
+    return lines
+
+
+async def read_whole(path: Path, start: Start | None = None) -> Reading[LogFile]:
+    source = log_file(path, parser_factory=KeepingParser, start=start)
+    reading = Reading(source)
+    await reading.drain()
+    await source.aclose()
+    return reading
+
+
+STARTS = (
+    (FromStart(), 0, None),
+    (TailBytes(), 0, None),
+    (TailBytes(120), 30, "older rotated files were not read"),
+    (TailBytes(200), 24, "what is before was not read"),
+    (FromTime(Nanos(35 * SECOND)), 35, "what is before was not read"),
+    (FromTime(Nanos(27 * SECOND)), 27, "of x.log.1 on"),
+    (FromTime(Nanos(12 * SECOND)), 10, "older rotated files were not read"),
+    (FromTime(Nanos(0)), 0, None),
+)
+
+
+@pytest.mark.parametrize("behind_s", [0, 3_600])
+@pytest.mark.parametrize(("start", "first", "said"), STARTS)
+async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
+    tmp_path: Path, start: Start, first: int, said: str | None, behind_s: int
+) -> None:
+    lines = rotated_log(tmp_path, behind_s=behind_s)
+    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser, start=start)
+    reading = Reading(source)
+    await reading.drain()
+    assert reading.texts == lines[first:]
+    assert (reading.note is None) if said is None else (said in (reading.note or ""))
+    assert source.begins_after(Nanos(0)) is (first > 0)
+    await source.aclose()
+
+
+async def test_what_is_packed_under_the_name_of_another_is_read(tmp_path: Path) -> None:
+    lines = rotated_log(tmp_path)
+    (tmp_path / "x.log.2.gz").rename(tmp_path / "x.log.1.gz")
+    assert (await read_whole(tmp_path / "x.log")).texts == lines
+
+
+async def test_what_is_gone_is_said(tmp_path: Path) -> None:
+    lines = rotated_log(tmp_path)
+    (tmp_path / "x.log.3.gz").unlink()
+    reading = await read_whole(tmp_path / "x.log", start=FromTime(Nanos(5 * SECOND)))
+    assert reading.texts == lines[10:]
+    assert "nothing older is there" in (reading.note or "")
+
+
+async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_path: Path) -> None:
+    log = Rotating(tmp_path, random.Random(0))
+    every_file_begins = "what a start writes into every file\n"
+    now = 0.0
+    source = log_file(log.path, limits=QUICK, parser_factory=KeepingParser, timer=lambda: now)
+    reading = Reading(source)
+    log.path.write_text(every_file_begins)
+    await reading.drain()
+    deque(log.rename())
+    log.path.write_text(every_file_begins)
+    log.write(20)
+    await reading.drain()
+    now += 2 * QUICK.retire_s  # no longer kept open
+    await reading.drain()
+    log.write(5)
+    # The first file is packed and removed; the file system gives the number of its inode to the next one.
+    (name,) = {*os.listdir(tmp_path)} - {"x.log"}
+    again = (tmp_path / name).rename(tmp_path / "elsewhere")
+    shutil.copyfile(log.path, again)
+    again.rename(tmp_path / name)
+    os.truncate(log.path, 0)
+    log.write(1)
+    await reading.drain()
+    await source.aclose()
+    given = [record.text for record in reading.records if record.text.startswith("@")]
+    assert given == log.lines
+
+
+async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+    lines = rotated_log(tmp_path)
+    (tmp_path / "x.log.2.gz").unlink()
+    (tmp_path / "x.log.2.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
+    reading = await read_whole(tmp_path / "x.log", start=FromStart())
+    assert (reading.texts, reading.skipped) == (lines[:10] + lines[20:], 1)
+    assert "zstd" in reading.skips[0].why
+
+
+async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
+    lines = rotated_log(tmp_path)
+    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser)
+    offset = sum(len(line) + 1 for line in lines[:3])
+    found = await source.lines_from(offset, 2, expect=lines[3])
+    assert [raw.text for raw in found] == lines[3:5]
+    assert await source.lines_from(offset, 2, expect="@77 line 77") == ()
+    await source.aclose()
+
+
+@pytest.mark.parametrize("ending", PACK)
+async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"x.log.1{ending}"
+    lines = [f"@{number} {number**7} line" for number in range(60_000)]
+    whole = PACK[ending]("\n".join(lines).encode() + b"\n")
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    reading = await read_whole(path)
+    assert reading.texts
+    assert any("what is packed is cut off" in skip.why for skip in reading.skips)
+
+
+@pytest.mark.parametrize("ending", PACK)
+async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr(file_access, "UNPACKED_BYTES", 3 << 20)
+    path = tmp_path / f"x.log.1{ending}"
+    path.write_bytes(PACK[ending]((b"@1 the same line".ljust(99, b"x") + b"\n") * 84_000))
+    (tmp_path / "x.log").write_bytes(b"@2 the present one\n")
+    for log, number in ((path, 1), (tmp_path / "x.log", 4)):  # of one log or many: they share what is allowed
+        reading = await read_whole(log, start=FromStart(Nanos(0)))
+        most = (3 << 20) + file_access.MOST_RATIO * number * path.stat().st_size
+        read = sum(len(text) + 1 for text in reading.texts)
+        assert 3 << 20 < read <= most + number * file_access.CHUNK_BYTES
+        assert "times as large as it is packed" in reading.skips[-1].why
+        for copy in range(2, 5):
+            (tmp_path / f"x.log.{copy}{ending}").write_bytes(path.read_bytes())
+    with closing(open_file(path)) as opened:
+        assert opened.packed is not None
+        begins = [(opened.packed.read(1 << 20, 9), opened.packed.read(0, 9)) for _ in range(9)]
+    assert (len(set(begins)), opened.packed.broken) == (1, None)  # what is read again counts once

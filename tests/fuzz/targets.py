@@ -9,7 +9,8 @@ import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping
+import tomllib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -304,8 +305,8 @@ def _shown(data: bytes) -> None:
         assert width(fit(text, 20)) == 20
 
 
-SPANS = ("tracing/*.otlp.json", "tracing/*.jaeger.json", "tracing/*.otlp.pb")
-LOGS = ("sirepo/*/supervisor.log", "sirepo/*/server.log")
+READS: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((FIXTURES / "fuzz.toml").read_text())["reads"]
+"""Of each reader the files that it is tried with, and pieces, where those are texts."""
 TOLD = json.loads((FIXTURES / "slurm" / "waiting.json").read_text())
 SCONTROL = (
     TOLD["sdiag"],
@@ -314,102 +315,60 @@ SCONTROL = (
 WAITING = ["|".join(row[field] for field in slurm.SQUEUE) for row in TOLD["squeue"][::9]]
 EVENT = "001 (7.0.0) 2026-11-20 10:01:00Z Job executing on host: <10.0.0.2:9618>\n...\n"
 BODIES = (journald_document(1, "text"), ended_job(7), {"message": EVENT}, {"ClusterId": 7, "JobStatus": 2})
-CONDOR_PIECES = (
-    b"...\n", b"005 (", b"(007.000.000) ", b"2026-11-20 10:00:00 ", b'{"ClusterId": 1}', b'A = "b',
-    b"99/99 99:99:99", b"012 (1.2.3) 02/30 10:00:00 Job was held.\n", b'"EventTypeNumber": 1e999',
-    b" BEGIN EXECUTION ", b" COMPLETED with exit status ", b"TRACEPARENT 00-", b"JobID: ",
-)  # fmt: skip
 HITS = {
     "hits": {"hits": [{"_id": "a", "sort": [1_795_206_870_000], "_source": one} for one in BODIES]},
     "aggregations": {"0": {"buckets": [{"key": "v3", "doc_count": 2}]}}, "timed_out": False,
 }  # fmt: skip
 STREAM = {"stream": {"unit": "a"}, "values": [["1795206870000000000", "text", {"parsed": {"a": "b"}}]]}
 STREAMS = {"status": "success", "data": {"resultType": "streams", "result": [STREAM]}}
-TRACEPARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-TARGETS: Mapping[str, Target] = {
-    "log": Target(_log, LOGS),
-    "survey": Target(_survey, LOGS),
-    "site-log": Target(
-        lambda data: SiteLogParser("a", "balsam").parse(data, 0, 1, NOW), ("balsam/site_logs/*",)
-    ),
-    "journal-export": Target(_journal, ("journal/*.export",)),
-    "sirepo-record": Target(_record, ("sirepo/*/supervisor-job/*.json",)),
-    "balsam-rows": Target(_balsam, ("balsam/*.json",)),
-    "balsam-login": Target(
-        partial(_in_file, lambda path: read_login(str(path))),
-        raises=(SourceError,),
-        pieces=(b"token: x\n", b"api_root: http://a\n", b"token_expiry: 2036-11-22 19:31:57\n", b"!!python/"),
-    ),
-    "traces": Target(lambda data: read_telemetry(data, "a"), SPANS),
-    **{
-        f"otlp-{encoding.name.lower()}": Target(partial(_export, encoding=encoding), SPANS, (ValueError,))
-        for encoding in Encoding
-    },
-    "condor": Target(_condor, ("tracing/condor/*", "tracing/*.out"), pieces=CONDOR_PIECES),
-    "class-ads": Target(
-        _ads,
-        ("tracing/condor/*.xml.log", "tracing/condor/job.ad"),
-        pieces=(b'{"Requirements": "/Expr(', b'<a n="Requirements"><e>', b"<c>", b"</c>", b"<l>"),
-    ),
-    "slurm-rows": Target(_slurm_rows, ("slurm/*.psv", "slurm/squeue.txt")),
-    "slurm-nodes": Target(_slurm_nodes, pieces=tuple(text.encode() for text in SCONTROL)),
-    "slurm-pending": Target(
-        _slurm_pending,
-        ("slurm/squeue.txt",),
-        pieces=tuple(f"{row}\n\n{text}".encode() for row in WAITING for text in SCONTROL),
-    ),
-    "elastic": Target(_asked(_elastic), raises=(SourceError,), pieces=(json.dumps(HITS).encode(),)),
-    "loki": Target(_asked(_loki), raises=(SourceError,), pieces=(json.dumps(STREAMS).encode(),)),
-    "fetchlog": Target(_asked(_fetchlog), raises=(SourceError, Unreadable), pieces=(_archive(),)),
-    "slurm-json": Target(slurm.ends_in_json, ("slurm/sacct.json", "slurm/shapes/*.json"), (ValueError,)),
-    "slurm-scontrol": Target(lambda data: list(slurm.shown_jobs(_text(data))), ("slurm/scontrol*",)),
-    "names": Target(
-        _names,
-        pieces=(
-            TRACEPARENT,
-            b"traceparent=",
-            b"22_[1-4%2]",
-            b"#PBS -t 1-4,7",
-            b"balsam/7",
-            b"17:31:39.7 UTC",
-        ),
-    ),
-    "job-environment": Target(parse_environment, ("sarchive/slurm-daily/*/*environment",)),
-    "documents": Target(_document, ("sarchive/*.jsonl", "sirepo/*/*.json")),
-    "recording-entry": Target(_entry),
-    "recording": Target(partial(_in_file, _recording), raises=(SourceError,), pieces=(b"SQLite format 3\0",)),
-    "config": Target(
-        lambda data: resolved(parse_file("c", data), {}, {}),
-        raises=(ConfigError,),
-        pieces=(b'srdb = "/a"\n', b"[profiles.p]\n", b"[keys]\n", b"since = 2h\n", b'"""', b"[[x]]\n"),
-    ),
-    "views": Target(
-        partial(_in_file, _views),
-        raises=(ViewsError,),
-        pieces=(b'{"p": {"x": {"filter": "a"}}}', b'"columns": ['),
-    ),
-    "filter": Target(
-        _filter,
-        raises=(FilterError,),
-        pieces=(b"status:running", b" or ", b"(", b")", b"not ", b"age>2h", b'"', b"-", b"user=a,b"),
-    ),
-    "masking": Target(
-        _masking,
-        LOGS,
-        pieces=(
-            b"token=",
-            b"password: ",
-            b"'apiKey': '",
-            b"Bearer ",
-            b"-----BEGIN PRIVATE KEY-----\n",
-            b'\\"',
-            b"https://u:p@h/",
-        ),
-    ),
-    "shown": Target(
-        _shown,
-        pieces=(b"\x1b[31m", b"\x9b", "\u202e".encode(), "\u0301".encode(), "表".encode(), b"\xed\xa0\x80"),
-    ),
+MADE: Mapping[str, Sequence[bytes]] = {
+    "slurm-nodes": [text.encode() for text in SCONTROL],
+    "slurm-pending": [f"{row}\n\n{text}".encode() for row in WAITING for text in SCONTROL],
+    "elastic": [json.dumps(HITS).encode()],
+    "loki": [json.dumps(STREAMS).encode()],
+    "fetchlog": [_archive()],
+    "shown": [b"\x1b[31m", b"\x9b", "\u202e".encode(), "\u0301".encode(), "表".encode(), b"\xed\xa0\x80"],
 }
+"""Other pieces."""
+READERS: Mapping[str, tuple[Callable[[bytes], object], *tuple[type[Exception], ...]]] = {
+    "log": (_log,),
+    "survey": (_survey,),
+    "site-log": (lambda data: SiteLogParser("a", "balsam").parse(data, 0, 1, NOW),),
+    "journal-export": (_journal,),
+    "sirepo-record": (_record,),
+    "balsam-rows": (_balsam,),
+    "balsam-login": (partial(_in_file, lambda path: read_login(str(path))), SourceError),
+    "traces": (lambda data: read_telemetry(data, "a"),),
+    **{f"otlp-{one.name.lower()}": (partial(_export, encoding=one), ValueError) for one in Encoding},
+    "condor": (_condor,),
+    "class-ads": (_ads,),
+    "slurm-rows": (_slurm_rows,),
+    "slurm-nodes": (_slurm_nodes,),
+    "slurm-pending": (_slurm_pending,),
+    "elastic": (_asked(_elastic), SourceError),
+    "loki": (_asked(_loki), SourceError),
+    "fetchlog": (_asked(_fetchlog), SourceError, Unreadable),
+    "slurm-json": (slurm.ends_in_json, ValueError),
+    "slurm-scontrol": (lambda data: list(slurm.shown_jobs(_text(data))),),
+    "names": (_names,),
+    "job-environment": (parse_environment,),
+    "documents": (_document,),
+    "recording-entry": (_entry,),
+    "recording": (partial(_in_file, _recording), SourceError),
+    "config": (lambda data: resolved(parse_file("c", data), {}, {}), ConfigError),
+    "views": (partial(_in_file, _views), ViewsError),
+    "filter": (_filter, FilterError),
+    "masking": (_masking,),
+    "shown": (_shown,),
+}
+"""Each, and what it may raise."""
+
+
+def _target(name: str) -> Target:
+    (read, *raises), told = READERS[name], READS.get(name, {})
+    pieces = [piece.encode() for piece in told.get("pieces", ())]
+    return Target(read, tuple(told.get("files", ())), tuple(raises), tuple(MADE.get(name, pieces)))
+
+
+TARGETS: Mapping[str, Target] = {name: _target(name) for name in READERS}
 """By their names, which are also the directories of the corpus."""

@@ -277,17 +277,12 @@ def _archive() -> Files:
 
 def _start_archive(place: Path, stack: ExitStack) -> Sequence[str]:
     (place / "slurm").mkdir(exist_ok=True)
+    archives = (f"huppel={place / 'slurm-daily'}", f"tq={place / 'torque-yearly'}")
     slurm = _start_slurm(place / "slurm", stack)
-    return [
-        *slurm,
-        "--archive",
-        f"huppel={place / 'slurm-daily'}",
-        "--archive",
-        f"tq={place / 'torque-yearly'}",
-    ]
+    return [*slurm, *(word for archive in archives for word in ("--archive", archive))]
 
 
-STEPS, WALKS = tomllib.loads((FIXTURES / "fuzz.toml").read_text()).values()
+STEPS, WALKS, _ = tomllib.loads((FIXTURES / "fuzz.toml").read_text()).values()
 """Commands and checks by what they are of; keys that are pressed, each of which is answered in time."""
 JOB, ALL, SCRIPT, TRACES, REPORTS = STEPS.values()
 

@@ -5,9 +5,11 @@ its launchers set them; what only time brings (heartbeats that grow old) is writ
 """
 
 import random
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.real.balsam_system import BalsamSystem
@@ -141,66 +143,13 @@ class SiteAgent:
         self.move([*done, *timed_out], "JOB_FINISHED")
 
 
-Step = tuple[str, dict[str, Any]]
-RUN: Step = ("RUN", {})
-"""Their launcher takes them and runs them."""
-AGAIN: Step = ("RESTART_READY", {})
-
-
-def moved(state: str, **detail: object) -> Step:
-    return state, detail
-
-
-def raised(what: str, why: str) -> Step:
-    return moved("FAILED", message=f"An exception occured in <bound method Sim.{what}>", exception=why)
-
-
-def could_not(what: str) -> Step:
-    return moved("FAILED", message=f"An exception occured while {what}", exception="x")
-
-
-def error(code: int, why: str = "at first") -> Step:
-    return moved("RUN_ERROR", returncode=code, error=why)
-
-
 class Planted(NamedTuple):
     job: int
     family: str
     due: Due
 
 
-FAILED, DONE, GOOD = moved("FAILED"), moved("RUN_DONE"), moved("POSTPROCESSED")
-ARGUMENTS, APP = "constructing the job command line", "loading the App 1"
-BROKE = "ValueError: no such element"
-FAMILIES: Mapping[str, tuple[Sequence[Step], Due]] = {
-    "finished": ((RUN, DONE, GOOD), Due("completed")),
-    "runs": ((RUN,), Due("running")),
-    "waits for room": ((moved("PREPROCESSED"),), Due("waiting_allocation")),
-    "pre-processing": (
-        (raised("preprocess", "no such deck"),), Due("prepare_failed", ("pre-processing", "no such deck"))),
-    "exit code": ((RUN, error(47, BROKE), FAILED), Due("program_failed", ("return code 47: ValueError",))),
-    "exit code, again": (
-        (RUN, error(12), AGAIN, RUN, error(101, BROKE), raised("handle_error", "KeyError: 3")),
-        Due("program_failed", ("return code 101: ValueError",), ("at first",))),
-    "bad arguments": (
-        (moved("PREPROCESSED"), could_not(ARGUMENTS)),
-        Due("prepare_failed", ("could not start", "command line"))),
-    "bad arguments, again": (
-        (RUN, error(77), AGAIN, could_not(ARGUMENTS)),
-        Due("prepare_failed", ("could not start it again",), ("return code",))),
-    "wrong app": ((could_not(APP),), Due("prepare_failed", ("loading the App",))),
-    "wrong app after the run": (
-        (RUN, DONE, could_not(APP)), Due("postprocess_failed", ("loading the App",))),
-    "post-processing": (
-        (RUN, DONE, raised("postprocess", "KeyError: energy")),
-        Due("postprocess_failed", ("KeyError: energy",), ("before it ran", "return code"))),
-    "post-processing, again": (
-        (RUN, error(91), AGAIN, RUN, DONE, raised("postprocess", "KeyError: energy")),
-        Due("postprocess_failed", ("KeyError: energy",), ("before it ran", "return code", "at first"))),
-    "reset": ((RUN, error(66), FAILED, AGAIN, RUN, DONE, GOOD), Due("completed", (), ("66", "at first"))),
-    "reset, runs on": ((RUN, error(66), FAILED, AGAIN, RUN), Due("running", (), ("66", "at first"))),
-}  # fmt: skip
-"""What befalls jobs of each, step by step."""
+FAMILIES: Mapping[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 class Plants:
@@ -253,13 +202,13 @@ class Plants:
     def stepwise(self, family: str) -> None:
         agent = self._site()
         jobs = agent.add_jobs(self._each)
-        steps, due = FAMILIES[family]
-        for nth, (state, detail) in enumerate(steps):
+        told = FAMILIES[family]
+        for nth, (state, *details) in enumerate(told["steps"]):
             if state != "RUN" or nth == 0:
-                agent.move(jobs, "PREPROCESSED" if state == "RUN" else state, 0.0, **detail)
+                agent.move(jobs, "PREPROCESSED" if state == "RUN" else state, 0.0, **dict(*details))
             if state == "RUN":
                 agent.run(jobs)
-        self.planted += [Planted(job, family, due) for job in jobs]
+        self._say(jobs, family, told["code"], *told.get("words", ()), never=tuple(told.get("never", ())))
 
     def parents(self) -> None:
         """A parent failed, was deleted, was reset, or runs; and what waits for a job that cannot start."""
@@ -311,7 +260,8 @@ class Plants:
         agent = self._site()
         jobs = self._running(agent)
         agent.move(jobs, "RUN_TIMEOUT")
-        agent.move(jobs, "FAILED", 0.0, **raised("handle_timeout", "no more")[1])
+        raised = "An exception occured in <bound method Sim.handle_timeout>"
+        agent.move(jobs, "FAILED", 0.0, message=raised, exception="no more")
         agent.finish(ran=timedelta(minutes=60))
         self._say(jobs, "timeout, given up", "timed_out", "no more")
 

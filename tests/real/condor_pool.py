@@ -12,7 +12,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -153,12 +155,13 @@ class CondorPool:
                     os.kill(int(path.name), signal.SIGKILL)
 
 
-IDLE, RUNNING, REMOVED, COMPLETED, HELD = 1, 2, 3, 4, 5
-SUSPENDED = 7
+REMOVED, COMPLETED = 3, 4
+STATES = {"idle": 1, "running": 2, "removed": REMOVED, "completed": COMPLETED, "held": 5, "suspended": 7}
 
 
 class Planted(NamedTuple):
-    """A kind of job. `state` is the JobStatus in which it stays, `verdict` and `says` what is right of it.
+    """A kind of job, of `condor_pool.toml`. `state` is the JobStatus in which it stays, `verdict` and `says`
+    what is right of it.
 
     `then` is done to it, in turn, when it is in the state that each names. `status` is its status in tables,
     `says` are words of its sentence, `runs` the statuses of its runs. `by_log` is the verdict by event logs
@@ -170,8 +173,8 @@ class Planted(NamedTuple):
     verdict: str
     status: str
     says: str = ""
-    then: tuple[tuple[int, Callable[[CondorPool, str], object]], ...] = ()
-    runs: tuple[str, ...] | None = None
+    then: Sequence[tuple[str, str]] = ()
+    runs: list[str] | None = None
     by_log: str | None = None
 
 
@@ -180,122 +183,20 @@ def shell(script: str, more: str = "") -> str:
     return f"executable = /bin/sh\narguments = \"-c '{quoted}'\"\n{more}\n"
 
 
-def command(*words: str) -> Callable[[CondorPool, str], object]:
-    return lambda pool, job: pool.run(*words, job)
-
-
-def kill_starter(pool: CondorPool, job: str) -> None:
-    """End what looks after the job where it runs, as a crash of its host does."""
-    pool.kill_starter(job)
-
-
 SLEEP = shell("sleep 600")
-COUNT = "n=$(cat {0} 2>/dev/null || echo 0); n=$((n+1)); echo $n > {0}; "
-HERE = "should_transfer_files = NO"
-ONCE = "requirements = (NumJobStarts ?: 0) < 1"
+COUNT = "n=$(cat $(Cluster).n 2>/dev/null || echo 0); n=$((n+1)); echo $n > $(Cluster).n;"
+
+
+def _planted(told: dict[str, Any]) -> Planted:
+    script, more = told.pop("sh", "sleep 600").replace("COUNT", COUNT), told.pop("submit", "")
+    submit = shell(script, more) if script else f"{more}\n"
+    return Planted(submit, STATES[told.pop("state")], **told)
+
 
 JOBS: Mapping[str, Planted] = {
-    "good": Planted(shell("exit 0"), COMPLETED, "completed", "completed", runs=("completed",)),
-    "bad": Planted(shell("exit 3"), COMPLETED, "program_failed", "failed", "exit status 3", runs=("failed",)),
-    "limited": Planted(shell("timeout 1 sleep 60"), COMPLETED, "timed_out", "failed", "124"),
-    "signal": Planted(shell("kill -9 $$"), COMPLETED, "killed_by_signal", "failed", "signal 9"),
-    "segv": Planted(shell("kill -11 $$"), COMPLETED, "killed_by_signal", "failed", "signal 11"),
-    "held at submit": Planted(
-        SLEEP + "hold = true", HELD, "held", "pending", "submitted on hold", by_log="idle"),
-    "held by policy": Planted(
-        SLEEP + "periodic_hold = JobStatus == 2 && time() - EnteredCurrentStatus > 1\n"
-        'periodic_hold_reason = "too long for us"\nperiodic_hold_subcode = 42',
-        HELD, "held", "pending", "too long for us"),
-    "held on exit": Planted(
-        shell("exit 3", 'on_exit_hold = ExitCode == 3\non_exit_hold_reason = "ended with three"'), HELD,
-        "held", "pending", "ended with three"),
-    "held by hand": Planted(
-        SLEEP, HELD, "held", "pending", "via condor_hold", ((RUNNING, command("condor_hold")),)),
-    "held while idle": Planted(
-        SLEEP + "requirements = false", HELD, "held", "pending", "via condor_hold",
-        ((IDLE, command("condor_hold")),)),
-    "no input": Planted(
-        shell("exit 0", "transfer_input_files = /nowhere/a\n"
-              "should_transfer_files = YES\nskip_filechecks = true"),
-        HELD, "held", "pending", "/nowhere/a"),
-    "no output": Planted(
-        shell("exit 0", "transfer_output_files = nothing.dat\nshould_transfer_files = YES\n"
-        "when_to_transfer_output = ON_EXIT"), HELD, "held", "pending", "nothing.dat"),
-    "no program": Planted("executable = not-a-program\n", HELD, "held", "pending", "not-a-program"),
-    "no directory": Planted(
-        shell("exit 0", "output = /nowhere/out"), HELD, "held", "pending", "/nowhere/out"),
-    "allowed time": Planted(
-        SLEEP + "allowed_execute_duration = 2", HELD, "held", "pending", "execute duration"),
-    "memory": Planted(
-        shell("a=$(yes | head -c 60000000); sleep 600",
-              "request_memory = 20\nperiodic_hold = MemoryUsage > 30 \n"
-              'periodic_hold_reason = strcat("memory usage ", MemoryUsage, " exceeded request_memory")'),
-        HELD, "held", "pending", "exceeded request_memory"),
-    "retried, good": Planted(
-        shell(COUNT.format("$(Cluster).n") + "[ $n -ge 3 ]", f"max_retries = 3\n{HERE}"), COMPLETED,
-        "completed", "completed", runs=("failed", "failed", "completed")),
-    "retried, bad": Planted(
-        shell("exit 3", "max_retries = 2"), COMPLETED, "program_failed", "failed", "exit status 3",
-        runs=("failed",) * 3),
-    "retry until": Planted(
-        shell(COUNT.format("$(Cluster).n") + "exit $n",
-              f"max_retries = 5\nretry_until = ExitCode == 2\n{HERE}"),
-        COMPLETED, "program_failed", "failed", "exit status 2", runs=("failed",) * 2),
-    "good with 3": Planted(
-        shell("exit 3", "success_exit_code = 3\nmax_retries = 2"), COMPLETED, "completed", "completed",
-        by_log="program_failed"),
-    "signal, retried": Planted(
-        shell("kill -9 $$", "max_retries = 1"), COMPLETED, "killed_by_signal", "failed", "signal 9",
-        runs=("failed",) * 2),
-    "on_exit_remove": Planted(
-        shell(COUNT.format("$(Cluster).n") + "exit $((3 - n))", f"on_exit_remove = ExitCode == 0\n{HERE}"),
-        COMPLETED, "completed", "completed", runs=("failed", "failed", "completed")),
-    "removed": Planted(
-        SLEEP, REMOVED, "canceled", "canceled", "via condor_rm", ((RUNNING, command("condor_rm")),)),
-    "removed idle": Planted(
-        SLEEP + "requirements = false", REMOVED, "canceled", "canceled", "via condor_rm",
-        ((IDLE, command("condor_rm")),)),
-    "removed held": Planted(
-        SLEEP, REMOVED, "canceled", "canceled", "via condor_rm",
-        ((RUNNING, command("condor_hold")), (HELD, command("condor_rm")))),
-    "removed by policy": Planted(
-        SLEEP + "periodic_remove = JobStatus == 2 && time() - EnteredCurrentStatus > 1", REMOVED,
-        "canceled", "canceled", "PeriodicRemove"),
-    "evicted": Planted(
-        SLEEP + ONCE, IDLE, "requeued", "pending", then=((RUNNING, command("condor_vacate_job")),),
-        runs=("canceled",)),
-    "evicted, runs again": Planted(
-        shell(COUNT.format("$(Cluster).n") + "[ $n -ge 2 ] || sleep 600", HERE), COMPLETED, "completed",
-        "completed", then=((RUNNING, command("condor_vacate_job", "-fast")),),
-        runs=("canceled", "completed")),
-    "released": Planted(
-        shell("exit 0", "hold = true"), COMPLETED, "completed", "completed",
-        then=((HELD, command("condor_release")),), runs=("completed",)),
-    "released, idle": Planted(
-        SLEEP + "hold = true\nrequirements = false", IDLE, "idle", "pending", "for a machine",
-        ((HELD, command("condor_release")),), runs=()),
-    "crashed": Planted(SLEEP + ONCE, IDLE, "requeued", "pending", then=((RUNNING, kill_starter),)),
-    "removed suspended": Planted(
-        SLEEP, REMOVED, "canceled", "canceled", "via condor_rm",
-        ((RUNNING, command("condor_suspend")), (SUSPENDED, command("condor_rm")))),
-    "held twice": Planted(
-        SLEEP, HELD, "held", "pending", "via condor_hold",
-        ((RUNNING, command("condor_hold")), (HELD, command("condor_release")),
-         (RUNNING, command("condor_hold")))),
-    "released, fails": Planted(
-        shell("exit 5", "hold = true"), COMPLETED, "program_failed", "failed", "exit status 5",
-        ((HELD, command("condor_release")),), runs=("failed",)),
-    "by its own host": Planted(
-        shell("exit 4", "universe = local"), COMPLETED, "program_failed", "failed", "exit status 4"),
-    "suspended": Planted(
-        SLEEP, SUSPENDED, "running", "running", "suspended", ((RUNNING, command("condor_suspend")),),
-        runs=("running",)),
-    "continued": Planted(
-        SLEEP, RUNNING, "running", "running", "It runs",
-        ((RUNNING, command("condor_suspend")), (SUSPENDED, command("condor_continue"))), runs=("running",)),
-    "runs": Planted(SLEEP, RUNNING, "running", "running", "It runs", runs=("running",)),
-    "waits": Planted(SLEEP + "requirements = false", IDLE, "idle", "pending", "none has taken it", runs=()),
-}  # fmt: skip
+    name: _planted(told)
+    for name, told in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
+}
 
 
 FORMS: Mapping[str, str] = {"classic": "", "XML": "log_xml = true", "JSON": "+UserLogUseXML = 2"}
@@ -305,8 +206,7 @@ OF_DAG: Mapping[str, tuple[str, str, str]] = {
     "node good": ("dag.log", "completed", ""),
     "node bad": ("dag.log", "program_failed", "exit status 3"),
     "late 0": ("factory.log", "completed", ""),
-    "late 1": ("factory.log", "program_failed", "exit status 1"),
-    "late 2": ("factory.log", "program_failed", "exit status 2"),
+    **{f"late {n}": ("factory.log", "program_failed", f"exit status {n}") for n in (1, 2)},
 }
 """Of each of those jobs its event log, its verdict, and words of it."""
 DAG = """\
@@ -361,9 +261,10 @@ def _see_through(pool: CondorPool, numbers: Mapping[str, str], patience_s: float
         for name, number in numbers.items():
             state = ads.get(number, {}).get("JobStatus")
             if left[name]:
-                wanted, do = left[name][0]
-                if state == wanted and (wanted != RUNNING or _is_executing(ads[number])):
-                    do(pool, number)
+                wanted, command = left[name][0]
+                if state == STATES[wanted] and (wanted != "running" or _is_executing(ads[number])):
+                    by_name = {"kill_starter": pool.kill_starter}
+                    by_name.get(command, partial(pool.run, *command.split()))(number)
                     del left[name][0]
                 waited_for[name] = state
             elif state != JOBS[name].state:

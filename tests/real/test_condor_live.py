@@ -164,7 +164,7 @@ def test_what_was_followed_over_rotations_is_what_became_of_the_jobs(scene: Scen
         if planted.runs is not None:
             detail = scene.followed.detail(job.id)
             assert detail is not None
-            assert (name, tuple(run.status.value for run in detail.runs)) == (name, planted.runs)
+            assert (name, [run.status.value for run in detail.runs]) == (name, planted.runs)
     (health,) = scene.followed.sources()
     assert (health.skipped, health.state) == (0, SourceState.OK)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,7 +14,6 @@ from benchmarks.pty_meter import percentile
 from jobtui.analysis.explain.case import LIKELY
 from jobtui.model.health import SourceState
 from jobtui.model.jobs import JobStatus
-from jobtui.model.verdicts import Code
 from jobtui.render.styles import WORDS
 from tests.demo.workload import TrueOp
 from tests.real.sirepo_cluster import Cluster
@@ -44,59 +44,14 @@ class Right(NamedTuple):
     about. `verdicts` are right then, in the same order, and their sentence has `words`.
     """
 
-    states: tuple[str, ...]
-    verdicts: tuple[Code, ...]
+    states: list[str]
+    verdicts: list[str]
     words: str = ""
 
 
 RIGHT: Mapping[str, Right] = {
-    "ok": Right(("completed",), (Code.COMPLETED,)),
-    "animation": Right(("completed",), (Code.COMPLETED,)),
-    "error": Right(("error",), (Code.PROGRAM_FAILED,)),
-    "cancel": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
-    "rerun": Right(("completed",), (Code.COMPLETED,)),
-    "queued": Right(("pending",), (Code.WAITING_CPU_SLOT,)),
-    "running": Right(("running",), (Code.RUNNING,)),
-    "queue": Right(("completed",), (Code.COMPLETED,)),
-    "queue_head": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
-    "stateless": Right(("missing",), (Code.NEVER_RUN,), "compute call"),
-    "missing": Right(("missing",), (Code.NEVER_RUN,)),
-    "oom": Right(("error",), (Code.KILLED_BY_SIGNAL,), "signal 9"),
-    "timeout": Right(("canceled",), (Code.TIMED_OUT,)),
-    "download": Right(("completed",), (Code.COMPLETED,)),
-    "directory_gone": Right(("missing",), (Code.RUN_DIR_GONE,)),
-    "no_model": Right(("error",), (Code.PREPARE_FAILED,), "no such breed"),
-    "agent_death": Right(
-        ("canceled", "running", "running"), (Code.AGENT_LOST, Code.AGENT_LOST, Code.STALE_RECORD)
-    ),
-    "restart": Right(("canceled",), (Code.SUPERVISOR_RESTARTED,)),
-    "no_login": Right(("error",), (Code.SBATCH_LOGIN_NEEDED,)),
-    "wrong_password": Right(("error",), (Code.SBATCH_LOGIN_NEEDED,)),
-    "on_cluster": Right(("completed",), (Code.COMPLETED,)),
-    "fails": Right(("error",), (Code.SBATCH_FAILED,), "Slurm says: "),
-    "killed": Right(("canceled",), (Code.CANCELED,), "canceled by root"),
-    "runs_there": Right(("running",), (Code.RUNNING,)),
-    "canceled": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
-    "canceled_there": Right(("canceled",), (Code.CANCELED,), "canceled by root"),
-    "over_time": Right(("canceled",), (Code.TIMED_OUT,), "over its time limit of 1 min"),
-    "refused": Right(("error",), (Code.SBATCH_FAILED,), "partition not available"),
-    "never": Right(("pending",), (Code.NEVER_STARTS,), "more than its partition"),
-    "stopped": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
-    "waits": Right(("pending",), (Code.SBATCH_QUEUED,), "waits"),
-    "waited": Right(("completed",), (Code.COMPLETED,)),
-    "restarted": Right(("running",), (Code.STALE_RECORD,), "supervisor was restarted"),
-    "found_again": Right(("running",), (Code.RUNNING,)),
-    "agent_killed": Right(("running",), (Code.RUNNING,)),
-    "lost": Right(("running",), (Code.REPLY_LOST,), "canceled by root"),
-}
-
-WORD_OF_STATE: Mapping[str, str] = {
-    "pending": WORDS[JobStatus.PENDING],
-    "running": WORDS[JobStatus.RUNNING],
-    "completed": WORDS[JobStatus.COMPLETED],
-    "canceled": WORDS[JobStatus.CANCELED],
-    "error": WORDS[JobStatus.FAILED],
-    "missing": WORDS[JobStatus.MISSING],
+    kind: Right(*told)
+    for kind, told in tomllib.loads(Path(__file__).with_name("sirepo_jobs.toml").read_text()).items()
 }
 
 
@@ -216,7 +171,7 @@ def test_the_dashboard_showed_every_state_as_it_happened(watched: Watched) -> No
             shown = [
                 frame
                 for frame in frames_between(watched.frames, status.at, status.at + SEEN_WITHIN_S)
-                if shows(frame, uid, model, WORD_OF_STATE[status.state])
+                if shows(frame, uid, model, WORDS[JobStatus(status.state.replace("error", "failed"))])
             ]
             assert status.at < first or shown, (
                 f"{jid} was {status.state} at {status.at} and not on the screen:\n"

@@ -20,6 +20,7 @@ from jobtui.render.verdicts import PostMortem, code, evidence_head, post_mortem_
 from tests.builders import a_job, a_step, an_op
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS
+from tests.rows import ROWS
 
 SECRET = "0123456789abcdefghijABCDEFGHIJ42"
 
@@ -200,16 +201,7 @@ def test_code_is_what_was_written(text: str) -> None:
     assert [one.strip() for one in found] == [show(text).strip()] or not show(text).strip()
 
 
-@pytest.mark.parametrize(
-    ("source", "most", "place"),
-    [
-        ("/var/log/sirepo/supervisor.log", None, "/var/log/sirepo/supervisor.log:7"),
-        ("/var/log/sirepo/supervisor.log", 45, "…/sirepo/supervisor.log:7"),
-        ("/var/log/sirepo/supervisor.log", 0, "…/supervisor.log:7"),
-        ("http://127.0.0.1:8000", 0, "…/127.0.0.1:8000:7"),
-        ("supervisor.log", 0, "supervisor.log:7"),
-    ],
-)
-def test_of_a_long_place_the_end_is_kept(source: str, most: int | None, place: str) -> None:
-    head = evidence_head(Fact(what="created", text="", source=source, line=7), most)
+@pytest.mark.parametrize(("source", "most", "place"), ROWS["places in most cells, -1 for any"])
+def test_of_a_long_place_the_end_is_kept(source: str, most: int, place: str) -> None:
+    head = evidence_head(Fact(what="created", text="", source=source, line=7), None if most < 0 else most)
     assert head.split()[1:] == ["created", place]

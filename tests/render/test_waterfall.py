@@ -9,6 +9,7 @@ from jobtui.render.spans import width_of
 from jobtui.render.text import width
 from jobtui.render.traces import MOST_ROWS, trace_lines, waterfall_lines
 from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line
+from tests.rows import ROWS
 from tests.tracing import EXPECTED, a_span, a_trace, captured
 
 MS, SECOND = 10**6, 10**9
@@ -106,25 +107,9 @@ def legend(cells: int, *services: str) -> str:
     return "".join(span.text for span in heading)[: columns.name].strip()
 
 
-SIREPO = ("sirepo-server", "sirepo-supervisor", "sirepo-agent")
-
-
-@pytest.mark.parametrize(
-    ("cells", "services", "text"),
-    [
-        (160, SIREPO, "S sirepo-server  U sirepo-supervisor  A sirepo-agent"),
-        (120, SIREPO, "S server  U supervisor  A agent"),
-        (80, SIREPO, "S server  U supervisor  A agent"),
-        (80, ("web", "worker", "web-cache"), "W web  O worker  C web-cache"),
-        (80, ("workflow", "worker-0", "worker-1"), "W workflow  0 worker-0"),
-        (62, ("sirepo-", "sirepo-supervisor"), "S sirepo-"),
-        (62, ("one", "two", "three", "four", "five"), "O one  T two  H three"),
-        (80, ("a-service-of-a-very-long-name-indeed",), ""),
-        (80, ("",), "A –"),
-    ],
-)
+@pytest.mark.parametrize(("cells", "services", "text"), ROWS["services that a legend names"])
 def test_the_legend_names_as_many_services_as_there_is_room_for(
-    cells: int, services: tuple[str, ...], text: str
+    cells: int, services: list[str], text: str
 ) -> None:
     assert legend(cells, *services) == text
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
@@ -27,7 +28,7 @@ from jobtui.model.ops import Correlation
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
-from tests.analysis.captured import correlate
+from tests.analysis.captured import ROOT, correlate
 from tests.demo.sites import DriverName, Settings, World
 
 RECORD_CHARACTERS = 6_000
@@ -171,32 +172,8 @@ def played(name: str, seed: int, driver: DriverName, played_s: int) -> Played:
     return Played(name, seed, driver, played_s)
 
 
-ASKED = {
-    "ok": Code.COMPLETED,
-    "anim": Code.COMPLETED,
-    "error": Code.PROGRAM_FAILED,
-    "cancel": Code.CANCELED_BY_USER,
-    "rerun": Code.COMPLETED,
-    "queue": Code.COMPLETED,
-    "queue-head": Code.CANCELED_BY_USER,
-    "stateless": Code.NEVER_RUN,
-    "missing": Code.NEVER_RUN,
-    "oom": Code.KILLED_BY_SIGNAL,
-    "timeout": Code.TIMED_OUT,
-    "download": Code.COMPLETED,
-    "rundir-gone": Code.RUN_DIR_GONE,
-    "nomodel": Code.PREPARE_FAILED,
-    "agentdeath": Code.AGENT_LOST,
-    "restart": Code.SUPERVISOR_RESTARTED,
-    "sbatch-nologin": Code.SBATCH_LOGIN_NEEDED,
-    "sbatch-ok": Code.COMPLETED,
-    "sbatch-error": Code.SBATCH_FAILED,
-    "sbatch-cancel": Code.CANCELED_BY_USER,
-    "sbatch-after-restart": Code.SUPERVISOR_RESTARTED,
-    # Found again on the cluster after the restart, and then canceled by whoever made the capture
-    "sbatch-reattach": Code.CANCELED_BY_USER,
-}
-"""What each thing that a capture's client meant to provoke leaves; of several the last one counts."""
+ASKED = {name: Code(code) for name, code in tomllib.loads((ROOT / "asked.toml").read_text()).items()}
+"""What each thing that a capture's client meant to provoke leaves."""
 CONFIDENT = 0.8
 Spoil = Callable[[bytes], bytes]
 

@@ -17,16 +17,80 @@ from jobtui.backends.balsam.records import BatchJobRow, EventRow, decode_page
 from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
 from jobtui.model.changes import UNLISTED, ReportQuery, StateChange, in_order
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceState, SourceUnreachable
+from jobtui.model.health import (
+    SourceDenied,
+    SourceError,
+    SourceHealth,
+    SourceMissing,
+    SourceState,
+    SourceUnreachable,
+)
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.state_runs import by_run
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
-from tests.backends.balsam.watching import NOW, URL, Watched, an_event, answers, caught_up, move_on, raises
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.builders import some
 from tests.carried import carried, timed
-from tests.fakes import changes_in
+from tests.fakes import FakeCorrelation, changes_in
+
+NOW = nanos("2026-11-20T19:30:00")
+EARLY = nanos("2026-11-20T17:00:00")
+URL = "http://balsam.test"
+
+
+class Watched:
+    """A server, the source that watches it, and the store that it fills."""
+
+    def __init__(self, server: RecordedBalsam | None = None, since: Nanos = EARLY) -> None:
+        self.server = server or RecordedBalsam()
+        client = carried(BalsamClient(URL, lambda: TOKEN), self.server.transport)
+        self.source = timed(Balsam(client, owner="operator", since=since), FixedClock(NOW))
+        self.store = Store(FakeCorrelation(), FixedClock(NOW))
+        self.poller = Poller(self.source, self.store)
+
+    @property
+    def health(self) -> SourceHealth:
+        (health,) = self.store.sources()
+        return health
+
+    async def poll(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self.poller.poll_once()
+
+
+async def caught_up() -> Watched:
+    watched = Watched()
+    await watched.poller.catch_up()
+    await watched.poll(20)
+    return watched
+
+
+def answers(status: int, body: bytes = b"", **headers: str) -> Callable[[httpx.Request], httpx.Response]:
+    return lambda _: httpx.Response(status, content=body, headers=headers)
+
+
+def raises(error: Exception) -> Callable[[httpx.Request], httpx.Response]:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    return fail
+
+
+def an_event(number: int, job: int, at: str, before: str, after: str) -> Record:
+    return {
+        "id": number, "job_id": job, "timestamp": at, "from_state": before, "to_state": after, "data": {}
+    }  # fmt: skip
+
+
+def move_on(server: RecordedBalsam, number: int, at: str = "19:29:58", seen: str = "19:29:59") -> Record:
+    """A job that runs has run, as the event with this number tells; the job."""
+    job = next(row for row in server.jobs if row["state"] == "RUNNING")
+    job.update(state="RUN_DONE", last_update=f"2026-11-20T{seen}+00:00")
+    server.events.append(an_event(number, job["id"], f"2026-11-20T{at}", "RUNNING", "RUN_DONE"))
+    return job
 
 
 @pytest.fixture

@@ -1,25 +1,45 @@
-"""Entries in the order of their cursors, and what journalctl is asked for."""
+"""Readers of journals: order of entries, what goes wrong over HTTP or ssh, a real sshd."""
 
+import asyncio
+import contextlib
 import os
 import random
+import shutil
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.journal import client, journalctl
-from jobtui.backends.journal.client import compare, merged, position
+from jobtui.backends.journal import client, gatewayd, journalctl
+from jobtui.backends.journal.client import JournalReader, compare, merged, position
+from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.records import LINES_OPEN, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceDenied, SourceError
-from jobtui.model.journal import Cursor, JournalEntry
-from jobtui.transport.ssh import LocalShell, Running
-from tests.backends.journal.make import BOOT, START_US, by_host, entry, make_journal, needs_journal_tools
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, JournalEntry, Tail
+from jobtui.transport import ssh as shell
+from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_directory
+from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
+from tests.backends.journal.make import (
+    BOOT,
+    FIXTURES,
+    START_US,
+    by_host,
+    entry,
+    make_journal,
+    needs_journal_tools,
+)
 from tests.backends.journal.reading import all_forward
+from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient, Sshd, a_server, free_port, needs_sshd
+from tests.carried import carried
 from tests.rows import ROWS
+from tests.waiting import LONG_S, wait_until
 
 
 @needs_journal_tools
@@ -147,3 +167,320 @@ def test_what_never_ends_is_bounded_and_what_is_no_container_left_alone() -> Non
     assert [entry.container for entry in lines.joined(many)] == [f"srj-p-{n}" for n in range(10)]
     entry = piece(0, "x", begun=True, container="")
     assert list(SplitLines().joined([entry])) == [entry]
+
+
+EXPORT = "application/vnd.fdo.journal"
+HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {EXPORT}\r\n".encode()
+
+
+async def fault_of(journal: JournalReader) -> SourceError:
+    """What reading raises; one line that begins with the source."""
+    with pytest.raises(SourceError) as raised:
+        await asyncio.wait_for(journal.forward(Head(), (), 10), LONG_S)
+    await journal.aclose()
+    text = str(raised.value)
+    assert text.startswith(f"{journal.name}: ")
+    assert text.isprintable()
+    return raised.value
+
+
+ODD: dict[str, tuple[Answer, type[SourceError], str]] = {
+    "sent elsewhere": (
+        reply("301 Moved", Location="https://ann:pw@other.example:19531/entries"),
+        SourceMissing,
+        "to https://other.example/entries; give that address",
+    ),
+    "no permission": (
+        reply("500 Oops", b"Failed to open journal: Permission denied"),
+        SourceDenied,
+        "usermod -aG systemd-journal systemd-journal-gateway",
+    ),
+    "something else": (reply("200 OK", b"hello", Content_Type="text/plain"), SourceMissing, "19531"),
+    "half an entry": (
+        raw(HEAD + b"Connection: close\r\n\r\n" + entry(0, "m")[:-20]),
+        SourceUnreachable,
+        "in the middle of an entry",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_answer_becomes_one_line(name: str) -> None:
+    answer, kind, part = ODD[name]
+    async with answering(answer) as spec:
+        fault = await fault_of(GatewayJournal(spec))
+    assert type(fault) is kind
+    assert part in str(fault), str(fault)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_offered"), [("v3", True), ("-oproxycommand=x", False), ("v3\u200b.example", False)]
+)
+async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, is_offered: bool) -> None:
+    transport = httpx.MockTransport(lambda request: httpx.Response(407, request=request))
+    journal = carried(GatewayJournal(f"http://{host}:19531"), transport)
+    with pytest.raises(SourceError) as raised:
+        await journal.forward(Head(), (), 1)
+    await journal.aclose()
+    assert ("ssh -N" in str(raised.value)) is is_offered
+    assert (f"ssh -N -L 19531:localhost:19531 {host}, then" in str(raised.value)) is is_offered
+
+
+async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
+    body = entry(0, "m0") + b"\x00garbage\n\xff\n\n" + entry(1, "m1")
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        kind = "application/json" if b"/machine" in head else EXPORT
+        await reply("200 OK", b"{}" if b"/machine" in head else body, Content_Type=kind)(head, writer)
+
+    async with answering(answer) as spec:
+        journal = GatewayJournal(spec)
+        found = await journal.forward(Head(), (), 5)
+        assert [each.message for each in found.entries] == ["m0", "m1"]
+        assert "made no sense" in (await journal.condition()).note
+        await journal.aclose()
+
+
+def noted(heads: list[bytes], answer: Answer) -> Answer:
+    async def note(head: bytes, writer: asyncio.StreamWriter) -> None:
+        heads.append(head)
+        await answer(head, writer)
+
+    return note
+
+
+async def test_credentials_are_sent_and_never_shown() -> None:
+    heads: list[bytes] = []
+    async with answering(noted(heads, reply("403 Forbidden", b"ann:hunter2 may not"))) as spec:
+        fault = await fault_of(GatewayJournal(spec.replace("http://", "http://ann:hunter2@")))
+    assert b"uthorization: Basic YW5uOmh1bnRlcjI=" in heads[0]
+    assert "hunter2" not in str(fault)
+    for journal in (GatewayJournal(f"http://ann:hunter2@127.0.0.1:{free_port()}"), JournalctlReader(SECRET)):
+        fault = await fault_of(journal)
+        assert "hunter2" not in f"{fault}{fault.__cause__}"
+    assert "ssh-copy-id" in str(fault)
+
+
+@pytest.mark.parametrize("text", ["\udcff", chr(0xD800), "a\r\nX: y", "\0", "ü"])
+async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
+    heads: list[bytes] = []
+    async with answering(noted(heads, reply("200 OK", b"", Content_Type=EXPORT))) as spec:
+        journal = GatewayJournal(spec)
+        with contextlib.suppress(SourceError):
+            await journal.forward(Head(), ((("A", text),),), 1)
+        with contextlib.suppress(SourceError):
+            await journal.entry(Cursor(text))
+        await journal.aclose()
+    assert not [head for head in heads if b"\nX:" in head]
+
+
+async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first one that follows hears nothing; an entry that came meanwhile is found anyway."""
+    written = [entry(0, "m0")]
+    following: list[bytes] = []
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        if b"follow" not in head.split(b"\r\n", 1)[0]:
+            await reply("200 OK", b"".join(written), Content_Type=EXPORT)(head, writer)
+            return
+        following.append(head)
+        await then_hang(HEAD + b"Connection: close\r\n\r\n")(head, writer)
+
+    async with answering(answer) as spec, asyncio.timeout(LONG_S):
+        monkeypatch.setattr(gatewayd, "IDLE_S", 0.2)
+        journal = GatewayJournal(spec)
+        async with contextlib.aclosing(journal.listen(Head(), (), ())) as slices:
+            messages: list[str | None] = []
+            async for found in slices:
+                messages += [each.message for each in found.entries]
+                if len(messages) == 1 and following:
+                    written.append(entry(1, "m1"))
+                if len(messages) == 2:
+                    break
+        await journal.aclose()
+    assert messages[-1] == "m1"
+
+
+SPEC, SECRET = "ssh://ann@node1:2222", "ssh://ann:hunter2@node1"
+SAYS = tomllib.loads((FIXTURES / "ssh_says.toml").read_text())
+CONNECTED = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
+
+
+@pytest.mark.parametrize(("who", "name"), [(who, name) for who in SAYS for name in SAYS[who]])
+async def test_what_is_said_there_becomes_one_line(client: SshClient, who: str, name: str) -> None:
+    case = SAYS[who][name]
+    (client.root / "said").write_text(f"{case['said']}\n" if case["said"] else "")
+    begins = CONNECTED if who == "journalctl" else ""
+    client.replace(f"{begins}cat {client.root}/said >&2; exit {case.get('code', 255)}")
+    fault = await fault_of(JournalctlReader(SPEC))
+    assert type(fault).__name__ == case["error"]
+    assert all(part in str(fault) for part in case["parts"]), str(fault)
+
+
+@pytest.mark.parametrize(("script", "said"), ROWS["hosts that run something else"])
+async def test_a_host_that_runs_something_else_is_told(client: SshClient, script: str, said: str) -> None:
+    client.replace(script)
+    assert said in str(await fault_of(JournalctlReader(SPEC)))
+
+
+@pytest.mark.parametrize(("script", "limit", "what"), ROWS["hosts that hang"])
+async def test_a_host_that_hangs_is_given_up(
+    client: SshClient, script: str, limit: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (shell, journalctl, shell.SshShell):
+        monkeypatch.setattr(place, limit, 0.5, raising=False)
+    client.replace(script)
+    fault = await asyncio.wait_for(fault_of(JournalctlReader(SPEC)), LONG_S)
+    assert f"no {what} within 0.5 s" in str(fault)
+    assert "ssh -p 2222 ann@node1" in str(fault)
+
+
+async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
+    client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
+    journal = JournalctlReader(SPEC)
+    slices = journal.listen(Head(), (), ())
+    with pytest.raises(SourceUnreachable, match=r"no watch is left on node1.*max_user_instances"):
+        [found async for found in slices]
+    await journal.aclose()
+
+
+async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fault = await fault_of(JournalctlReader(SPEC))
+    assert isinstance(fault, SourceMissing)
+    assert "apt-get install openssh-client" in str(fault)
+
+
+async def test_how_ssh_is_called(client: SshClient) -> None:
+    client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
+    await fault_of(JournalctlReader(SPEC))
+    *words, host, line = (client.root / "called").read_text().splitlines()
+    assert (host, words[-1]) == ("node1", "--")
+    assert line.startswith("echo jobtui-")
+    options = {words[at + 1] for at, word in enumerate(words) if word == "-o"}
+    assert {"BatchMode=yes", "NumberOfPasswordPrompts=0", "ServerAliveInterval=5"} <= options
+    assert f"ControlPath={client.sockets}/jobtui/%C" in options
+    assert not [option for option in options if option.startswith("StrictHostKeyChecking")]
+    assert (words[words.index("-l") + 1], words[words.index("-p") + 1]) == ("ann", "2222")
+
+
+async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> None:
+    client.replace("exit 255")
+    program = client.root / "bin" / "ssh"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in -G) echo controlpath /home/ann/.ssh/mux; exit 0;; esac\n'
+        f'printf "%s\\n" "$@" >{client.root}/called; exit 255\n'
+    )
+    await fault_of(JournalctlReader(SPEC))
+    assert "Control" not in (client.root / "called").read_text()
+
+
+@pytest.mark.parametrize(
+    ("make", "spec"),
+    [
+        *((JournalctlReader, spec) for spec in ROWS["what is no address of a host"]),
+        *((GatewayJournal, spec) for spec in ROWS["what is no address of gatewayd"]),
+    ],
+)
+async def test_what_is_no_address_is_refused_before_anything_runs(
+    make: Callable[[str], JournalReader], spec: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    journal = make(spec)
+    with pytest.raises(SourceError) as raised:
+        await journal.forward(Head(), (), 1)
+    await journal.aclose()
+    assert make is GatewayJournal or not isinstance(raised.value, SourceMissing)
+
+
+def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = Path("/tmp") / f"jt{tmp_path.name[-6:]}{id(tmp_path) % 1000}"
+    short.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+    try:
+        made = private_directory("jobtui")
+        assert made == short / "jobtui"
+        assert made.stat().st_mode & 0o777 == 0o700
+        assert len(str(made)) + SSH_NAME_BYTES <= 104
+        made.chmod(0o755)
+        assert private_directory("jobtui") != made
+        made.rmdir()
+        made.symlink_to(tmp_path)
+        assert private_directory("jobtui") != made
+        made.unlink()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", "/" + "long/" * 20)
+        assert private_directory("jobtui") != made
+    finally:
+        short.rmdir()
+
+
+HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("journal")
+    entries = [entry(number, f"line {number}", CONTAINER_NAME="srj") for number in range(20)]
+    make_journal(made, [*entries, entry(20, "hostile", CONTAINER_NAME=HOSTILE)])
+    return made
+
+
+async def messages(journal: JournalctlReader) -> list[str]:
+    found = await journal.forward(Head(), (), 3)
+    await journal.aclose()
+    return [entry.message for entry in found.entries]
+
+
+@needs_journal_tools
+@pytest.mark.parametrize("shell", ["dash", "zsh", "csh", "fish"])
+async def test_any_login_shell_will_do(client: SshClient, directory: Path, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}: apt-get install {shell}")
+    client.replace(f'for last; do :; done; exec {shell} -c "$last"')
+    journal = JournalctlReader(f"ssh://cori{directory}")
+    found = await journal.backward(Tail(), ((("CONTAINER_NAME", HOSTILE),),), 5)
+    assert [(entry.message, entry.container) for entry in found.entries] == [("hostile", HOSTILE)]
+    assert not list(Path.home().glob("owned"))
+    again = await journal.forward(Beside(found.entries[0].cursor), (), 5)
+    assert (again.entries, again.at_edge) == ((), True)
+    await journal.aclose()
+
+
+@needs_journal_tools
+async def test_what_a_login_prints_is_no_entry(client: SshClient, directory: Path) -> None:
+    noise = "printf '__CURSOR=no\\n\\nMESSAGE\\n'; head -c 100000 /dev/zero"
+    client.replace(f"{noise}; echo Welcome >&2; {RUNS_HERE}")
+    journal = JournalctlReader(f"ssh://cori{directory}")
+    assert await journal.condition() == JournalCondition(files=1)
+    assert sorted((await journal.values("CONTAINER_NAME"))["CONTAINER_NAME"]) == [HOSTILE, "srj"]
+    assert await messages(journal) == ["line 0", "line 1", "line 2"]
+
+
+@needs_journal_tools
+@needs_sshd
+async def test_connections_are_shared_and_ended(directory: Path) -> None:
+    with a_server() as server:
+        journal = JournalctlReader(f"{server.spec}{directory}")
+        follow = journal.follow(Head(), ())
+        while not (await follow.take(100)).at_edge:
+            pass
+        await journal.backward(Tail(), (), 2)
+        (control,) = os.listdir(place := f"{os.environ['XDG_RUNTIME_DIR']}/jobtui")
+        assert os.stat(f"{place}/{control}").st_mode & 0o077 == 0
+        assert await messages(journal) == ["line 0", "line 1", "line 2"]
+        await wait_until(lambda: "journalctl" in commands(server))
+        await follow.aclose()
+        await wait_until(lambda: "journalctl" not in commands(server))
+
+
+def commands(server: Sshd) -> list[str]:
+    found = []
+    for pid in server.children():
+        try:
+            found.append(Path(f"/proc/{pid}/comm").read_text().strip())
+        except OSError:
+            continue
+    return found

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.receiver import Receiver
+from tests.trace_servers import JSON
 from tests.waiting import LONG_S
 
 PROTOBUF = "application/x-protobuf"
-JSON = "application/json"
 
 
 class Sent(NamedTuple):

@@ -1,0 +1,542 @@
+"""Engines of logs: Elasticsearch and OpenSearch, Loki, and the files of jobs that a Landscape keeps."""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from wsproto.events import CloseConnection, Pong
+
+from jobtui.backends import engine
+from jobtui.backends.elastic import records as elastic_records
+from jobtui.backends.elastic.client import ElasticClient
+from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, presets, row_of
+from jobtui.backends.elastic.source import ElasticEngine
+from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
+from jobtui.backends.fetchlog import FetchLog
+from jobtui.backends.journal import client
+from jobtui.backends.loki import LokiEngine
+from jobtui.backends.registry import parse_loki
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import SourceError
+from jobtui.model.ids import JobId
+from jobtui.model.job_reader import Unreadable
+from jobtui.model.jobs import JobStatus
+from jobtui.model.journal import At, Head
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.transport.http import Limits
+from tests.backends.archive.elastic_server import LOGIN, StrictElastic
+from tests.backends.engines import rigs
+from tests.backends.engines.loki_server import StrictLoki
+from tests.backends.engines.rigs import (
+    LOKI_URL,
+    T0,
+    URL,
+    at_second,
+    backward,
+    ended_job,
+    forward,
+    journal_line,
+    journald_document,
+    loki_journal,
+)
+from tests.backends.journal.source_rig import LINE, UNIT
+from tests.carried import carried, timed
+from tests.commands.running import Runner
+from tests.condor import SCHEDD, event, executing, submitted
+from tests.conftest import NOW
+from tests.loopback import response, served
+from tests.polling import polled
+from tests.rows import ROWS
+
+
+def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
+    return StrictElastic(documents, index="logs", **{"keywords": True, **more})
+
+
+def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[str, Any]]:
+    return {f"d{n:05}": journald_document(n * every_s, LINE.format(n)) for n in range(first, first + count)}
+
+
+def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngine:
+    client = carried(ElasticClient(URL, access), elastic.transport)
+    return ElasticEngine(client, presets()["journald"], Doubts())
+
+
+def following_of(elastic: StrictElastic, now: int = NOW) -> EngineFollowing:
+    return EngineFollowing(timed(engine_of(elastic), FixedClock(Nanos(now))), At(T0))
+
+
+def reader_of(elastic: StrictElastic) -> EngineJournal:
+    return EngineJournal(lambda: timed(engine_of(elastic), FixedClock(NOW)))
+
+
+@pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
+@pytest.mark.parametrize("most", [1, 7, 1_000])
+async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
+    wanted = [LINE.format(n) for n in range(20)]
+    loki = StrictLoki([rigs.journal_line(n * every_s, wanted[n], unit=f"u{n % 3}") for n in range(20)])
+    reader: Any
+    for reader in (reader_of(index_of(lines(20, every_s))), rigs.loki_journal(loki).make_reader()):
+        found = await forward(reader, most)
+        assert found == await backward(reader, most)
+        assert sorted(found, key=wanted.index) == wanted
+
+
+async def test_a_time_divides_what_is_before_from_what_is_after() -> None:
+    reader = reader_of(index_of(lines(20)))
+    before = (await reader.backward(At(at_second(2.5)), (), 100)).entries
+    after = (await reader.forward(At(at_second(2.5)), (), 100)).entries
+    assert [len(before), len(after)] == [10, 10]
+    assert before[-1].at < at_second(2.5) <= after[0].at
+
+
+@pytest.mark.parametrize("keywords", [True, False], ids=["template", "dynamic mapping"])
+async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
+    other = journald_document(1, "other", systemd={"unit": "ssh.service"}, syslog={"identifier": "sshd"})
+    reader = reader_of(index_of({**lines(3), "o": other}, keywords=keywords))
+    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, "ssh.service"}
+    for matches, count in (
+        (((("_SYSTEMD_UNIT", "ssh.service"),),), 1),
+        (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v3")),), 1),
+        (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v4")),), 0),
+        (((("SYSLOG_IDENTIFIER", "sshd"),), (("_SYSTEMD_UNIT", UNIT),)), 4),
+        (((("_UNKNOWN_FIELD", "x"),),), 0),
+    ):
+        assert len((await reader.forward(Head(), matches, 10)).entries) == count
+
+
+async def ids_to_edge(following: EngineFollowing) -> list[str]:
+    found: list[str] = []
+    at_edge = False
+    while not at_edge:
+        rows, at_edge = await following.rows(300)
+        found += [row.id for row in rows]
+    return found
+
+
+@pytest.mark.parametrize(("every_s", "count"), [(0.01, 900), (0.0, 700)], ids=["apart", "of one instant"])
+@pytest.mark.parametrize(
+    "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
+)
+async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int) -> None:
+    elastic = index_of(lines(count, every_s), points=points)
+    following = following_of(elastic)
+    found = await ids_to_edge(following)
+    assert sorted(found) == sorted(elastic.documents)
+    assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
+    assert any("pit" in body for body in elastic.bodies) == bool(points)
+    assert {sent.split("?")[0] for sent in elastic.sent} <= {
+        "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
+    }  # fmt: skip
+
+
+async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
+    elastic = index_of(lines(700, every_s=0.01))
+    following = following_of(elastic)
+    first, _ = await following.rows(300)
+    elastic._points.clear()
+    rest = (await following.rows(300))[0] + (await following.rows(300))[0]
+    assert sorted(row.id for row in [*first, *rest]) == sorted(elastic.documents)
+
+
+async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elastic_records, "LEFT_OUT_MOST", 300)
+    elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
+    following = following_of(elastic)
+    found = await ids_to_edge(following)
+    assert found[-1] == "last"
+    assert "some are missing" in following.engine.doubts.words
+
+
+async def test_what_is_known_to_be_given_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.engine.GIVEN_KEPT", 200)
+    following = following_of(elastic := index_of(lines(900, every_s=0.01)))
+    found = []
+    for _ in range(5):
+        found += (await following.rows(300))[0]
+        assert len(following._given) <= 200
+    assert sorted(row.id for row in found) == sorted(elastic.documents)
+
+
+async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
+    elastic = index_of(lines(10, every_s=1))
+    following = following_of(elastic)
+    assert len((await following.rows(100))[0]) == 10
+    elastic.documents["late"] = journald_document(3.5, "late")
+    elastic.documents["ahead"] = journald_document(3_000, "of a host whose clock is wrong")
+    elastic.documents["new"] = journald_document(12, "new")
+    assert {row.id for row in (await following.rows(100))[0]} == {"late", "ahead", "new"}
+    assert "ahead of the one here" in following.engine.doubts.words
+    elastic.documents["later"] = journald_document(14, "later")
+    assert [row.id for row in (await following.rows(100))[0]] == ["later"]
+    assert (await following.rows(100)) == ([], True)
+
+
+async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -> None:
+    elastic = index_of(lines(10, every_s=20))
+    following = following_of(elastic)
+    elastic.failed_shards = [{"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2"}}]
+    elastic.hidden = frozenset({"d00001", "d00002"})
+    assert len((await following.rows(100))[0]) == 8
+    assert "1 of 5 shards failed" in following.engine.doubts.words
+    assert "hunter2" not in following.engine.doubts.words
+    elastic.failed_shards, elastic.hidden = (), frozenset()
+    assert {row.id for row in (await following.rows(100))[0]} == {"d00001", "d00002"}
+
+
+async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
+    elastic = index_of(lines(3))
+    elastic.timed_out = True
+    source = rigs.elastic_journal(elastic)
+    batches = await polled(source)
+    assert "ran out of time" in (batches[-1].note or "")
+    assert sum(len(batch.records) for batch in batches) == 3
+    await source.aclose()
+
+
+async def test_an_index_of_another_kind_is_one_clear_line() -> None:
+    source = rigs.elastic_journal(index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}}))
+    batches = await polled(source)
+    assert "no document has systemd.unit" in (batches[-1].note or "")
+    assert "is journald the right preset?" in (batches[-1].note or "")
+    await source.aclose()
+
+
+@pytest.mark.parametrize(("status", "kind", "words"), ROWS["what an index refuses"])
+async def test_what_an_index_refuses_is_said(status: int, kind: str, words: str) -> None:
+    elastic = index_of({})
+    said = f'{{"error": {{"type": "{kind}"}}}}'.encode()
+    elastic.fault = lambda: response(status, said, {"content-type": "application/json"})
+    with pytest.raises(SourceError, match=words):
+        await following_of(elastic).rows(10)
+
+
+async def test_keys_come_out_of_files(tmp_path: Any) -> None:
+    (key := tmp_path / "key").write_text("key-of-the-reader\n")
+    (word := tmp_path / "word").write_text(LOGIN[1])
+    elastic = index_of(lines(2), wants_login=True)
+    for access in (Access(api_key_file=str(key)), Access(user=LOGIN[0], password_file=str(word))):
+        assert len((await EngineFollowing(engine_of(elastic, access), At(T0)).rows(10))[0]) == 2
+    with pytest.raises(SourceError, match="is not there"):
+        await EngineFollowing(engine_of(elastic, Access(api_key_file=f"{tmp_path}/x")), At(T0)).rows(1)
+
+
+async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
+    elastic = index_of({name: {**one, "message": "x" * 20_000} for name, one in lines(100).items()})
+    client = carried(ElasticClient(URL), elastic.transport, Limits(body_bytes=500_000))
+    following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
+    assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
+
+
+def jobs_of(preset: str, *documents: dict[str, Any]) -> Any:
+    hits = [{"_id": f"d{n}", "_source": one, "sort": [T0 // 1_000_000]} for n, one in enumerate(documents)]
+    return DocumentReader(URL, presets()[preset]).read([*map(row_of, hits)])
+
+
+def test_ended_slurm_jobs_are_jobs() -> None:
+    found = jobs_of("jobcomp", ended_job(22), ended_job(23, jobid=None))
+    (job,) = found.jobs
+    assert (job.id, job.status, job.owner, job.name) == ("slurm/22", JobStatus.FAILED, "jg", "sleep")
+    assert job.ended_at == at_second(22)
+    assert [skip.why for skip in found.skips] == ["is no record of a Slurm job"]
+
+
+def test_job_ads_are_facts_of_jobs_of_condor() -> None:
+    ad = {
+        "GlobalJobId": f"{SCHEDD}#81430001.0#1795207000", "ClusterId": 81430001, "ProcId": 0, "JobStatus": 5,
+        "Owner": "mira", "HoldReason": "memory", "RecordTime": 1795207000, "Status": "Held",
+    }  # fmt: skip
+    found = jobs_of("adstash", ad)
+    (fact,) = found.facts
+    assert (fact.job, fact.teller, fact.values["HoldReason"]) == (f"81430001.0@{SCHEDD}", "ad", "memory")
+    assert not found.skips
+
+
+def test_events_of_condor_keep_the_schedd_of_their_log() -> None:
+    event = submitted(job="081.000.000")
+    document = {"message": event.removesuffix("...\n"), "log": {"file": {"path": "/x/log"}, "offset": 90},
+                "host": {"hostname": "sub1"}}  # fmt: skip
+    found = jobs_of("condor_events", document, {**document, "message": "no event"})
+    (fact,) = found.facts
+    assert fact.job == f"81.0@{SCHEDD}"
+    assert (fact.source, fact.offset) == (f"{URL} sub1:/x/log", 90)
+    assert len(found.skips) == 1
+
+
+@pytest.mark.parametrize("preset", [one for one in presets().values() if one.gives == "logs"], ids=str)
+def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
+    for field, paths in preset.fields.items():
+        for path in paths:
+            nested: Any = "x"
+            for part in reversed(path.split(".")):
+                nested = {part: nested}
+            assert fields_of(nested, preset) == fields_of({path: "x"}, preset)
+            assert fields_of(nested, preset)[field] == "x"
+
+
+async def test_a_slurm_job_is_looked_up_by_its_number(tmp_path: Any) -> None:
+    rig = rigs.ElasticJobsRig(tmp_path)
+    rig.elastic.documents["old"] = ended_job(7, **{"@end": "2020-01-01T00:00:00"})
+    source: Any = rig.source()
+    found = await source.detail(JobId("slurm/7"))
+    assert (found.job.id, found.outputs) == ("slurm/7", ("/home/jg/slurm.out",))
+    assert await source.detail(JobId("slurm/8")) is None
+    assert await source.detail(JobId("balsam/7")) is None
+    await source.aclose()
+
+
+def loki_engine(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
+    spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
+    spec = spec._replace(access=access) if access else spec
+    return carried(timed(LokiEngine(spec, Doubts()), FixedClock(NOW)), loki.transport)
+
+
+def loki_reader(loki: StrictLoki) -> EngineJournal:
+    return EngineJournal(lambda: loki_engine(loki))
+
+
+async def test_loki_is_asked_only_for_what_is_wanted() -> None:
+    other = journal_line(1, "other", unit="ssh+x.service", syslog_identifier="sshd", hostname="v4")
+    loki = StrictLoki([journal_line(0, LINE.format(0)), other])
+    reader = loki_reader(loki)
+    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, "ssh+x.service"}
+    for matches, count in (
+        (((("_SYSTEMD_UNIT", "ssh+x.service"),),), 1),
+        (((("_SYSTEMD_UNIT", "sshx.service"),),), 0),
+        (((("_SYSTEMD_UNIT", "ssh+x.service"), ("_HOSTNAME", "v4")),), 1),
+        (((("_SYSTEMD_UNIT", "ssh+x.service"), ("_HOSTNAME", "v3")),), 0),
+        (((("SYSLOG_IDENTIFIER", 'ss"hd\\'),), (("_SYSTEMD_UNIT", UNIT),)), 1),
+        (((("_UNKNOWN_FIELD", "x"),),), 0),
+    ):
+        assert len((await reader.forward(Head(), matches, 10)).entries) == count
+    (entry,) = (await reader.forward(At(at_second(1)), (), 10)).entries
+    assert (entry.host, entry.unit, entry.identifier) == ("v4", "ssh+x.service", "sshd")
+
+
+async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
+    whole = {"MESSAGE": LINE.format(5), "_SYSTEMD_UNIT": UNIT, "_HOSTNAME": "v3", "_PID": "7", "N": None}
+    lines = [
+        (at_second(1), {"job": "loki.source.journal.read"}, json.dumps(whole)),
+        (at_second(2), {"job": "loki.source.journal.read"}, "no json"),
+        (at_second(3), {"job": "other"}, json.dumps(whole)),
+    ]
+    loki = StrictLoki([(at, labels, text) for at, labels, text in lines])
+    source = loki_journal(loki, "preset=journald_json")
+    (batch, *_) = await polled(source)
+    (record,) = batch.records
+    assert (record.pid, record.source) == (7, "sirepo_job_supervisor@v3")
+    assert all(" | json" in one["query"] for one in loki.sent)
+    await source.aclose()
+
+
+async def test_a_query_of_ones_own_is_asked_as_it_is() -> None:
+    loki = StrictLoki([journal_line(0, LINE.format(0), job="mine"), journal_line(1, LINE.format(1))])
+    source = loki_journal(loki, 'query={job="mine"}')
+    batches = await polled(source)
+    assert sum(len(batch.records) for batch in batches) == 1
+    assert all(one["query"].startswith('{job="mine"}') for one in loki.sent)
+    await source.aclose()
+
+
+async def test_other_labels_than_the_usual_are_one_clear_line() -> None:
+    loki = StrictLoki([(at_second(1), {"job": "systemd-journal", "service": "x"}, "line")])
+    source = loki_journal(loki)
+    batches = await polled(source)
+    assert "no stream has a label unit, syslog_identifier, container_name" in (batches[-1].note or "")
+    await source.aclose()
+
+
+async def test_what_loki_warns_of_and_what_is_not_asked_for_is_said() -> None:
+    loki = StrictLoki([journal_line(0, LINE.format(0))])
+    loki.warnings = ["some ingesters did not answer, token=abcdef1234567890abcdef"]
+    engine = loki_engine(loki)
+    await EngineJournal(lambda: engine).forward(At(Nanos(NOW - 90 * 86_400 * SECOND)), (), 10)
+    assert "some ingesters did not answer" in engine.doubts.words
+    assert "abcdef1234567890" not in engine.doubts.words
+    assert "only the last 29 days are asked for" in engine.doubts.words
+
+
+@pytest.mark.parametrize(("status", "body", "words"), ROWS["refusals of Loki"])
+async def test_what_loki_refuses_is_said(status: int, body: str, words: str) -> None:
+    loki = StrictLoki([])
+    loki.fault = lambda: response(status, body.encode(), {"content-type": "application/json"})
+    with pytest.raises(SourceError, match=words):
+        await EngineJournal(lambda: loki_engine(loki)).forward(Head(), (), 10)
+
+
+async def test_lines_of_any_kind_cost_only_themselves() -> None:
+    good = [str(at_second(1)), LINE.format(1)]
+    values: list[Any] = [good, [1, "x"], ["x", "y"], [str(at_second(2))], "z", None, [good[0], {"a": 1}], []]
+    streams = [{"stream": journal_line(0, "")[1], "values": values}, {"stream": 3}, "x"]
+    body = json.dumps({"status": "success", "data": {"resultType": "streams", "result": streams}}).encode()
+    loki = StrictLoki([])
+    loki.fault = lambda: response(200, body, {"content-type": "application/json"})
+    engine = loki_engine(loki)
+    assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
+    assert "a line has no time or no text" in engine.doubts.words
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PERIOD_S", 0.01)
+    monkeypatch.setattr(engine, "TAILED_PERIOD_S", 0.05)
+    monkeypatch.setattr(client, "RETRY_S", 0.005)
+
+
+async def given(following: EngineFollowing, count: int) -> list[tuple[Nanos, str, str]]:
+    found, left = [], 4
+    while left:
+        piece = await following.take(30)
+        found += [(entry.at, entry.unit, entry.message) for entry in piece.entries]
+        left -= piece.at_edge and len(found) >= count
+        await following.changed(0.2)
+    return found
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("seed", range(6))
+async def test_what_is_sent_dropped_or_comes_at_a_seam_is_given_once(seed: int) -> None:
+    random = Random(seed)
+    loki = StrictLoki([journal_line(n, f"old {n}") for n in range(5)])
+    loki.is_apart = seed % 3 > 0
+    following = EngineFollowing(loki_engine(loki), At(T0))
+    found = await given(following, 5)
+    for n in range(10, 40):
+        at, text = n - random.choice((0, 0, 9)), random.choice((f"line {n}", "alike"))
+        for unit in random.choice(((UNIT,), (UNIT, "other.service"))):
+            loki.put(journal_line(at + n / 1_000, text, unit=unit), is_dropped=random.random() < 0.2)
+        if n < 35 and random.random() < 0.2:
+            loki.end_tails(is_said=random.random() < 0.5)
+        if random.random() < 0.5:
+            found += await given(following, 0)
+    found += await given(following, len(loki.lines) - len(found))
+    assert sorted(found) == sorted((at, labels["unit"], text) for at, labels, text in loki.lines)
+    assert "tail dropped lines" in following.engine.doubts.words
+    while not loki.wires:
+        await given(following, 0)
+    wire = loki.wires[-1]
+    await following.aclose()
+    assert [type(wire.heard[n]) for n in (0, -1)] == [Pong, CloseConnection]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("status", "body", "words"), ROWS["refusals of an upgrade"])
+async def test_where_no_websocket_passes_new_lines_are_asked_for(status: int, body: str, words: str) -> None:
+    loki = StrictLoki([])
+    loki.refusal = response(status, body.encode())
+    following = EngineFollowing(loki_engine(loki), At(T0))
+    await given(following, 0)
+    loki.put(journal_line(1, "line"))
+    assert len(await given(following, 1)) == 1
+    assert words in (await following.take(1)).note
+    await following.aclose()
+
+
+LANDSCAPE = "https://landscape.test/fetchlog"
+JOB = f"7.0@{SCHEDD}"
+TOKEN = "token-of-the-experiment"
+OUTPUT = 'setup done\nTraceback (most recent call last):\n  File "a.py", line 1\nValueError: no such beam\n'
+
+
+def archive(files: dict[str, str], **more: str) -> bytes:
+    """An archive with these files, and with links, as fetchlog sends it."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = len(text.encode()), 1_795_207_000
+            tar.addfile(member, io.BytesIO(text.encode()))
+        for name, target in more.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
+    return data.getvalue()
+
+
+FILES = archive({f"{JOB}/beam.out": OUTPUT, f"{JOB}/beam.err": "x" * 300_000}, passwd="/etc/passwd")
+
+
+def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchLog, list[str]]:
+    asked: list[str] = []
+    said = {"content-type": "application/gzip"} | {n.replace("_", "-"): v for n, v in headers.items()}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert (request.method, request.headers["authorization"]) == ("GET", f"Bearer {TOKEN}")
+        asked.append(request.url.path)
+        return response(status, body, said)
+
+    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), httpx.MockTransport(answer), Limits()), asked
+
+
+async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts() -> None:
+    server, asked = kept()
+    path = server.directory_of(JobId(JOB))
+    assert path == f"{LANDSCAPE}/job/{JOB}"
+    listing = await server.list_files(path)
+    assert [(file.name, file.size) for file in listing.files] == [("beam.err", 300_000), ("beam.out", 93)]
+    assert listing.left_out == 1
+    whole = await server.read_file(path, "beam.out", tail=True)
+    assert (whole.text, whole.is_whole) == (OUTPUT, True)
+    tail = await server.read_file(path, "beam.err", tail=True)
+    assert (tail.is_whole, tail.is_to_end, tail.size) == (False, True, 300_000)
+    with pytest.raises(Unreadable, match="is not among the files"):
+        await server.read_file(path, "../passwd", tail=False)
+    assert asked == [f"/fetchlog/job/{JOB}.tar.gz"]
+    await server.aclose()
+
+
+def test_only_jobs_of_jobsub_have_files_there() -> None:
+    server, _ = kept()
+    for other in ("7.0", f"7@{SCHEDD}", "slurm/7", "vn9mPEFC-abcdefgh-animation"):
+        assert server.directory_of(JobId(other)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((b"{}", 404), "there is no archive of it (404)"),
+        ((b"{}", 403), "the token is of another experiment"),
+        ((FILES[:200], 200), "cut off"),
+        ((gzip.compress(gzip.decompress(FILES)[:1_000]), 200), "the archive cannot be read"),
+        ((b"no archive", 200), "the archive cannot be read"),
+        ((gzip.compress(bytes(200 << 20)), 200), "times as large"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_each_fault_is_one_clear_line(answer: tuple[bytes, int], words: str) -> None:
+    server, _ = kept(*answer)
+    with pytest.raises((Unreadable, SourceError)) as raised:
+        await server.list_files(f"{LANDSCAPE}/job/{JOB}")
+    assert words in str(raised.value)
+    assert TOKEN not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
+    server, _ = kept(FILES, content_encoding="gzip")
+    assert len((await server.list_files(f"{LANDSCAPE}/job/{JOB}")).files) == 2
+
+
+def test_the_failing_line_and_the_log_are_of_its_files(run: Runner, tmp_path: Path) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return response(200, FILES) if request.url.path == f"/job/{JOB}.tar.gz" else response(404)
+
+    ended = event(5, "2026-11-20 10:02:00Z", "Job terminated.", "\t(1) Normal termination (return value 1)")
+    log = tmp_path / "job.log"
+    log.write_text(submitted() + executing() + ended)
+    with served(SimpleNamespace(answer=answer)) as url:
+        flags = ("--condor-log", log, "--fetchlog", url)
+        document: Any = run("explain", JOB, "--json", *flags).json
+        assert "no such beam" in document["sentence"]
+        assert document["cause"]["source"] == f"{url}/job/{JOB}/beam.out"
+        printed = run("logs", JOB, "--json", *flags).json["lines"]
+        assert any("no such beam" in line["text"] for line in printed)
+        doctor = run("doctor", "--json", *flags).json["checks"]
+    assert [check["state"] for check in doctor if check["kind"] == "fetchlog"] == ["ok"]
