@@ -79,7 +79,9 @@ async def fail_walking(*arguments: object, **named: object) -> AsyncIterator[Any
     yield fail()
 
 
-def test_a_fault_is_known_by_its_place_and_never_by_what_it_says(expected_faults: Faults) -> None:
+def test_a_fault_is_known_by_its_place_and_never_by_what_it_says(
+    expected_faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with contained("trying"):
         Nanos(int(SECRET))
     with contained("trying"):
@@ -88,6 +90,12 @@ def test_a_fault_is_known_by_its_place_and_never_by_what_it_says(expected_faults
     assert [*by_place] == [__name__, "jobtui.model.clock"]
     assert {fault.kind for fault in by_place.values()} == {"ValueError", "TypeError"}
     assert not any(SECRET in fault.line for fault in expected_faults.all())
+    with pytest.raises(ValueError, match=SECRET) as raised:
+        int(SECRET)
+    assert place_of(raised.value).startswith(f"{__name__}:")
+    assert place_of(ValueError(SECRET)) == "?"
+    monkeypatch.setattr("jobtui.model.health.place_of", fail)
+    assert Faults().note(raised.value, "trying").place == "?"
 
 
 def test_faults_are_counted_and_their_places_are_bounded(expected_faults: Faults) -> None:
@@ -693,15 +701,6 @@ def test_a_change_that_cannot_be_told_costs_no_other(
     assert [one.id in told for one in (JOB, BAD, OTHER)] == [True, False, True]
     assert "source db is down" in told
     assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
-
-
-def test_the_place_is_the_innermost_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match=SECRET) as raised:
-        int(SECRET)
-    assert place_of(raised.value).startswith(f"{__name__}:")
-    assert place_of(ValueError(SECRET)) == "?"
-    monkeypatch.setattr("jobtui.model.health.place_of", fail)
-    assert Faults().note(raised.value, "trying").place == "?"
 
 
 def judged_again() -> object:

@@ -198,7 +198,7 @@ def test_where_the_log_of_an_agent_is(
         assert (found.described, found.note) == (name, "")
 
 
-def test_a_docker_agent_on_a_host_that_is_not_configured() -> None:
+def test_the_command_for_a_host_that_is_not_configured_has_begin_and_end() -> None:
     found = log_of(DOCKER, {"v2": "ssh://v2"})
     assert found.command == (
         'ssh v1.sirepo.example "journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369'
@@ -210,6 +210,12 @@ def test_a_docker_agent_on_a_host_that_is_not_configured() -> None:
         "journalctl", "--utc", "CONTAINER_NAME=srj-p-VUlhaMOD", "CONTAINER_ID=14ebb6cea369",
         "--since", "2026-11-20 20:49:27 UTC",
     ]  # fmt: skip
+    gone = but(DOCKER, state=AgentState.LOST, since=Nanos(STARTED + 10 * SECOND))
+    assert typed(log_of(gone, {}).command)[-2:] == ["--until", "2026-11-20 20:50:42 UTC"]
+    killed_before = but(gone, since=Nanos(STARTED - SECOND))
+    assert "--until" not in log_of(killed_before, {}).command
+    timeless = but(DOCKER, started_at=None)
+    assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
 
 
 def test_what_is_not_known_is_said() -> None:
@@ -234,15 +240,6 @@ def test_copies_of_the_log_of_a_clusters_agent(agent: Agent, roots: list[str], c
     if agent is ON_CLUSTER:
         log = "/scratch/jdoe/sirepo prod/job_agent.log"
         assert typed(found.command) == ["tail", "-n", "1000", "--", log]
-
-
-def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
-    gone = but(DOCKER, state=AgentState.LOST, since=Nanos(STARTED + 10 * SECOND))
-    assert typed(log_of(gone, {}).command)[-2:] == ["--until", "2026-11-20 20:50:42 UTC"]
-    killed_before = but(gone, since=Nanos(STARTED - SECOND))
-    assert "--until" not in log_of(killed_before, {}).command
-    timeless = but(DOCKER, started_at=None)
-    assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
 
 
 HELD = HeldOp(OpPrefix("pb5u"), "run", JobId("VUlhaMOD-HrCJ26rQ-activityAnimation"))

@@ -101,24 +101,18 @@ def test_a_step_has_all_values_of_its_stretch(values: list[int], since: int, len
     assert step == (first, min(all_values), max(all_values), all_values[-1])
 
 
-def test_what_is_not_known_yet_is_not_drawn() -> None:
-    made = curve((0, 1.0))
-    assert len(steps(made, Nanos(0), Nanos(100 * SECOND), Nanos(49 * SECOND), 10)) == 5
-
-
-def test_the_rate_of_an_even_sum_is_even() -> None:
+def test_a_rate_is_of_whole_stretches_that_are_known_and_even_for_an_even_sum() -> None:
     made = curve(*((at * 60, float(at * 2)) for at in range(61)))
     told = rate(made, Nanos(0), Nanos(HOUR), Nanos(HOUR), 60)
     assert set(told.y[1:]) == {2.0}
     assert all(at % MINUTE == 0 for at in told.x)
     assert rate_at(made, Nanos(HOUR), 10 * MINUTE) == 2.0
-
-
-def test_a_stretch_that_has_just_begun_is_not_told() -> None:
     made = curve(*((at, float(at)) for at in range(3_700)))
     end = Nanos(62 * MINUTE + 5 * SECOND)
     told = rate(made, Nanos(0), Nanos(2 * HOUR), end, 12)
     assert told.x[-1] == 50 * MINUTE
+    made = curve((0, 1.0))
+    assert len(steps(made, Nanos(0), Nanos(100 * SECOND), Nanos(49 * SECOND), 10)) == 5
 
 
 def came(seconds: float, number: int = 1, ended_s: float | None = None) -> Job:
@@ -137,14 +131,11 @@ def pulse_of(*jobs: Job) -> Pulse:
     return pulse
 
 
-def test_arrivals_and_ends_are_told_by_minute() -> None:
+def test_arrivals_and_ends_are_told_by_minute_and_what_is_old_is_let_go() -> None:
     pace = pulse_of(came(30, 1), came(90, 2), came(95, 3, ended_s=20), came(3600, 4, ended_s=65)).pace(NOW)
     assert pace.arrivals.by_minute == (0,) * (MINUTES - 3) + (2, 1, 0)
     assert pace.ends.by_minute == (0,) * (MINUTES - 3) + (1, 1, 0)
     assert (pace.arrivals.per_minute, pace.ends.per_minute) == (1, 1)
-
-
-def test_a_later_minute_moves_the_bars_on_and_what_is_old_is_let_go() -> None:
     pulse = pulse_of(came(30))
     assert pulse.pace(Nanos(NOW + 3 * MINUTE)).arrivals.by_minute[-5:] == (1, 0, 0, 0, 0)
     assert pulse.pace(Nanos(NOW + MINUTES * MINUTE)).is_still

@@ -388,7 +388,7 @@ def test_quick_ways_bound_it_narrowly() -> None:
     assert spread_between(clock_offsets(ops), "v7", "v3") == pytest.approx(0.41, abs=1e-4)
 
 
-def test_what_tells_nothing() -> None:
+def test_clocks_that_no_message_bounds_or_that_are_near_enough_tell_nothing() -> None:
     assert clock_offsets([an_op(at(0), at(1), at(2), SUPERVISOR)]) == {}
     assert clock_offsets([an_op(at(0), at(1), at(2), sends=2)]) == {}
     half = clock_offsets([an_op(at(0), at(1), None)])
@@ -397,9 +397,6 @@ def test_what_tells_nothing() -> None:
     assert telling(half) == {}
     # a clock that was set between two ops: the bounds contradict each other
     assert clock_offsets([an_op(at(0), at(9), at(1)), an_op(at(20), at(20.1), at(21))]) == {}
-
-
-def test_clocks_that_are_near_enough_do_not_matter() -> None:
     assert telling({("a", "b"): Offset(-0.01, 0.02)}) == {}
 
 

@@ -82,13 +82,10 @@ def test_filter(text: str, names: str) -> None:
     assert chosen(text) == (REAL if names == "real" else names)
 
 
-def test_host_and_driver_may_come_from_the_logs() -> None:
+def test_a_filter_asks_its_context_for_hosts_drivers_and_the_zone() -> None:
     context = JobContext(host_of=lambda job: "cori", driver_of=lambda job: "DockerDriver")
     assert chosen("host:cori driver:docker", context) == REAL
     assert chosen("host:v3", context) == ""
-
-
-def test_times_without_a_zone_are_in_that_of_the_context() -> None:
     # 19:41:31 UTC is 01:11:31 of the next day there
     assert chosen("started:01:11", JobContext(offset_s=19800)) == "scan"
     assert chosen("queued:2026-11-21", JobContext(offset_s=19800)) == "survey scan heights"

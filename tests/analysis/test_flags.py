@@ -218,11 +218,13 @@ def pending(number: int, queued_at: Nanos) -> Job:
     return a_job(number, status=JobStatus.PENDING, mode="parallel", queued_at=queued_at, started_at=None)
 
 
-def test_a_failure_since_one_looks_is_told_once() -> None:
+def test_a_failure_is_told_once_and_what_was_stuck_before_is_not_new() -> None:
     trouble = Trouble(BEGAN)
     assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == {job_id(2)}
     assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == set()
     assert looked(trouble, failed(2, ago(1))) == {job_id(2)}
+    assert looked(Trouble(BEGAN), pending(1, ago(500))) == set()
+    assert looked(Trouble(BEGAN), pending(1, ago(50))) == {job_id(1)}
 
 
 def test_a_job_that_comes_to_be_stuck_is_told_once_and_again_when_it_got_well_meanwhile() -> None:
@@ -232,11 +234,6 @@ def test_a_job_that_comes_to_be_stuck_is_told_once_and_again_when_it_got_well_me
         assert trouble.look({waits.id: waits}, Nanos(NOW + after_s * SECOND), 10.0) == told
     assert looked(trouble, a_job(1, status=JobStatus.RUNNING, started_at=NOW)) == set()
     assert looked(trouble, pending(1, NOW), after_s=60) == {job_id(1)}
-
-
-def test_what_was_stuck_before_is_not_new() -> None:
-    assert looked(Trouble(BEGAN), pending(1, ago(500))) == set()
-    assert looked(Trouble(BEGAN), pending(1, ago(50))) == {job_id(1)}
 
 
 def studied(play: Played) -> tuple[Correlator, Verdict]:

@@ -40,7 +40,7 @@ def sample(
     return Sample(job, verdict, an_op(key=number, steps=[a_step(one) for one in steps]) if steps else None)
 
 
-def test_alike_failures_are_one_and_name_the_host_they_share() -> None:
+def test_alike_failures_are_one_and_name_the_host_or_user_they_share() -> None:
     well = [sample(number, Code.COMPLETED, host=f"v{number % 3}") for number in range(60)]
     bad = [sample(number, Code.AGENT_NEVER_STARTED, host="v2") for number in range(100, 131)]
     odd = sample(200, Code.PROGRAM_FAILED, "no such element: crystal3")
@@ -51,9 +51,6 @@ def test_alike_failures_are_one_and_name_the_host_they_share() -> None:
     assert (group.times[0], group.times[-1]) == (100 * SECOND, 130 * SECOND)
     assert [one.first for one in found.alone] == [odd.job.id]
     assert found.looked_at == 92
-
-
-def test_what_one_user_did_is_said_of_that_user() -> None:
     others = [sample(number, Code.COMPLETED) for number in range(20)]
     bad = [
         sample(number, Code.PROGRAM_FAILED, f"crystal {number} has no size", user="vn9m3eZW")
@@ -225,16 +222,13 @@ async def survey(
     return await gatherer.survey(Nanos(0), NOW)
 
 
-async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:
+async def test_of_servers_few_records_are_asked_for_and_of_a_disk_all() -> None:
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
     job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), Reads()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
         (group,) = (await survey(store, job_reader, reads)).groups
         assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), doubtful, asked)
         assert (group.confidence < 0.5) is bool(doubtful)
-
-
-async def test_records_on_a_disk_are_all_read() -> None:
     jobs = [a_job(n, source="cluster", status=JobStatus.FAILED, ended_at=NOW) for n in range(MOST_ASKED + 5)]
     await survey(in_store("sirepo_db", *jobs), job_reader := StillJobReader())
     assert job_reader.asked == len(jobs)

@@ -66,11 +66,7 @@ def test_which_job_of_slurm_it_is(job: Job | None, jobs: list[Job], noted: str, 
     assert slurm_of(job, jobs, *([noted] if noted else [])) == found
 
 
-def test_its_tags_tell_whose_job_one_of_slurm_is() -> None:
-    assert (sirepo_of(in_slurm()), sirepo_of(HERE)) == (job_id(1), None)
-
-
-def test_its_words_are_slurms() -> None:
+def test_a_job_of_slurm_has_its_words_and_in_its_tags_whose_it_is() -> None:
     assert slurm_words(in_slurm(message="free nodes")) == "Slurm 4711 PENDING: waits for free nodes"
     assert (
         slurm_words(in_slurm(JobStatus.FAILED, error="out of memory")) == "Slurm 4711 FAILED: out of memory"
@@ -80,6 +76,7 @@ def test_its_words_are_slurms() -> None:
     assert cluster_words(noted, in_slurm()) == "Slurm 4711 PENDING"
     assert cluster_words(noted) == "Slurm 4711 pending"
     assert cluster_words(None) == ""
+    assert (sirepo_of(in_slurm()), sirepo_of(HERE)) == (job_id(1), None)
 
 
 LIVE = (JobStatus.PENDING, JobStatus.RUNNING)
@@ -107,13 +104,16 @@ def test_what_is_fresh_may_not_have_been_heard_of_yet() -> None:
     assert explain(evidence_of(of_sirepo(), None)).contradictions == ()
 
 
-def test_what_waits_in_slurm_waits_for_what_slurm_says() -> None:
+def test_what_waits_in_slurm_waits_for_what_slurm_says_and_a_failure_has_its_reason() -> None:
     verdict = explain(evidence_of(of_sirepo(), in_slurm(message="free nodes")))
     assert verdict.code is Code.SBATCH_QUEUED
     assert all(words in verdict.sentence for words in ("slurm/4711", "free nodes"))
     assert [one.what for one in verdict.evidence] == ["record", "slurm"]
     assert any("jobtui show slurm/4711" in step.command for step in verdict.next)
     assert explain(evidence_of(of_sirepo(), None)).confidence < verdict.confidence
+    failed = of_sirepo(JobStatus.FAILED, error="exit(1)", started_at=ago(400))
+    verdict = explain(evidence_of(failed, in_slurm(JobStatus.FAILED, error="a node of it failed")))
+    assert "a node of it failed" in verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,6 @@ def test_what_has_ended_in_slurm_is_not_said_to_wait(record: JobStatus) -> None:
     verdict = explain(evidence_of(of_sirepo(record), ended))
     assert verdict.code is Code.REPLY_LOST
     assert "out of memory" in verdict.sentence
-
-
-def test_a_failure_on_the_cluster_has_slurms_reason() -> None:
-    failed = of_sirepo(JobStatus.FAILED, error="exit(1)", started_at=ago(400))
-    verdict = explain(evidence_of(failed, in_slurm(JobStatus.FAILED, error="a node of it failed")))
-    assert "a node of it failed" in verdict.sentence
 
 
 def test_records_that_share_a_key_are_of_one_job() -> None:

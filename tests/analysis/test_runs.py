@@ -100,14 +100,11 @@ def a_run(number: int, queued_s: float | None, started_s: float | None = None) -
 RUNS = (a_run(1, 900), a_run(2, 600), a_run(3, None, 300))
 
 
-def test_a_run_lasts_until_the_next_is_queued_and_what_was_before_is_with_the_first() -> None:
+def test_a_run_has_what_is_of_its_time_until_the_next_is_queued() -> None:
     assert timeline.window_of(RUNS, 1) == timeline.RunWindow(None, ago(602))
     assert timeline.window_of(RUNS, 2) == timeline.RunWindow(ago(602), ago(302))
     assert timeline.window_of(RUNS, 3) == timeline.RunWindow(ago(302), None)
     assert timeline.window_of((), 1) == timeline.RunWindow()
-
-
-def test_ops_and_lines_are_parted_by_time_and_what_has_none_is_everywhere() -> None:
     old = an_op(created_at=ago(700))
     new = an_op(created_at=None, steps=[a_step(at=None), a_step(at=ago(601))])
     timeless = an_op(created_at=None)
@@ -136,7 +133,7 @@ def texts(pairs: tuple[StepPair, ...]) -> list[str]:
     return [f"{signs[pair.left is not None, pair.right is not None]} {pair.text}" for pair in pairs]
 
 
-def test_the_first_step_that_only_one_has_is_where_they_part() -> None:
+def test_two_runs_part_at_the_first_step_that_one_lacks_or_is_slow_in() -> None:
     bad = op_with(
         ("created", 0, SUPERVISOR), ("sent", 1, DRIVER), ("no reply", 9, DRIVER), ("lost", 9, AGENT)
     )
@@ -147,9 +144,6 @@ def test_the_first_step_that_only_one_has_is_where_they_part() -> None:
     assert (pairs[0].left, pairs[0].right) == (Took(10.0), Took(2.0))
     assert (pairs[2].left, pairs[2].right) == (Took(1.0), Took(1.0))
     assert pairs[3].left == Took(8.0)
-
-
-def test_of_runs_that_went_alike_the_first_slow_step_is_marked() -> None:
     slow = op_with(("created", 0, SUPERVISOR), ("agent start", 0.5, DRIVER), ("alive", 38, DRIVER))
     good = op_with(("created", 0, SUPERVISOR), ("agent start", 0.2, DRIVER), ("alive", 1, DRIVER))
     pairs = step_pairs([slow], [good], NOW)
@@ -157,18 +151,15 @@ def test_of_runs_that_went_alike_the_first_slow_step_is_marked() -> None:
     assert not any(pair.parts for pair in step_pairs([good], [slow], NOW)), "quicker is no fault"
 
 
-def test_steps_that_come_again_are_counted() -> None:
-    many = op_with(*(("update", float(at), DRIVER) for at in range(400)))
-    few = op_with(("update", 0, DRIVER), ("update", 1, DRIVER))
-    (_, update) = step_pairs([many], [few], NOW)
-    assert (some(update.left).times, some(update.right).times, update.parts) == (400, 2, False)
-
-
-def test_ops_are_paired_by_name_and_those_that_only_ask_are_left_out() -> None:
+def test_ops_are_paired_by_name_and_steps_that_come_again_counted() -> None:
     left = [op_with(name="run"), op_with(name="run_status"), op_with(name="cancel")]
     right = [op_with(name="run"), op_with(name="analysis"), op_with(name="begin_session")]
     assert texts(step_pairs(left, right, NOW)) == ["= run", "< cancel", "> analysis"]
     assert step_pairs([], [], NOW) == ()
+    many = op_with(*(("update", float(at), DRIVER) for at in range(400)))
+    few = op_with(("update", 0, DRIVER), ("update", 1, DRIVER))
+    (_, update) = step_pairs([many], [few], NOW)
+    assert (some(update.left).times, some(update.right).times, update.parts) == (400, 2, False)
 
 
 def folds(*steps: str, every_s: float = 1.0) -> list[timeline.Fold]:
@@ -285,7 +276,7 @@ AGAIN = (
 )
 
 
-def test_each_run_is_an_op_with_a_step_for_each_change() -> None:
+def test_each_run_is_an_op_with_its_changes_in_the_order_learnt() -> None:
     first, second = timeline.ops_of_changes(None, (*AGAIN, *FIRST))
     assert [step.step for step in first.steps] == [
         "STAGED_IN", "PREPROCESSED", "RUNNING on 4 nodes", "RUN_ERROR, return code 3"
@@ -300,9 +291,6 @@ def test_each_run_is_an_op_with_a_step_for_each_change() -> None:
     assert second.status is OpStatus.REPLIED
     assert "after 1m" in first.steps[2].text
     assert "no such element" in first.steps[3].text
-
-
-def test_the_order_in_which_changes_were_learnt_counts_and_what_waits_is_known_to_wait() -> None:
     (op,) = timeline.ops_of_changes(None, (change(4, 60, "RUNNING", "RUN_DONE"), *FIRST[:3]))
     assert [step.line for step in op.steps] == [1, 2, 3, 4]
     (op,) = timeline.ops_of_changes(None, FIRST[:2])

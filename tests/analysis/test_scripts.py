@@ -36,7 +36,7 @@ def a_script(text: str | bytes, number: str = "7", **variables: str) -> model.Ar
     )
 
 
-def test_secrets_are_masked_and_nothing_else() -> None:
+def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
     script = f"#!/bin/sh\nexport API_TOKEN=abc123\ncat <<E\n{key}\nE\necho ok\n".encode()
     text = masked_script(script)
@@ -45,12 +45,8 @@ def test_secrets_are_masked_and_nothing_else() -> None:
     assert text.count("\n") == script.count(b"\n")
     plain = "#!/bin/sh\nfor i in 1 2; do\techo $i; done\n"
     assert masked_script(plain.encode()) == plain
-
-
-def test_environments_are_masked_by_name_and_by_content() -> None:
-    script = a_script("", DB_PASSWORD="hunter2", URL="postgres://me:hunter2@db/x", PLAIN="a=b\nc", EMPTY="")
-    assert script.environment is not None
-    shown = {one.name: one.value for one in shown_variables(script.environment)}
+    made = a_script("", DB_PASSWORD="hunter2", URL="postgres://me:hunter2@db/x", PLAIN="a=b\nc", EMPTY="")
+    shown = {one.name: one.value for one in shown_variables(some(made.environment))}
     assert "hunter2" not in str(shown)
     assert (shown["DB_PASSWORD"], shown["PLAIN"], shown["EMPTY"]) == (MASK, "a=b\nc", "")
 
@@ -156,13 +152,17 @@ def wanted_of(job: Job, *runs: Run, **native: Any) -> model.Wanted:
     return some(wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
 
 
-def test_the_cluster_is_the_one_that_slurm_names_and_a_requeued_job_was_submitted_the_first_time() -> None:
+def test_what_is_wanted_of_slurm_sirepo_and_of_others() -> None:
     assert wanted_of(slurm("slurm@login1/22"), slurm={"cluster": "huppel"}).cluster == "huppel"
     runs = (
         Run(number=n, status=JobStatus.FAILED, native_status="", queued_at=ago(at))
         for n, at in ((1, 900), (2, 100))
     )
     assert wanted_of(slurm("slurm/22"), *runs).submitted_at == ago(900)
+    assert wanted_of_slurm(a_job(1)) is wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
+    noted = SbatchStatus("running", "4007", submitted_at=ago(50))
+    assert wanted_of_sirepo(noted) == model.Wanted("4007", submitted_at=ago(50))
+    assert wanted_of_sirepo(SbatchStatus("pending")) is None
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,6 @@ def test_the_cluster_is_the_one_that_slurm_names_and_a_requeued_job_was_submitte
 )
 def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: JobStatus, is_batch: bool) -> None:
     assert wanted_of(slurm("slurm/22", status=status), **native).is_batch is is_batch
-
-
-def test_other_jobs_have_none_and_a_run_of_sirepo_has_the_number_that_was_noted() -> None:
-    assert wanted_of_slurm(a_job(1)) is wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
-    noted = SbatchStatus("running", "4007", submitted_at=ago(50))
-    assert wanted_of_sirepo(noted) == model.Wanted("4007", submitted_at=ago(50))
-    assert wanted_of_sirepo(SbatchStatus("pending")) is None
 
 
 class Shelf:
@@ -222,7 +215,7 @@ async def differing(reader: JobReader, this: Side = SEVEN, other: Side = EIGHT) 
     return {file.name: file for file in await texts_compared(reader, this, other)}
 
 
-async def test_scripts_and_environments_where_both_are_archived() -> None:
+async def test_archived_scripts_and_environments_are_compared_and_noise_counted() -> None:
     one = a_script("#!/bin/sh\nsrun a\n", "7", N="1", API_TOKEN="hush", SAME="x")
     two = a_script("#!/bin/sh\nsrun b\n", "8", N="2", API_TOKEN="hush2", SAME="x")
     found = await differing(reading({}, one, two))
@@ -230,9 +223,6 @@ async def test_scripts_and_environments_where_both_are_archived() -> None:
     assert {"-N=2", "+N=1"} <= set(found["environment"].lines)
     assert "hush" not in str(found)
     assert not any("SAME" in line for line in found["environment"].lines)
-
-
-async def test_what_differs_between_any_two_jobs_is_only_counted() -> None:
     found = await differing(reading({}, *(a_script(f"date 2026-11-2{n}\nsrun a\n", str(n)) for n in (7, 8))))
     told = found["script"]
     assert (told.lines, told.note) == ((), "the same; 1 more differ in dates, ids and ports only")

@@ -27,13 +27,17 @@ def a_run(checkout: Path) -> SourceSpec:
     return SourceSpec("srdb", str(checkout / "run"))
 
 
-def test_sirepos_own_variable_is_found_first(around: Surroundings, tmp_path: Path) -> None:
+def test_sirepos_own_variable_is_found_before_the_nearest_checkout(
+    around: Surroundings, tmp_path: Path
+) -> None:
     (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
     assert discover(around) == ()
     assert "SIREPO_SRDB_ROOT" in LOOKED_FOR
     a_run(tmp_path / "here")
     (found,) = discover(around._replace(environ={"SIREPO_SRDB_ROOT": "/srv/sirepo/db"}))
     assert found == (SourceSpec("srdb", "/srv/sirepo/db"), "SIREPO_SRDB_ROOT")
+    nearest = a_run(tmp_path / "here" / "deep")
+    assert [finding.spec for finding in discover(around)] == [nearest]
 
 
 @pytest.mark.parametrize("checkout", ["here", "here/deep", "here/deep/sirepo", "home/src/radiasoft/sirepo"])
@@ -42,12 +46,6 @@ def test_the_run_directory_of_a_checkout(around: Surroundings, tmp_path: Path, c
     (found,) = discover(around)
     assert found.spec == spec
     assert checkout in found.origin
-
-
-def test_the_nearest_checkout_is_taken(around: Surroundings, tmp_path: Path) -> None:
-    a_run(tmp_path / "here")
-    nearest = a_run(tmp_path / "here" / "deep")
-    assert [finding.spec for finding in discover(around)] == [nearest]
 
 
 def test_the_local_journal_is_found_by_its_units(around: Surroundings, tmp_path: Path) -> None:

@@ -101,12 +101,15 @@ def test_only_nuls_are_left_out_of_lines_that_are_not_too_long(data: bytes) -> N
     assert (reader.skip_count > 0) >= (b"\0" * file_search.HOLE_BYTES in data)
 
 
-def test_nuls_at_the_end_wait_for_what_follows_unless_they_are_very_many() -> None:
+def test_nuls_wait_for_what_follows_and_work_in_one_call_is_bounded() -> None:
     for size, offset in ((100, 4), (3 << 20, 4 + (3 << 20))):
         reader = BlockReader(MemoryBytes(b"one\n" + b"\0" * size), "log", Position(), Limits())
         assert reader.next() is not None
         assert reader.next() is None
         assert reader.position.offset == offset
+    reader = BlockReader(MemoryBytes(b"\0" * 100_000 + b"one\n"), "log", Position(), SMALL)
+    assert reader.next() is None
+    assert reader.more
 
 
 def test_a_line_at_the_limit_is_whole_and_one_beyond_is_cut_and_named() -> None:
@@ -119,12 +122,6 @@ def test_a_line_at_the_limit_is_whole_and_one_beyond_is_cut_and_named() -> None:
         ("log:2 (byte 4)", "line longer than 120 bytes, the rest of it is left out"),
         ("log:2 (byte 484)", "380 bytes left out of this line"),
     ]
-
-
-def test_work_in_one_call_is_bounded() -> None:
-    reader = BlockReader(MemoryBytes(b"\0" * 100_000 + b"one\n"), "log", Position(), SMALL)
-    assert reader.next() is None
-    assert reader.more
 
 
 def hole(file: BinaryIO) -> None:
@@ -222,7 +219,7 @@ def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
     assert len(after.text) == file_search.RAW_LINE_BYTES
 
 
-def test_the_last_whole_lines_are_given_of_a_packed_log_all(tmp_path: Path) -> None:
+def test_the_last_whole_lines_and_the_newest_time_of_a_log_are_given(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\ntwo\nthree\nfour")
     assert [*tail_lines(path)] == [b"one", b"two", b"three", b"four"]
@@ -234,9 +231,6 @@ def test_the_last_whole_lines_are_given_of_a_packed_log_all(tmp_path: Path) -> N
         [*tail_lines(tmp_path / "gone.log")]
     with pytest.raises((SourceDenied, SourceMissing)):
         newest_time(tmp_path / "gone.log")
-
-
-def test_the_newest_time_of_a_log_is_found(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_bytes((CAPTURES / "local" / "supervisor.log").read_bytes())
     os.utime(path, (to_seconds(NOW), to_seconds(NOW)))

@@ -205,7 +205,9 @@ async def test_lines_end_in_newlines_only_and_bytes_stay_as_they_are(path: Path)
     assert [record.line for record in opened.reading.records] == [1, 2, 3, 4, 5, 6]
 
 
-async def test_begins_at_the_tail_of_a_large_file(path: Path) -> None:
+async def test_a_large_file_is_read_from_its_tail_on_also_without_times(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = await Opened.on(
         path, b"".join(b"@%d line\n" % nth for nth in range(10_000, 20_000)), start=TailBytes(1_000)
     )
@@ -216,9 +218,6 @@ async def test_begins_at_the_tail_of_a_large_file(path: Path) -> None:
     assert opened.reading.note == (
         "read from byte 119004 of 120000 on, 1970-01-01T05:31:57Z; what is before was not read"
     )
-
-
-async def test_without_times_it_takes_the_tail(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.log_start.TAIL_BYTES", 10)
     opened = await Opened.on(path, b"line\n" * 100, start=FromTime(Nanos(50_000 * SECOND)))
     assert opened.reading.texts == ["line", "line"]

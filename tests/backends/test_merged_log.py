@@ -179,14 +179,6 @@ async def test_a_log_that_hangs_holds_up_no_other(merged_of: Make, monkeypatch: 
     assert words(merged) == ["j1", "k2"]
 
 
-async def test_none_that_can_be_read_is_an_error(merged_of: Make) -> None:
-    journal = MemoryJournal()
-    journal.broken = "no permission"
-    merged = merged_of({"a": journal_pages(journal)})
-    with pytest.raises(LogUnreadable, match="no permission"):
-        await merged.look()
-
-
 async def test_order_that_clocks_cannot_prove_is_marked(merged_of: Make) -> None:
     one, other = MemoryJournal(), MemoryJournal()
     for second, text in ((1, "a"), (2, "c"), (9, "e")):
@@ -249,7 +241,7 @@ async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path
     assert [held.place for held in seen] == sorted({held.place for held in seen})
 
 
-async def test_it_waits_while_nothing_happens(merged_of: Make) -> None:
+async def test_it_waits_while_nothing_happens_and_fails_where_nothing_can_be_read(merged_of: Make) -> None:
     journal = MemoryJournal()
     write(journal, 1, "j1")
     merged = merged_of({"a": journal_pages(journal)})
@@ -257,6 +249,10 @@ async def test_it_waits_while_nothing_happens(merged_of: Make) -> None:
     calls = journal.calls
     await merged.changed(0.05)
     assert journal.calls == calls
+    journal.broken = "no permission"
+    merged = merged_of({"a": journal_pages(journal)})
+    with pytest.raises(LogUnreadable, match="no permission"):
+        await merged.look()
 
 
 CAPTURE = ROOT / "sbatch"

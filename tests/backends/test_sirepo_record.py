@@ -163,7 +163,7 @@ def test_one_odd_field_costs_that_field_only(field: str, value: object) -> None:
     assert field == "simName" or job.name == plain.name
 
 
-def test_what_is_nested_is_kept_as_far_as_it_makes_sense() -> None:
+def test_what_is_nested_is_kept_as_far_as_it_can_be_and_oddities_counted() -> None:
     record = a_record(
         JID,
         parallelStatus={"percentComplete": 12.5, "frameCount": "many"},
@@ -174,9 +174,6 @@ def test_what_is_nested_is_kept_as_far_as_it_makes_sense() -> None:
     assert (job.percent, job.frames, job.driver, job.host, job.runs) == (12.5, None, None, "v1.radia.run", 3)
     for name in ("parallelStatus.frameCount", "driverDetails.type", "history[1]", "history[3].computeJobS"):
         assert name in (fault or "")
-
-
-def test_many_oddities_are_counted_not_listed() -> None:
     fault = read(to_bytes(a_record(JID, history=[{"computeJobSerial": "x"} for _ in range(1000)])))[1] or ""
     assert fault.count("history[") == records.FAULTS_NAMED
     assert fault.endswith("and 995 more")

@@ -116,15 +116,12 @@ def test_entries_are_split_at_nul_and_the_first_equals(
     assert found.is_whole is is_whole
 
 
-def test_a_document_may_be_anything() -> None:
+def test_a_document_may_be_anything_and_files_of_torque_no_variables() -> None:
     document: object
     for document in (None, [], "x", {}, {"id": 1}, {"id": True, "script": "x"}, {"id": "1", "script": None}):
         assert parse_script(document, "here") is None
     odd = some(parse_script({"id": 7, "script": "x\ufffd", "environment": [1], "timestamp": 5}, "here"))
     assert (odd.number, odd.is_lossy, odd.environment, odd.archived_at) == ("7", True, None, None)
-
-
-def test_files_of_torque_are_no_variables() -> None:
     document = {
         "id": "9.master",
         "script": "x",
@@ -137,7 +134,4 @@ def test_files_of_torque_are_no_variables() -> None:
         True,
         (),
     )
-
-
-def test_the_tasks_of_an_array_of_torque_have_a_bound() -> None:
     assert len(list(torque_tasks("#PBS -t 1-999999999"))) == 256

@@ -54,10 +54,12 @@ def test_many_ads_come_in_each_form(text: str) -> None:
     assert {fact.teller for fact in facts} == {Teller.AD}
 
 
-def test_an_event_that_is_not_whole_yet_waits() -> None:
+def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_a_note() -> None:
     data = (submitted() + executing()[:-6]).encode()
     read = EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST)
     assert (len(read.facts), read.taken) == (1, len(submitted()))
+    (fact,) = facts_of(event(99, "2026-11-20 10:00:00", "Something new").encode())
+    assert (fact.what, fact.job) == ("generic", "7.0")
 
 
 @pytest.mark.parametrize(
@@ -100,11 +102,6 @@ def test_an_event_in_xml_keeps_the_ads_inside_it() -> None:
 @pytest.mark.parametrize("torn", ['<c>\n<a n="Cluster"><i>7</i></a>\n', "</c>\n"], ids=["no end", "no begin"])
 def test_a_torn_event_in_xml_costs_only_itself(torn: str) -> None:
     assert [fact.what for fact in facts_of((GLOBAL[2] + torn + GLOBAL[2]).encode())] == ["generic"] * 2
-
-
-def test_an_event_of_a_kind_nobody_knows_is_a_note() -> None:
-    (fact,) = facts_of(event(99, "2026-11-20 10:00:00", "Something new").encode())
-    assert (fact.what, fact.job) == ("generic", "7.0")
 
 
 @pytest.mark.parametrize(("heads", "newest", "days"), ROWS["logs without years"])

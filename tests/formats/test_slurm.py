@@ -33,10 +33,16 @@ def test_every_form_tells_of_the_same_jobs(form: str) -> None:
             )  # an older one, (job_id, name, told, known)
 
 
-def test_steps_belong_to_the_job_before_them() -> None:
+def test_steps_belong_to_the_job_before_them_and_a_name_passes_for_no_fields() -> None:
     jobs = {job.id: job for job in jobs_with_steps(psv_rows("sacct-all.psv"))}
     (batch,) = jobs["3"].steps
     assert (batch.id, batch.state, batch.exit, batch.max_rss) == ("batch", "FAILED", Exit(15), "4900K")
+    real = (CAPTURES / "scontrol-show-job-oneline.txt").read_text().splitlines()[0]
+    name = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
+    ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
+    assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
+    assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
+    assert [*shown_jobs("JobId=1 JobState=FAILED\n")] == []
 
 
 HOSTILE = 'a|b\nUserId=root(0) GroupId=root(0) MCS_label=N/A ~x~\nJobId=9 JobName=y\x1b[31m [/] "\\\x00'
@@ -62,15 +68,6 @@ def test_a_table_that_was_cut_off_loses_its_last_row(kept: int) -> None:
     assert len(list(rows)) == (kept >= len(row)) + (kept > 2 * len(row))
     is_whole = kept in (0, len(row), len(row) + 1, 2 * len(row) + 1)
     assert len(skips) == (0 if is_whole else 1)
-
-
-def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:
-    real = (CAPTURES / "scontrol-show-job-oneline.txt").read_text().splitlines()[0]
-    name = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
-    ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
-    assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
-    assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
-    assert [*shown_jobs("JobId=1 JobState=FAILED\n")] == []
 
 
 @pytest.mark.parametrize("release", ["24.05", "24.11"])

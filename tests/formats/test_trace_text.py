@@ -86,22 +86,21 @@ def test_a_time_is_a_text_or_a_number_of_64_bits_and_else_zero(start: object, re
     assert one(otlp({"traceId": TRACE, "spanId": "1" * 16, "startTimeUnixNano": start})).started_at == read
 
 
-def test_names_with_underscores_are_understood() -> None:
+def test_other_names_and_spans_without_a_trace_around_them_are_understood() -> None:
     span = {"trace_id": TRACE, "span_id": "1" * 16, "parent_span_id": None, "start_time_unix_nano": "5"}
     data = json.dumps({"resource_spans": [{"scope_spans": [{"spans": [span]}]}]}).encode()
     assert one(data).started_at == 5
+    alone = {"traceID": "5", "spanID": "6", "process": {"serviceName": "web"}}
+    assert one(json.dumps([alone]).encode()).service == "web"
 
 
-def test_a_span_with_bad_ids_costs_that_span() -> None:
+def test_a_span_with_bad_ids_and_a_line_that_breaks_off_cost_themselves() -> None:
     found = read_telemetry(
         otlp({"traceId": "xyz", "spanId": "1", "name": "n"}, {"traceId": TRACE, "spanId": "1"}), "f"
     )
     assert (len(found.spans), found.skip_count) == (1, 1)
     assert found.skipped[0].where == "f: span 'n'"
     assert "no trace id: 'xyz'" in found.skipped[0].why
-
-
-def test_lines_of_json_are_one_document_each() -> None:
     lines = [otlp({"traceId": TRACE, "spanId": f"{n:x}"}) for n in range(1, 4)]
     found = read_telemetry(b"\n".join([*lines, b"", b'{"resourceSpans": [{"sco']), "f")
     assert (len(found.spans), found.skip_count) == (3, 1)
@@ -122,11 +121,6 @@ def test_jaegers_references_name_the_parent_and_links() -> None:
     assert [link.span_id for link in read.links] == ["b".zfill(16), "c".zfill(16)]
     assert (read.status, read.attributes["n"]) == (SpanStatus.ERROR, 12)
     assert (read.started_at, read.ended_at, read.events[0].name) == (7_000, 9_000, "hello")
-
-
-def test_spans_of_jaeger_without_a_trace_around_them() -> None:
-    span = {"traceID": "5", "spanID": "6", "process": {"serviceName": "web"}}
-    assert one(json.dumps([span]).encode()).service == "web"
 
 
 @pytest.mark.parametrize("name", [b"\xff\xfe", b"\\ud800", b"\\u0000"])

@@ -76,10 +76,12 @@ def test_cells(snapshot: SnapshotAssertion) -> None:
     assert "\n".join((*lines, "")) == snapshot(name="all", extension_class=TextFile)
 
 
-def test_every_status_has_its_own_signs() -> None:
+def test_every_status_and_every_state_of_an_agent_has_a_sign_of_one_cell() -> None:
     assert set(GLYPHS) == set(WORDS) == set(STATUS_STYLES) == set(JobStatus)
     assert len(set(GLYPHS.values())) == len(JobStatus)
     assert all(width(sign) == 1 for sign in GLYPHS.values())
+    for state in AgentState:
+        assert width(STATES[state][0]) == 1
 
 
 TABLES = {
@@ -104,7 +106,7 @@ def _taken(shown: tuple[tuple[TableColumn[Any, Any], int], ...], cells: int) -> 
     return sum(size for _, size in shown) + gap_for(cells) * (len(shown) - 1)
 
 
-def test_what_goes_first_when_it_gets_narrow() -> None:
+def test_what_goes_first_when_it_gets_narrow_and_a_narrow_state_is_a_sign() -> None:
     assert keys(130) == [column.key for column in DEFAULT_COLUMNS]
     assert keys(120) == [column.key for column in DEFAULT_COLUMNS if column.key != "mode"]
     assert keys(77) == ["state", "age", "user", "name", "model", "percent", "waits"]
@@ -112,28 +114,19 @@ def test_what_goes_first_when_it_gets_narrow() -> None:
     assert keys(20) == ["state", "age", "name"]
     assert keys(10) == ["state", "name"]
     assert keys(2) == ["state"]
-
-
-def test_a_narrow_state_is_a_sign() -> None:
     (column, cells), *_ = fit_columns(40, DEFAULT_COLUMNS)
     assert cells == 2
     assert column.cell(STUCK, CONTEXT) == "!○"
     assert column.cell(RUNNING, CONTEXT) == " ●"
 
 
-def test_sorting_is_by_value_and_puts_none_last_both_ways() -> None:
+def test_sorting_is_by_value_the_youngest_first_and_none_last() -> None:
     jobs = [a_job(n, percent=value) for n, value in enumerate([9.0, None, 100.0, 41.0, None])]
     up = [job.percent for job in sort_records(jobs, JOB_COLUMNS, "percent")]
     down = [job.percent for job in sort_records(jobs, JOB_COLUMNS, "percent", reverse=True)]
     assert up == [9.0, 41.0, 100.0, None, None]
     assert down == [100.0, 41.0, 9.0, None, None]
-
-
-def test_ages_sort_the_youngest_first() -> None:
     assert sort_records([FAILED, BARE, RUNNING, STUCK], JOB_COLUMNS, "age") == [FAILED, STUCK, RUNNING, BARE]
-
-
-def test_durations_of_those_still_running_come_last() -> None:
     assert sort_records([RUNNING, STUCK, FAILED], JOB_COLUMNS, "dur") == [FAILED, RUNNING, STUCK]
 
 
@@ -199,8 +192,3 @@ def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -
     agents = [an_agent("aaaa", why="x"), bare]
     for reverse in (False, True):
         assert len(sort_records(agents, AGENT_COLUMNS, key, reverse=reverse)) == 2
-
-
-def test_every_state_has_a_sign_of_one_cell() -> None:
-    for state in AgentState:
-        assert width(STATES[state][0]) == 1

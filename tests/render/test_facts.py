@@ -143,14 +143,12 @@ def test_labels_are_short_and_differ() -> None:
     assert labels([DB, other_db]) == ["db", "db2"] or len(set(labels([DB, other_db]))) == 2
 
 
-def test_the_name_of_a_source_is_said_once() -> None:
+def test_a_source_is_named_once_and_where_there_is_little_room() -> None:
     assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
-
-
-def test_where_there_is_little_room_one_that_never_answered_is_named() -> None:
     silent = msgspec.structs.replace(STARTING, asked_at=ago(70))
     assert judge_all([DB, silent, LOG], NOW) == Span("new.log no answer for 1m10s", "warning")
     assert judge_all([DB, silent, DOWN], NOW).style == "error"
+    assert "no sources" in text_of(strip_line([], NOW, 80))
 
 
 @pytest.mark.parametrize("cells", range(1, 100, 7))
@@ -183,10 +181,6 @@ def test_the_worst_is_said_where_there_is_little_room(
     sources: tuple[SourceHealth, ...], words: str, style: str
 ) -> None:
     assert judge_all(sources, NOW) == Span(words, style)
-
-
-def test_no_sources_are_told() -> None:
-    assert "no sources" in text_of(strip_line([], NOW, 80))
 
 
 SITE = Site(id=1, source="b", name="theta", path="/projects/x", seen_at=ago(30), queued=3)

@@ -31,12 +31,10 @@ def test_every_size_fits(size: int) -> None:
     assert len(job_files.size_text(size)) <= 5
 
 
-def test_the_well_known_first_then_the_newest() -> None:
+def test_files_have_a_row_each_the_well_known_first_then_the_newest() -> None:
     files = [a_file("a.h5", 100), a_file("b.h5", 1), a_file("in.json"), a_file("run.log", 900)]
     assert [file.name for file in job_files.in_order(files)] == ["run.log", "in.json", "b.h5", "a.h5"]
 
-
-def test_a_row_of_each_kind() -> None:
     def cells(file: RunFile) -> list[str]:
         return [column.cell(file, TimeLook(NOW)) for column in job_files.FILE_COLUMNS]
 
@@ -44,12 +42,14 @@ def test_a_row_of_each_kind() -> None:
     assert cells(a_file("out", kind=FileKind.LINK))[1] == "link"
 
 
-def test_json_is_formatted_and_masked() -> None:
+def test_json_is_formatted_and_masked_also_a_secret_over_two_lines() -> None:
     lines = said(a_part("in.json", '{"models":{"b":[1,NaN],"secretKey":"hunter2"}}'))
     assert lines[:2] == ["{", '  "models": {']
     assert not any("hunter2" in line for line in lines)
     assert said(a_part("in.json", '{"a": ')) == ['{"a": ']
     assert said(a_part("in.json", '{"a": 1}', is_to_end=False))[0] == '{"a": 1}'
+    text = "env password=hunter2 \n{'token': 'abcdefgh'}\n"
+    assert not any("hunter2" in line or "abcdefgh" in line for line in said(a_part("run.log", text)))
 
 
 def test_what_is_left_out_is_said_at_its_place() -> None:
@@ -66,11 +66,6 @@ def test_what_is_left_out_is_said_at_its_place() -> None:
     ]
     assert said(a_part("run.log", "")) == ["empty"]
     assert said(a_part("frame.h5", "", size=7, is_binary=True)) == ["not text; nothing of it is shown"]
-
-
-def test_a_secret_over_two_lines_of_a_file_is_masked() -> None:
-    text = "env password=hunter2 \n{'token': 'abcdefgh'}\n"
-    assert not any("hunter2" in line or "abcdefgh" in line for line in said(a_part("run.log", text)))
 
 
 def test_documents_of_any_depth() -> None:

@@ -67,9 +67,12 @@ def test_what_is_written_is_read_back(found: dict[str, object]) -> None:
     assert read(json_output.document_lines(found)) == found
 
 
-def test_numbers_that_json_lacks_become_null() -> None:
+def test_what_json_lacks_or_is_not_known_is_null_and_lag_an_age() -> None:
     found = {"a": float("nan"), "b": [{"c": float("inf")}, 1.5], "d": (float("-inf"),)}
     assert json.loads(json_output.dumps(found)) == {"a": None, "b": [{"c": None}, 1.5], "d": [None]}
+    assert json_output.step_record(a_step(line=-7))["line"] is None
+    health = SourceHealth(name="a", kind="b", read_at=Nanos(NOW - 3 * SECOND))
+    assert json_output.source_record(health, NOW)["lag_s"] == 3.0
 
 
 def test_secrets_are_masked_wherever_text_can_be() -> None:
@@ -84,15 +87,6 @@ def test_secrets_are_masked_wherever_text_can_be() -> None:
         json_output.op_record(op),
     ):
         assert SECRET not in json_output.dumps(record)
-
-
-def test_a_line_that_is_not_counted_yet_has_no_number() -> None:
-    assert json_output.step_record(a_step(line=-7))["line"] is None
-
-
-def test_lag_is_the_age_of_what_is_shown() -> None:
-    health = SourceHealth(name="a", kind="b", read_at=Nanos(NOW - 3 * SECOND))
-    assert json_output.source_record(health, NOW)["lag_s"] == 3.0
 
 
 AT = Nanos(1_795_206_870_000_000_000)

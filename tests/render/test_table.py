@@ -111,12 +111,6 @@ def cells_of(line: Line) -> list[tuple[str, str]]:
     return found
 
 
-def test_only_the_changed_cells_differ() -> None:
-    before = (Span("state  "), Span("41s"), Span("  rest"))
-    after = (Span("state  "), Span("42s"), Span("  rest"))
-    assert difference(before, after) == (7, 10)
-
-
 @given(LINES, LINES)
 def test_outside_the_difference_both_are_the_same(before: Line, after: Line) -> None:
     changed = difference(before, after)
@@ -136,22 +130,22 @@ def test_two_ends_fill_the_line(left: Line, right: Line, cells: int) -> None:
     assert fitting(left, cells) == line[: len(fitting(left, cells))]
 
 
-def test_padding_and_styling() -> None:
+def test_lines_are_padded_and_styled_and_only_changed_cells_differ() -> None:
     assert width_of(padded((Span("表"),), 5)) == 5
     assert padded((Span("abc"),), 2) == (Span("abc"),)
     assert styled((Span("a"), Span("b", "x")), "y") == (Span("a", "y"), Span("b", "x y"))
+    before = (Span("state  "), Span("41s"), Span("  rest"))
+    after = (Span("state  "), Span("42s"), Span("  rest"))
+    assert difference(before, after) == (7, 10)
 
 
 def flow(*counts: int, per_minute: int = 0) -> Flow:
     return Flow((0,) * (MINUTES - len(counts)) + counts, per_minute)
 
 
-def test_bars_and_numbers_of_both_are_on_one_scale() -> None:
+def test_bars_and_numbers_of_both_are_on_one_scale_without_arrivals_too() -> None:
     pace = Pace(flow(0, 1, 40, 80, per_minute=1_041), flow(20, 0, per_minute=0))
     assert text_of(pace_line(pace, with_ends=True)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in  ▁▁▁▁▁▁▁▁▃▁ 0 out/min"
     assert text_of(pace_line(pace, with_ends=False)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in/min"
-
-
-def test_when_only_ends_are_told_arrivals_are_none() -> None:
     pace = Pace(flow(), flow(5, per_minute=5))
     assert text_of(pace_line(pace, with_ends=False)) == f"   {'▁' * MINUTES} 0 in/min"

@@ -39,16 +39,10 @@ def test_safe_text_has_only_visible_characters(text: str) -> None:
     shown.encode()
 
 
-def test_fit_to_the_right() -> None:
+def test_text_is_fitted_to_the_right_masked_and_made_safe() -> None:
     assert fit("41", 5, align="right") == "   41"
     assert fit("123456", 5, align="right") == "1234…"
-
-
-def test_show_masks_and_makes_safe() -> None:
     assert show("\x1bX_TOKEN=abc").endswith("X_TOKEN=***")
-
-
-def test_a_secret_hidden_by_a_control_character_is_masked() -> None:
     assert "abc" not in show("X_TOKEN='ab\x00c\x1b'")
 
 
@@ -71,13 +65,10 @@ def test_lengths_of_time() -> None:
 AT = Nanos(1_795_207_531_204_999_999)
 
 
-def test_clock_time() -> None:
+def test_clock_time_here_and_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock_time(AT) == "20:45:31"
     assert clock_time(AT, millis=True) == "20:45:31.204"
     assert date_time(AT) == "2026-11-20 20:45:31"
-
-
-def test_local_clock_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     monkeypatch.setattr(Zone, "is_local", True)
     time.tzset()
@@ -121,34 +112,25 @@ def test_what_we_draw_has_a_sign_of_its_own_in_ascii() -> None:
     assert without - known - ranges == set()
 
 
-def test_statuses_differ_in_ascii_as_commands_without_unicode_have_them() -> None:
+def test_statuses_differ_in_ascii_and_the_console_keeps_what_its_fonts_have() -> None:
     table = terminal.lowering(terminal.Glyphs.ASCII)
     assert table is not None
     signs = {glyph.translate(table) for glyph in GLYPHS.values()}
     assert len(signs) == len(GLYPHS)
     assert all(sign.isascii() for sign in signs)
-
-
-def test_the_console_keeps_what_its_fonts_have() -> None:
     table = terminal.lowering(terminal.Glyphs.CONSOLE)
     assert "─│┌é· ✓●▇╰".translate(table) == "─│┌é· +*█└"  # type: ignore[arg-type]
     assert terminal.lowering(terminal.Glyphs.UNICODE) is None
 
 
-def test_the_text_is_in_the_sequence() -> None:
+def test_text_goes_to_the_clipboard_through_tmux_too_and_is_only_data() -> None:
     sequence = terminal.clipboard_sequence("EPRSqtUW-IVh7w74d-x \u8868", {})
     assert sequence.startswith("\x1b]52;c;")
     assert sequence.endswith("\x07")
     assert b64decode(sequence[7:-1]).decode() == "EPRSqtUW-IVh7w74d-x \u8868"
-
-
-def test_tmux_hands_it_on() -> None:
     plain = terminal.clipboard_sequence("abc", {})
     wrapped = terminal.clipboard_sequence("abc", {"TMUX": "/tmp/tmux"})
     assert wrapped == "\x1bPtmux;\x1b" + plain + "\x1b\\"
-
-
-def test_hostile_text_is_only_data() -> None:
     assert "\x1b" not in terminal.clipboard_sequence("\x1b]52;c;x\x07\x9c", {})[1:-1]
     assert terminal.clipboard_sequence("\ud800", {})
 

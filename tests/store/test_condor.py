@@ -166,16 +166,13 @@ def test_an_ad_and_an_event_of_one_moment(state: int, log: str, runs: int, late_
     assert detail.job.native_status == ads[state == 5]
 
 
-def test_a_job_without_a_schedd_becomes_the_one_that_has_it() -> None:
+def test_a_job_without_a_schedd_is_the_one_that_has_it_unless_two_do() -> None:
     ad = b"ClusterId = 7\nProcId = 0\nJobStatus = 1\n"
     book = CondorBook()
     assert [str(job.id) for job in book.add(facts_of(ad, "ad")).jobs] == ["7.0"]
     news = book.add(facts_of(submitted().encode(), "log"))
     assert [str(job.id) for job in news.jobs] == [JOB]
     assert (set(news.gone), len(book.facts_of(JobId(JOB)))) == ({JobId("7.0")}, 2)
-
-
-def test_one_number_of_two_schedds_is_two_jobs() -> None:
     other = submitted().replace("jobsub02", "jobsub03")
     jobs = jobs_of(
         facts_of(submitted().encode(), "one"), facts_of(other.encode(), "two"),
@@ -373,14 +370,7 @@ def test_a_log_that_leaves_out_the_schedd_tells_of_the_same_events(order: tuple[
     assert said(together) == said(detail_in(book_of(files[0])[0]))
 
 
-def test_events_without_a_time_are_the_same_if_their_texts_are() -> None:
-    log = '{"EventTypeNumber": 1, "Cluster": 7, "Proc": 0, "ExecuteHost": "<10.0.0.2:9618>", "Number": %d}\n'
-    files = [facts_of((log % number).encode(), name) for number, name in ((1, "a"), (1, "b"), (2, "c"))]
-    book, _ = book_of(*files)
-    assert len(book.facts_of(JobId("7.0"))) == 2
-
-
-def test_an_event_that_one_file_tells_more_of_is_told_with_all_that_is_known() -> None:
+def test_the_same_event_of_two_files_is_one_with_all_that_is_known() -> None:
     ad = event(28, "2026-11-20 10:00:00Z", "Job ad information event triggered.", *('Owner = "me"',))
     more = ad.replace("\n...", '\n\tDAGNodeName = "A"\n...')
     book, _ = book_of(
@@ -388,6 +378,10 @@ def test_an_event_that_one_file_tells_more_of_is_told_with_all_that_is_known() -
     )
     job = detail_in(book).job
     assert (job.owner, job.tags) == ("me", "DAGNodeName:A")
+    log = '{"EventTypeNumber": 1, "Cluster": 7, "Proc": 0, "ExecuteHost": "<10.0.0.2:9618>", "Number": %d}\n'
+    files = [facts_of((log % number).encode(), name) for number, name in ((1, "a"), (1, "b"), (2, "c"))]
+    book, _ = book_of(*files)
+    assert len(book.facts_of(JobId("7.0"))) == 2
 
 
 _TIMES = st.sampled_from([f"2026-11-20 10:0{minute}:00{zone}" for minute in range(6) for zone in ("", "Z")])

@@ -266,7 +266,7 @@ def test_a_trace_is_let_go_and_counted(spans: list[tuple[int, int]], left: list[
     assert book.dropped == 1
 
 
-def test_one_trace_that_fills_the_book_takes_in_no_more_and_that_is_counted() -> None:
+def test_traces_are_bounded_by_spans_and_by_memory_and_that_is_counted() -> None:
     book = TraceBook(most=3)
     book.add([a_span(n) for n in range(1, 10)], [LOG])
     assert (len(spans_in(book)), book.dropped, book.left_out) == (3, 0, 7)
@@ -276,9 +276,6 @@ def test_one_trace_that_fills_the_book_takes_in_no_more_and_that_is_counted() ->
         "1 of the traces dropped, the most quiet first and 7 spans of too large a trace left out: "
         "at most 3 spans and 256 MB are kept"
     )
-
-
-def test_memory_is_bounded_too() -> None:
     book = TraceBook(most_bytes=50_000)
     for number in range(1, 100):
         book.add([span_of(number, message="x" * 10_000)], [])

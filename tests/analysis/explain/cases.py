@@ -172,7 +172,7 @@ def played(name: str, seed: int, driver: DriverName, played_s: int) -> Played:
     return Played(name, seed, driver, played_s)
 
 
-ASKED = {name: Code(code) for name, code in tomllib.loads((ROOT / "asked.toml").read_text()).items()}
+ASKED = {name: Code[code.upper()] for name, code in tomllib.loads((ROOT / "asked.toml").read_text()).items()}
 """What each thing that a capture's client meant to provoke leaves."""
 CONFIDENT = 0.8
 Spoil = Callable[[bytes], bytes]

@@ -85,13 +85,10 @@ NOT_PART_OF_THE_FLOW = frozenset({
 """Steps that no run has to pass."""
 
 
-def test_every_step_of_the_captures_is_known_to_the_flow() -> None:
+def test_every_captured_step_is_known_to_the_flow_and_no_words_mean_two() -> None:
     steps = (one for capture in CAPTURES for op in correlate(logs(capture)).ops() for one in op.steps)
     unknown = {one.step for one in steps if mark_of(one) is None}
     assert {step for step in unknown if not step.startswith("api_")} <= NOT_PART_OF_THE_FLOW
-
-
-def test_no_words_mean_two_things() -> None:
     assert not set(WORDS) & set(FINAL_WORDS)
 
 
@@ -169,15 +166,12 @@ def test_outside_names_stay_one_word_and_no_option(incident: str) -> None:
     assert not any("touch" in command for command in found), "it is no name of a host"
 
 
-def test_the_kernel_is_asked_about_the_time_of_the_end() -> None:
+def test_our_commands_read_the_same_and_the_kernel_is_asked_about_the_end() -> None:
+    own = [shlex.split(step.command) for step in steps("agent-death") if step.command.startswith("jobtui")]
+    assert own
+    assert all(words[1:3] == ["--srdb", "/a b/c"] for words in own)
     (command,) = (step.command for step in steps("agent-death") if "oom-kill" in step.command)
     words = shlex.split(shlex.split(command)[-1])
     begin, end = words[words.index("--since") + 1], words[words.index("--until") + 1]
     assert begin < end
     assert begin.endswith(" UTC")
-
-
-def test_our_own_commands_read_the_same() -> None:
-    own = [shlex.split(step.command) for step in steps("agent-death") if step.command.startswith("jobtui")]
-    assert own
-    assert all(words[1:3] == ["--srdb", "/a b/c"] for words in own)

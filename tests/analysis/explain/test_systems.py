@@ -294,11 +294,17 @@ def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
     assert (verdict.concern is Concern.FAILED) == failed
 
 
-def test_what_the_shell_saw_is_less_sure_than_what_slurm_saw() -> None:
+def test_what_the_shell_saw_or_what_ended_late_is_less_sure() -> None:
     by_shell = on_slurm(a_slurm_job("FAILED", exit=Exit(139)))
     by_slurm = on_slurm(a_slurm_job("FAILED", exit=Exit(0, 11)))
     assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL
     assert by_shell.confidence < by_slurm.confidence == CERTAIN
+    late, early = (
+        on_slurm(a_slurm_job("FAILED", exit=Exit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
+    )
+    assert late.confidence < early.confidence < 0.5
+    told = a_slurm_job("FAILED", exit=Exit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
+    assert on_slurm(told).confidence == SURE
 
 
 @pytest.mark.parametrize("code", [6, 9, 15])
@@ -309,15 +315,6 @@ def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
     assert (whole.confidence, whole.blind_spots) == (CERTAIN, ())
     assert on_slurm(job).confidence == short.confidence < SURE
     assert str(code + 128) in short.blind_spots[0]
-
-
-def test_what_ended_late_by_such_a_signal_may_have_run() -> None:
-    late, early = (
-        on_slurm(a_slurm_job("FAILED", exit=Exit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
-    )
-    assert late.confidence < early.confidence < 0.5
-    told = a_slurm_job("FAILED", exit=Exit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
-    assert on_slurm(told).confidence == SURE
 
 
 def test_a_source_that_is_down_is_a_blind_spot_and_told_as_of_when_it_was_last_read() -> None:
@@ -341,15 +338,12 @@ LIMITS = [
 ]
 
 
-def test_every_limit_is_told_in_words() -> None:
+def test_every_reason_and_every_limit_is_told_in_words() -> None:
     for word in (*LIMITS, "QOSMinCpuNotSatisfied", "MaxGRESPerAccount", "AssocMaxJobsLimit", "QOSJobLimit"):
         reason = reason_of(word)
         assert reason.words.startswith("a limit: "), word
         assert "{" not in reason.words
         assert reason.is_stuck == ("PerJob" in word or "PerNode" in word or "Min" in word[:6])
-
-
-def test_reasons_are_words() -> None:
     for word, (category, words, *stuck) in SLURM["waits"].items():
         assert reason_of(word) == (words, stuck == [True], Category(category))
         assert " " in words

@@ -64,7 +64,7 @@ def test_odd_spans_have_a_line_each_and_say_what_is_odd(
     assert flag in flags_of_span(tree, odd)
 
 
-def test_odd_times_are_flagged_and_kept() -> None:
+def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() -> None:
     odd = {
         SpanFlag.UNTIMED: a_span(1, start=0), SpanFlag.OPEN: a_span(2, end=None), None: a_span(5),
         SpanFlag.NEGATIVE: a_span(3, end=500), SpanFlag.INSTANT: a_span(4, end=1_000),
@@ -73,9 +73,6 @@ def test_odd_times_are_flagged_and_kept() -> None:
     for flag, span in odd.items():
         assert flags_of_span(tree, span) == (() if flag is None else (flag,))
     assert (tree.started_at, tree.ended_at) == (1_000, 2_000)
-
-
-def test_a_clock_that_is_behind_is_said_and_a_late_job_is_not() -> None:
     spans = (a_span(1, start=50_000, end=60_000), a_span(2, 1, 20_000, 90_000), a_span(3, 1, 70_000, 80_000))
     tree = build_tree(a_trace(*spans))
     assert [skew_ns(tree, span) for span in tree.spans] == [30_000, 0, 0]
@@ -182,15 +179,12 @@ def test_like_siblings_are_a_run(siblings: list[model.Span], shown: list[str]) -
     assert names(drawn.ShownLines(laid_out(ROOT, *siblings))) == ["s1", *shown]
 
 
-def test_a_line_counts_what_is_below_it() -> None:
+def test_a_line_counts_what_is_below_and_a_wait_is_before_what_ended_it() -> None:
     layout = laid_out(
         a_span(1, end=9_000), a_span(2, 1, 2_000, 3_000), a_span(3, 2, 2_000, 12_000, error=True)
     )
     columns = (layout.spans, layout.errors, layout.lasts, layout.ends, layout.above(2))
     assert [list(one) for one in columns] == [[3, 2, 1], [1, 1, 0], [12_000] * 3, [3, 3, 3], [1, 0]]
-
-
-def test_a_wait_stands_before_the_span_that_ended_it() -> None:
     times = ((None, 1, 2), (1, 1, 2), (1, 90, 91))
     layout = laid_out(*(a_span(n, up, at * SECOND, end * SECOND) for n, (up, at, end) in enumerate(times, 1)))
     span, wait = drawn.LineKind.SPAN, drawn.LineKind.WAIT
@@ -351,7 +345,7 @@ def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, wo
     assert all(words in "; ".join(one.why) for one in found if words is not None)
 
 
-def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
+def test_a_span_without_a_job_is_of_the_process_above_it_or_of_its_host() -> None:
     trace = a_trace(
         a_span(1), a_span(2, 1, attributes={"job.id": "7.0"}), a_span(3, 2), a_span(4, 3),
         a_span(5, 1, attributes={"job.id": "7.1"}), a_span(6, 5), a_span(7, 1),
@@ -359,9 +353,6 @@ def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
     mine = alone(trace, "7.0@s.example.org", ("job.id",))
     assert [span.name for span in mine.trace.spans] == ["s1", "s2", "s3", "s4", "s7"]
     assert mine.others == {"7.1": 2}
-
-
-def test_where_no_span_names_a_job_its_host_tells() -> None:
     hosts = [model.Resource("work", {"host.name": f"w{number}"}) for number in range(2)]
     trace = a_trace(a_span(1), a_span(2, 1, service=hosts[0]), a_span(3, 1, service=hosts[1]))
     mine = alone(trace, "7.0", model.JOB_ATTRIBUTES, host="w1")

@@ -77,11 +77,6 @@ def test_what_was_archived_at_another_time_is_not_the_job_s_nor_where_it_began_l
     assert DAY in tried.note
 
 
-def test_a_job_near_midnight_is_found_a_day_later(tmp_path: Path) -> None:
-    archive_in(tmp_path, "20261121")
-    assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
-
-
 def test_a_tenth_that_is_missing_is_told_of(tmp_path: Path) -> None:
     directory = tmp_path / DAY
     directory.mkdir()
@@ -130,10 +125,14 @@ async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched
         await archive.aclose()
 
 
-def test_a_directory_is_not_listed_for_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_near_midnight_is_found_and_no_directory_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive_in(tmp_path, DAY)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
     monkeypatch.setattr("jobtui.backends.archive.source.SAMPLES", 0)
+    assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
+    archive_in(tmp_path, "20261121")
     assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
 
 

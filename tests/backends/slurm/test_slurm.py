@@ -590,12 +590,17 @@ async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -
         assert [one.held_s for one in found.holders] == [held_s]
 
 
-async def test_of_one_job_alone_the_queue_is_read_once(cluster: StandIn) -> None:
+async def test_of_one_job_the_queue_is_read_once_also_of_one_that_a_node_took(
+    cluster: StandIn,
+) -> None:
     cluster.waiting()
     reading = Reading()
     assert (await pending_of(reading, WAITING_IDS["second"])).ahead == 1
     await pending_of(reading, WAITING_IDS["third"])
     assert len(cluster.calls("squeue")) == 1
+    verdict = await verdict_on(Reading(), WAITING_IDS["victim"])
+    assert "Node n6 is DOWN NOT_RESPONDING: kernel: Oops, since 2026-" in verdict.sentence
+    assert f"Lost with it: {WAITING_IDS['other-victim']} of nobody" in verdict.sentence
 
 
 async def test_when_a_job_might_have_begun_is_said(cluster: StandIn) -> None:
@@ -613,13 +618,6 @@ async def test_without_an_answer_what_the_queue_tells_is_said(cluster: StandIn) 
     assert verdict.pending is not None
     assert (verdict.pending.ahead, verdict.pending.nodes) == (1, None)
     assert "Invalid job id" in verdict.pending.unread
-
-
-async def test_a_job_that_a_node_took_with_it_says_why_and_who_else(cluster: StandIn) -> None:
-    cluster.waiting()
-    verdict = await verdict_on(Reading(), WAITING_IDS["victim"])
-    assert "Node n6 is DOWN NOT_RESPONDING: kernel: Oops, since 2026-" in verdict.sentence
-    assert f"Lost with it: {WAITING_IDS['other-victim']} of nobody" in verdict.sentence
 
 
 async def test_what_was_seen_is_said_until_the_job_begins(

@@ -362,13 +362,7 @@ async def test_every_answer_that_is_none_is_told_apart(
     assert str(error).startswith(URL)
 
 
-async def test_without_the_path_it_is_served_at_that_is_said(site: Site) -> None:
-    elsewhere = carried(TraceServer(URL, "Jaeger"), httpx.MockTransport(site.answer))
-    error = await told(Jaeger(elsewhere))
-    assert "the path it is served at is missing, such as /jaeger" in str(error)
-
-
-async def test_names_have_a_lower_limit_than_traces_and_it_is_said(site: Site) -> None:
+async def test_a_missing_path_and_too_long_an_answer_are_said(site: Site) -> None:
     server = jaeger(site)
     await server.services()
     padded = b" " * (9 << 20) + WHOLE
@@ -376,6 +370,9 @@ async def test_names_have_a_lower_limit_than_traces_and_it_is_said(site: Site) -
     assert await server.trace(TraceId(ID["job-fail"])) is not None
     await server.aclose()
     assert "an answer is refused: it has more than 8 MiB" in str(await told(jaeger(site)))
+    elsewhere = carried(TraceServer(URL, "Jaeger"), httpx.MockTransport(site.answer))
+    error = await told(Jaeger(elsewhere))
+    assert "the path it is served at is missing, such as /jaeger" in str(error)
 
 
 async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
