@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 READ_AFTER_S = 0.5
 """Reading begins after this, painted or not."""
+ALARM_AFTER_S = 0.5
+"""After so long there are rows, which need not wait for what the alarm imports."""
 PLAY_TICK_S = 0.25
 """How often recorded time goes on while it is played."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
@@ -144,13 +146,16 @@ class JobtuiApp(TerminalApp[None]):
         if self._shared.player is not None:
             self.set_interval(PLAY_TICK_S, self.play)
         else:
-            from jobtui.screens.alarm import Alarm  # the first paint does not need it
-
-            Alarm(self, self._shared, self._session.alarms)
+            self.set_timer(ALARM_AFTER_S, partial(self._begin_alarm, self._shared.clock.now()))
         if self._starts_with_view:
             self._show_start()
         polling: Any = partial(kept_up, self, "polling", self._session.run)
         self.run_worker(polling, name="session")
+
+    def _begin_alarm(self, began: Nanos) -> None:
+        from jobtui.screens.alarm import Alarm
+
+        Alarm(self, self._shared, self._session.alarms, began)
 
     def _show_start(self) -> None:
         try:

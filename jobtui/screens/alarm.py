@@ -77,12 +77,13 @@ class AlarmCommand:
 class Alarm:
     """Runs during a pause of the screens too. Trouble during its rest is reported together afterwards."""
 
-    def __init__(self, app: App[None], shared: Shared, wishes: Alarms) -> None:
+    def __init__(self, app: App[None], shared: Shared, wishes: Alarms, began: Nanos) -> None:
         self._app = app
         self._shared = shared
         self._wishes = wishes
         self._command = AlarmCommand(wishes.command, shared.live) if wishes.command else None
-        self._trouble = Trouble(shared.clock.now(), only_failures=not wishes)
+        self._trouble = Trouble(began, only_failures=not wishes)
+        self._trouble.note(shared.live.jobs)
         self._waiting: dict[JobId, None] = {}
         self._told_at: float | None = None
         self._sites_at, self._deviates = 0.0, False

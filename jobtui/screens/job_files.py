@@ -17,7 +17,7 @@ from jobtui.render.text import Zone, duration, show
 from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import Shared, start
 from jobtui.screens.text import ReadingScreen
-from jobtui.widgets.record_list import FileList
+from jobtui.widgets.job_facts import FileList
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 

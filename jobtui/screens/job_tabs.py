@@ -27,10 +27,9 @@ from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
-from jobtui.widgets.record_list import JobLog
 from jobtui.widgets.row_view import PaneGroup
 from jobtui.widgets.text_pane import TextPane
-from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
+from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline, where
 
 if TYPE_CHECKING:
     from jobtui.screens.trace_reader import JobTracing

@@ -1,17 +1,22 @@
-"""The top of a job's screen: which job, its state, and what its record says."""
+"""What a job's screen shows of it: its state and record at the top, and the files of a run directory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
+from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Job
+from jobtui.model.numbers import counted
 from jobtui.model.verdicts import Code, Verdict
+from jobtui.render.columns import TimeLook
 from jobtui.render.facts import matter, record_line, status_words
+from jobtui.render.job_files import FILE_COLUMNS
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.text import ends_of, fit, show, width
 from jobtui.render.verdicts import brief_sentence, sureness
 from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.record_list import RecordTable
 
 ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops are those that logs name"
@@ -98,3 +103,22 @@ class JobFacts(LineView):
             age = self._age_spans()
             full, status, bare = ((*part[:-1], *age) for part in (full, status, bare))
         return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
+
+
+class FileList(RecordTable[RunFile]):
+    """The files of a run directory, below how many they are. The cursor stays with its file."""
+
+    _left_out = 0
+
+    def __init__(self, look: Callable[[], TimeLook]) -> None:
+        super().__init__(FILE_COLUMNS, look, lambda file: file.name)
+
+    def set_files(self, files: Sequence[RunFile], left_out: int = 0) -> None:
+        name = self.record.name if self.record is not None else None
+        self._left_out = left_out
+        self.set_records(files, next((at for at, file in enumerate(files) if file.name == name), 0))
+
+    def heading(self, y: int) -> Line:
+        more = f", {self._left_out:,} more not listed" if self._left_out else ""
+        words = f" {counted(self.count, 'file')}{more}" if self.records else ""
+        return (Span(fit(words, self.cells), "heading", self.cells),)

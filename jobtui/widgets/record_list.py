@@ -1,18 +1,13 @@
 """Lists and tables of records of any kind, one a row. The cursor stays with its record while rows move."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from textual import events
 from textual.message import Message
 
-from jobtui.analysis.timeline import JobLine
-from jobtui.model.job_reader import RunFile
-from jobtui.model.numbers import counted
-from jobtui.render.columns import Cells, Column, TableColumn, TableLines, TimeLook, blank_columns
-from jobtui.render.job_files import FILE_COLUMNS
-from jobtui.render.log_lines import job_line, tag_cells
+from jobtui.render.columns import Cells, Column, TableColumn, TableLines, blank_columns
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit
 from jobtui.widgets.row_view import Move, RowView
@@ -143,52 +138,6 @@ class RecordTable(RecordList[Record]):
             columns = [column for column in self._columns if column.key not in self._blank]
             self._laid_out = laid_out_for, TableLines(columns, self.cells, self.MARGIN)
         return self._laid_out[1]
-
-
-class FileList(RecordTable[RunFile]):
-    """The files of a run directory, below how many they are. The cursor stays with its file."""
-
-    _left_out = 0
-
-    def __init__(self, look: Callable[[], TimeLook]) -> None:
-        super().__init__(FILE_COLUMNS, look, lambda file: file.name)
-
-    def set_files(self, files: Sequence[RunFile], left_out: int = 0) -> None:
-        name = self.record.name if self.record is not None else None
-        self._left_out = left_out
-        self.set_records(files, next((at for at, file in enumerate(files) if file.name == name), 0))
-
-    def heading(self, y: int) -> Line:
-        more = f", {self._left_out:,} more not listed" if self._left_out else ""
-        words = f" {counted(self.count, 'file')}{more}" if self.records else ""
-        return (Span(fit(words, self.cells), "heading", self.cells),)
-
-
-class JobLog(RecordList[JobLine]):
-    """The lines of all logs that belong to one job. On the last one the cursor goes on with new ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._tags: Mapping[str, str] = {}
-        self._tag_cells = 1
-
-    def set_lines(self, lines: Sequence[JobLine], tags: Mapping[str, str]) -> None:
-        before, at_end = self.record, self.cursor >= self.count - 1
-        self._tags, self._tag_cells = tags, tag_cells(tags.values())
-        places = {line.place: at for at, line in enumerate(lines)}
-        found = None if before is None or at_end else places.get(before.place)
-        self.set_records(lines, len(lines) - 1 if found is None else found)
-
-    def key_of(self, record: JobLine) -> Hashable:
-        return record.place
-
-    def heading(self, y: int) -> Line:
-        words = f" {counted(self.count, 'line')} of {counted(len(self._tags), 'log')}"
-        return (Span(fit(words, self.cells), "heading", self.cells),)
-
-    def row(self, index: int) -> Line:
-        line = self.records[index]
-        return job_line(line, self._tags.get(line.source, ""), self._tag_cells, self.cells)
 
 
 SIGN_CELLS, NAME_CELLS, SORT_CELLS = 3, 12, 3

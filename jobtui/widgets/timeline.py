@@ -1,6 +1,6 @@
-"""The steps of one op as lanes, and the log line of the step under the cursor."""
+"""The steps of one op as lanes, the log line of the step under the cursor, and the lines of a job's logs."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from jobtui.model.numbers import counted
 from jobtui.model.ops import Component, Op, Step
 from jobtui.render import lanes
 from jobtui.render.lanes import certainty_words, op_glyph
+from jobtui.render.log_lines import job_line, tag_cells
 from jobtui.render.spans import Line, Span, fitting, padded
 from jobtui.render.text import duration, fit, show, wrapped
 from jobtui.widgets.lines import LineView, Shown
@@ -247,3 +248,30 @@ class Timeline(RowView):
             if not is_hidden:
                 places.append(TimelineLine(at))
         return places
+
+
+class JobLog(RecordList[timeline.JobLine]):
+    """The lines of all logs that belong to one job. On the last one the cursor goes on with new ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tags: Mapping[str, str] = {}
+        self._tag_cells = 1
+
+    def set_lines(self, lines: Sequence[timeline.JobLine], tags: Mapping[str, str]) -> None:
+        before, at_end = self.record, self.cursor >= self.count - 1
+        self._tags, self._tag_cells = tags, tag_cells(tags.values())
+        places = {line.place: at for at, line in enumerate(lines)}
+        found = None if before is None or at_end else places.get(before.place)
+        self.set_records(lines, len(lines) - 1 if found is None else found)
+
+    def key_of(self, record: timeline.JobLine) -> Hashable:
+        return record.place
+
+    def heading(self, y: int) -> Line:
+        words = f" {counted(self.count, 'line')} of {counted(len(self._tags), 'log')}"
+        return (Span(fit(words, self.cells), "heading", self.cells),)
+
+    def row(self, index: int) -> Line:
+        line = self.records[index]
+        return job_line(line, self._tags.get(line.source, ""), self._tag_cells, self.cells)

@@ -40,13 +40,13 @@ from jobtui.screens.text import HelpPane
 from jobtui.widgets import filter_bar, frame, record_list
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.job_facts import JobFacts
+from jobtui.widgets.job_facts import FileList, JobFacts
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.log_view import LogHeader, LogHistogram, LogStatus, LogView
 from jobtui.widgets.row_view import PaneGroup, RowView
 from jobtui.widgets.text_pane import SpanPane, TextPane, WhyList, WrappedText
-from jobtui.widgets.timeline import OpList, StepDetail, Timeline
+from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline
 from jobtui.widgets.waterfall import TraceFacts, Waterfall, path_of, picture_of
 from tests.conftest import NOW
 from tests.hostile.records import hostile
@@ -236,8 +236,8 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     record_list.ChoiceList: lambda text: case(record_list.ChoiceList(choices(text))),
     record_list.ColumnList: lambda text: case(record_list.ColumnList(JOB_COLUMNS, [text, "id"])),
     filter_bar.CommandBar: lambda text: completing(filter_bar.CommandBar, text),
-    record_list.FileList: lambda text: case(
-        record_list.FileList(lambda: TimeLook(NOW)),
+    FileList: lambda text: case(
+        FileList(lambda: TimeLook(NOW)),
         lambda one: one.set_files([hostile(RunFile, text)] * 2, 3),
     ),
     filter_bar.FilterBar: lambda text: completing(filter_bar.FilterBar, text),
@@ -246,8 +246,8 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
         frame.Header(now, show(text)), lambda one: one.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
     ),
     JobFacts: job_facts,
-    record_list.JobLog: lambda text: case(
-        record_list.JobLog(),
+    JobLog: lambda text: case(
+        JobLog(),
         lambda log: log.set_lines(
             [hostile(JobLine, text), hostile(JobLine, text, continues=True)], {text: show(text)}
         ),
