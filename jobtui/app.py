@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from jobtui.screens.commander import Commander
 
 READ_AFTER_S = 0.5
-"""Reading begins after this, painted or not."""
-ALARM_AFTER_S = 0.5
-"""After so long there are rows, which need not wait for what the alarm imports."""
+"""Reading begins after this, painted or not; so long after that, what no row needs is imported."""
 PLAY_TICK_S = 0.25
 """How often recorded time goes on while it is played."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
@@ -146,7 +144,7 @@ class JobtuiApp(TerminalApp[None]):
         if self._shared.player is not None:
             self.set_interval(PLAY_TICK_S, self.play)
         else:
-            self.set_timer(ALARM_AFTER_S, partial(self._begin_alarm, self._shared.clock.now()))
+            self.set_timer(READ_AFTER_S, partial(self._begin_alarm, self._shared.clock.now()))
         if self._starts_with_view:
             self._show_start()
         polling: Any = partial(kept_up, self, "polling", self._session.run)

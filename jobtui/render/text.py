@@ -191,7 +191,7 @@ class Zone:
     @classmethod
     def offset_s(cls, at: Nanos) -> int:
         """How far the zone is before UTC at a time."""
-        return _broken_down(at).tm_gmtoff
+        return _broken_down(at).tm_gmtoff if cls.is_local else 0
 
 
 def clock_time(at: Nanos | None, *, millis: bool = False) -> str:

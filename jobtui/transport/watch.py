@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jobtui.model.numbers import of_base
 from jobtui.transport.files import FileId, read_small
@@ -64,18 +64,11 @@ MODIFY, ATTRIB = 0x2, 0x4
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 DELETE_SELF, MOVE_SELF = 0x400, 0x800
 UNMOUNT, OVERFLOW, IGNORED = 0x2000, 0x4000, 0x8000
-ONLY_DIRECTORY = 0x1000000
+ONLY_DIRECTORY, IS_DIRECTORY = 0x1000000, 0x40000000
 
 _NONBLOCK, _CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
-
-
-class Event(NamedTuple):
-    """Something that happened: what, and to which name in a watched directory."""
-
-    what: int
-    name: str
 
 
 @cache
@@ -99,20 +92,25 @@ class Inotify:
         """Watch a file or directory. May block. Raises OSError."""
         _checked(_kernel().inotify_add_watch(self._fd, os.fsencode(path), what))
 
-    def read(self) -> list[Event]:
-        """What happened since the last call, nothing when it is closed; never blocks. Raises OSError."""
+    def read(self) -> dict[str, int]:
+        """All that happened to each name in what is watched, "" for that itself, since the last call.
+
+        Nothing when it is closed; never blocks. Raises OSError.
+        """
         if self._fd < 0:
-            return []
+            return {}
         try:
             data = os.read(self._fd, _READ_BYTES)
         except BlockingIOError:
-            return []
-        events, at = [], 0
+            return {}
+        happened: dict[bytes, int] = {}
+        at = 0
         while at < len(data):
             _, what, _, length = _EVENT.unpack_from(data, at)
             at += _EVENT.size + length
-            events.append(Event(what, os.fsdecode(data[at - length : at].rstrip(b"\0"))))
-        return events
+            name = data[at - length : at]
+            happened[name] = happened.get(name, 0) | what
+        return {os.fsdecode(name.rstrip(b"\0")): what for name, what in happened.items()}
 
     async def wait(self, timeout_s: float, is_news: Callable[[], bool]) -> bool:
         """Whether there was news within this time; `is_news` is asked, and reads, when something happened.
@@ -170,7 +168,7 @@ RETRY_S = 5.0
 
 _FILE = MODIFY | ATTRIB | MOVE_SELF | DELETE_SELF
 _DIRECTORY = CREATE | MOVED_TO | MOVE_SELF | DELETE_SELF
-_SAME_FILE = MODIFY | ATTRIB
+_SAME_FILE = MODIFY | ATTRIB | IS_DIRECTORY
 
 
 class Watch:
@@ -256,11 +254,11 @@ class Watch:
 
     def _matters(self, queue: Inotify) -> bool:
         try:
-            ours = [event for event in queue.read() if not event.name or event.name in self._names]
+            ours = [what for name, what in queue.read().items() if not name or name in self._names]
         except OSError:
             ours = []
             self._armed = None
-        if any(not event.what & _SAME_FILE for event in ours):
+        if any(what & ~_SAME_FILE for what in ours):
             self._armed = None
         return self._armed is None or bool(ours)
 
@@ -274,8 +272,8 @@ def _identity(path: str) -> FileId:
     return FileId(status.st_dev, status.st_ino)
 
 
-STEP_S = 0.05
-"""How long changes are gathered before more are told of."""
+STEP_S = 0.25
+"""How long changes are gathered before more are told of: a screen shows no more in between."""
 REMOVED = "the directory was removed"
 """The failure after which another watch can be had as soon as there is a directory again."""
 OVERFLOWN = "changes came faster than they were told of"
@@ -333,12 +331,10 @@ class DirectoryWatch:
         """Take in what the kernel tells; whether there is something to be told of."""
         with self._lock:
             try:
-                while self.failure is None and (events := self._queue.read()):
-                    self._names.update(event.name for event in events if self._wanted(event.name))
-                    if any(event.what & OVERFLOW for event in events):
-                        self.failure = OVERFLOWN
-                    elif any(event.what & _GONE for event in events if not event.name):
-                        self.failure = REMOVED
+                while self.failure is None and (happened := self._queue.read()):
+                    self._names.update(filter(self._wanted, happened))
+                    if what := happened.get("", 0) & (OVERFLOW | _GONE):
+                        self.failure = OVERFLOWN if what & OVERFLOW else REMOVED
             except OSError as error:
                 self.failure = error.strerror or str(error)
             return bool(self._names) or self.failure is not None
