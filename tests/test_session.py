@@ -30,7 +30,7 @@ from tests.builders import a_job, job_id
 from tests.commands.running import Runner
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
-from tests.waiting import stop, wait_until
+from tests.waiting import LONG_S, stop, wait_until
 
 
 class Failing(ScriptedSource):
@@ -217,7 +217,7 @@ async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() ->
         running = asyncio.create_task(session.run())
         await asyncio.sleep(0)
         assert [source.name for source in session.sources] == [str(path)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LONG_S):
             while not session.store.correlation.ops_of(FIRST_JOB):
                 heard.clear()
                 await heard.wait()

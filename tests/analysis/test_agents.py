@@ -26,6 +26,7 @@ from tests.builders import ago, an_agent
 from tests.demo.sites import DriverName, Settings, World
 from tests.excerpts import FIXTURES
 from tests.rows import ROWS
+from tests.waiting import LONG_S
 
 HEAVY = ("srw", "multiElectronAnimation")
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
@@ -159,7 +160,7 @@ def typed(command: str) -> list[str]:
     for program in ("journalctl", "tail"):
         said += f"{program}() {{ printf '%s\\n' {program} \"$@\"; }}\nexport -f {program}\n"
     done = subprocess.run(
-        ["bash", "-c", said + command], capture_output=True, text=True, check=True, timeout=20
+        ["bash", "-c", said + command], capture_output=True, text=True, check=True, timeout=LONG_S
     )
     return done.stdout.splitlines()
 

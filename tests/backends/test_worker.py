@@ -13,7 +13,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.pages import query_of
 from jobtui.transport import worker as workers
 from jobtui.transport.worker import Worker
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 
 
 async def test_calls_run_in_order_in_one_other_thread() -> None:
@@ -37,7 +37,7 @@ async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
 
     def hold() -> None:
         began.set()
-        go_on.wait(10)
+        go_on.wait(LONG_S)
 
     ran: list[int] = []
     first = asyncio.create_task(worker.run(hold))
@@ -90,7 +90,7 @@ async def test_a_last_call_is_not_waited_for_behind_one_that_hangs(monkeypatch: 
     monkeypatch.setattr(workers, "FINISH_S", 0.05)
     worker = Worker("test")
     go_on, ended = threading.Event(), threading.Event()
-    hanging = asyncio.create_task(worker.run(lambda: go_on.wait(30)))
+    hanging = asyncio.create_task(worker.run(lambda: go_on.wait(LONG_S)))
     await asyncio.sleep(0)
     await worker.finish(ended.set)
     assert not ended.is_set()
@@ -112,7 +112,7 @@ async def test_a_call_that_got_no_thread_does_not_hold_up_the_next(monkeypatch: 
         refuse_threads(refusing)
         for _ in range(2):
             with pytest.raises(SourceError, match="ulimit -u"):
-                await asyncio.wait_for(worker.run(lambda: 7), 10)
+                await asyncio.wait_for(worker.run(lambda: 7), LONG_S)
     assert await worker.run(lambda: 7) == 7
     worker.close()
 

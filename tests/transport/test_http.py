@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import re
 import sys
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -114,8 +113,6 @@ def passwords(asked: bytes) -> bytes:
 
 
 LIMITS = Limits(connections=2, body_bytes=1 << 20)
-IN_TIME_S = 5.0
-"""More than any deadline above, and much less than what a server here would take."""
 JSON = "application/json"
 PAGE = b"<!doctype html><title>Sign in</title><form action=/login>Password</form>"
 BOMB = gzip.compress(b" " * (64 << 20))
@@ -239,7 +236,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
     ),
     "forbids it": (reply("403 Forbidden"), "forbidden (403)"),
     "is not there": (reply("404 Not Found", b"nothing"), "there is no"),
-    "is asked too much": (reply("429 Slow down", Retry_After="7"), "asked too much (429): wait 7 s"),
+    "is asked too much": (reply("429 Slow down", Retry_After="70"), "asked too much (429): wait 70 s"),
     "is not ready": (reply("503 Unavailable", Retry_After="soon"), "is not ready (503)"),
     "answers with a login page": (reply("200 OK", PAGE, Content_Type="text/html"), "a login page"),
 }
@@ -276,10 +273,8 @@ async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pyt
 
     async def told(ask: Ask) -> str:
         async with answering(answer) as url:
-            began = time.monotonic()
             with pytest.raises(SourceError) as raised:
-                await asyncio.wait_for(ask(url), LONG_S)
-            assert time.monotonic() - began < IN_TIME_S
+                await asyncio.wait_for(ask(url), LONG_S / 2)
         line = str(raised.value)
         assert (WRONG_PASSWORD if (ask, name) == (balsam_login, "wants a login") else words) in line
         assert line.startswith(url)

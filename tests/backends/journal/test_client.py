@@ -8,6 +8,7 @@ import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 
 import httpx
 import pytest
@@ -397,8 +398,7 @@ async def test_what_is_no_address_is_refused_before_anything_runs(
 
 
 def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = Path("/tmp") / f"jt{tmp_path.name[-6:]}{id(tmp_path) % 1000}"
-    short.mkdir(mode=0o700)
+    short = Path(mkdtemp(prefix="jt", dir="/tmp"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
     try:
         made = private_directory("jobtui")

@@ -45,7 +45,7 @@ async def send(
     **headers: str,
 ) -> Sent:
     def ask() -> Sent:
-        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=LONG_S)
         said = {"Content-Type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
         try:
             connection.request(method, path, body, said, encode_chunked=not isinstance(body, bytes))

@@ -370,6 +370,7 @@ async def test_a_missing_path_and_too_long_an_answer_are_said(site: Site) -> Non
     assert await server.trace(TraceId(ID["job-fail"])) is not None
     await server.aclose()
     assert "an answer is refused: it has more than 8 MiB" in str(await told(jaeger(site)))
+    site.instead = None
     elsewhere = carried(TraceServer(URL, "Jaeger"), httpx.MockTransport(site.answer))
     error = await told(Jaeger(elsewhere))
     assert "the path it is served at is missing, such as /jaeger" in str(error)
