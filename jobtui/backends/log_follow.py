@@ -33,7 +33,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing, contained
 from jobtui.model.logs import LogRecord
 from jobtui.transport import blocks
-from jobtui.transport.files import FileId, Look, OpenFile, look, source_error
+from jobtui.transport.files import FileId, Look, OpenFile, look, source_error, written_at
 
 HEAD_BYTES = 1_024
 """How much of a file's beginning tells it again where it was copied or packed."""
@@ -226,13 +226,14 @@ class OpenLog:
 
     def _read(self, gathered: Gathered, *, release: bool) -> bool:
         stop = self.position.offset + self._limits.skip
+        # The time of now, not of a look that may fail: no line of the blocks can be newer than this.
+        newest = written_at(self.opened, self.looked)
         while not gathered.full and self.position.offset < stop:
             block = self._reader.next(release=release)
             if block is None:
                 self._tell_broken()
                 return self._reader.more
-            # The time of now, not of a look that may fail: no line of the block can be newer than this.
-            gathered.add(self._parsed(block, Nanos(self.looked.mtime_ns)), len(block.data))
+            gathered.add(self._parsed(block, newest), len(block.data))
         return True
 
     def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed:

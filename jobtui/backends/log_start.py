@@ -24,6 +24,7 @@ from jobtui.transport.files import (
     open_file,
     packed_allowance,
     rotated,
+    written_at,
 )
 from jobtui.transport.unpacking import Allowance
 
@@ -319,7 +320,7 @@ def _first_time(opened: OpenFile, offset: int, parser: BlockParser) -> blocks.Ti
 
 
 def _times(opened: OpenFile, parser: BlockParser) -> blocks.TimeOf:
-    newest = Nanos(opened.look().mtime_ns)
+    newest = written_at(opened, opened.look())
     return lambda line: parser.time_of(line, newest)
 
 

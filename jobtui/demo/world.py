@@ -127,16 +127,9 @@ class Browser:
     async def compute(self, app: str, method: str) -> AgentAnswer:
         uid, number = self.user.uid, "_1_stlss"
         request = Request(
-            api="api_statelessCompute",
-            uid=uid,
-            plan=self.user.plan,
-            jid=f"{uid}-{number}-{method}",
-            app=app,
-            simulation=number,
-            model=method,
-            mode="sequential",
-            method=method,
-        )
+            api="api_statelessCompute", uid=uid, plan=self.user.plan, jid=f"{uid}-{number}-{method}", app=app,
+            simulation=number, model=method, mode="sequential", method=method,
+        )  # fmt: skip
         return await self._call("/stateless-compute", request)
 
     async def _get(self, uri: str, api: str, simulation: Simulation) -> AgentAnswer:
@@ -147,18 +140,10 @@ class Browser:
     ) -> AgentAnswer:
         model = simulation.model
         request = Request(
-            api=api,
-            uid=self.user.uid,
-            plan=self.user.plan,
-            jid=simulation.jid,
-            app=model.app,
-            simulation=simulation.id,
-            model=model.name,
-            name=simulation.name,
-            run_dir=simulation.run_dir,
-            is_parallel=model.parallel,
-            mode=simulation.mode,
-        )
+            api=api, uid=self.user.uid, plan=self.user.plan, jid=simulation.jid, app=model.app,
+            simulation=simulation.id, model=model.name, name=simulation.name, run_dir=simulation.run_dir,
+            is_parallel=model.parallel, mode=simulation.mode,
+        )  # fmt: skip
         return await self._call(uri, msgspec.structs.replace(request, **said), proto)
 
     async def _call(self, uri: str, request: Request, proto: str = "POST") -> AgentAnswer:

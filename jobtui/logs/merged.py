@@ -164,16 +164,9 @@ class MergedReading:
             words = f"not reached until {until}, read since, nothing missing: {gap.why}"
         place = self._place(gap.start, (1 << PLACE_BITS - 1) + self._gaps)
         return LogLine(
-            place=place,
-            end=place + 1,
-            text=words,
-            size=len(words),
-            level=Level.WARNING,
-            at=gap.start,
-            origin=self.name,
-            stamped=True,
-            is_gap=True,
-        )
+            place=place, end=place + 1, text=words, size=len(words), level=Level.WARNING, at=gap.start,
+            origin=self.name, stamped=True, is_gap=True,
+        )  # fmt: skip
 
 
 def _order(line: LogLine) -> Nanos:

@@ -19,7 +19,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
-from jobtui.transport.files import Look, look, look_quietly, open_file, source_error
+from jobtui.transport.files import Look, look, look_quietly, open_file, source_error, written_at
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -251,7 +251,8 @@ def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
 
 def newest_time(path: Path) -> Nanos | None:
     """The newest time near the end of a log, None when no line there has one. Raises SourceError."""
-    newest = Nanos(look(path).mtime_ns)
+    with closing(open_file(path)) as opened:
+        newest = written_at(opened, opened.look())
     parser = LogParser(str(path))
     times = (parser.time_of(line, newest) for line in tail_lines(path, NEWEST_BYTES))
     return max((at for at in times if at is not None), default=None)

@@ -16,7 +16,7 @@ from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, mark_before, offset_of_time
-from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile
+from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile, written_at
 
 PAGE_BYTES = 4 << 20
 """How much is read for one page at most, and the longest line that is given as one."""
@@ -290,6 +290,7 @@ class Segment:
         self.base = base
         self.event = ""
         self._seen = opened.look()
+        self.changed_at = written_at(opened, self._seen)
         self.source: ByteSource = opened.source
         self.size = self._seen.size
         if opened.packed is not None:
@@ -308,10 +309,6 @@ class Segment:
         return self.base + self.size
 
     @property
-    def changed_at(self) -> Nanos:
-        return Nanos(self._seen.mtime_ns)
-
-    @property
     def is_packed(self) -> bool:
         return self.opened.packed is not None
 
@@ -320,7 +317,7 @@ class Segment:
         seen = self.opened.look()
         if seen == self._seen:
             return True
-        self._seen = seen
+        self._seen, self.changed_at = seen, written_at(self.opened, seen)
         if self.is_packed or seen.size < self.size or self._mark_in(self.source) != self._mark:
             return False
         if seen.size > self.size:

@@ -148,7 +148,7 @@ class OpFacts(msgspec.Struct, kw_only=True):
     `run_dir` is from its creation line. `result` is its end in the supervisor's own word (`ok`, `completed`,
     `error`, `canceled`), None while that is not known. `certainty` is how the op was linked to its job, and
     `candidates` are other jobs to which it may belong. `sent_dir` is the run directory with which it was sent
-    if it is another one: the one on a cluster.
+    if it is another one: the one on a cluster. `wrote_stderr` says that its agent sent on what job_cmd wrote.
     """
 
     key: int
@@ -178,6 +178,7 @@ class OpFacts(msgspec.Struct, kw_only=True):
     certainty: Certainty = Certainty.JID
     candidates: tuple[str, ...] = ()
     dropped_steps: int = 0
+    wrote_stderr: bool = False
 
 
 class Op(OpFacts, frozen=True):  # type: ignore[misc] # the facts as they were at one time

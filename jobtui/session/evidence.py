@@ -477,20 +477,11 @@ class Gatherer:
         if job is not None and job.mode == CLUSTER_MODE:
             slurm = slurm_of(job, self._slurm_jobs if slurm_jobs is None else slurm_jobs, slurm_id)
         return Evidence(
-            job_id=job_id,
-            now=self._now,
-            job=job,
-            detail=detail,
-            sources=self._sources,
-            origins=store.origins,
-            heard=knows.heard,
-            ops=knows.ops_of(job_id),
-            restarted_ops=knows.restarted_ops(job_id),
-            slurm=slurm,
-            changes=store.changes_of(job_id),
-            reasons=store.reasons_of(job_id),
-            facts=store.facts_of(job_id),
-        )
+            job_id=job_id, now=self._now, job=job, detail=detail, sources=self._sources,
+            origins=store.origins, heard=knows.heard, ops=knows.ops_of(job_id),
+            restarted_ops=knows.restarted_ops(job_id), slurm=slurm, changes=store.changes_of(job_id),
+            reasons=store.reasons_of(job_id), facts=store.facts_of(job_id),
+        )  # fmt: skip
 
     def is_disputed(self, job_id: JobId, slurm_jobs: Iterable[Job] | None = None) -> bool:
         return bool(contradictions(self.told(job_id, slurm_jobs=slurm_jobs)))

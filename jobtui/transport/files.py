@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from jobtui.model.clock import SKEW, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole
 from jobtui.transport.unpacking import FILE_PACKINGS, Allowance, TooLarge, Unpacker, UnpackError
@@ -109,6 +110,8 @@ def _refuse_odd(status: os.stat_result, path: str | os.PathLike[str]) -> None:
 CHUNK_BYTES = 1 << 20
 PACKED_CHUNK_BYTES = 1 << 16
 UNPACKED_BYTES = 64 << 20
+TAIL_BYTES = 1 << 12
+"""In how much of its end the last time of a file is looked for."""
 MOST_RATIO = 100
 """A packed file is unpacked to so many times its size, and so much beyond: a log packs to a tenth or so."""
 
@@ -310,7 +313,8 @@ def rotated(path: Path) -> list[Path]:
     kept = [each for each in found if each not in twice or not _is_copy(path.parent, each, plain[each])]
     keys = {each: _age(next(filter(None, found[each].groups()))) for each in kept}
     by_name = sorted(kept, key=lambda each: keys[each])
-    times = {each: _written_at(path.parent / each) for each in kept}
+    looks = {each: look_quietly(path.parent / each) for each in kept}
+    times = {each: seen.mtime_ns if seen is not None else 0 for each, seen in looks.items()}
     is_mixed = len({is_dated for is_dated, _ in keys.values()}) > 1 or len({*keys.values()}) < len(keys)
     ways = (sorted(by_name, key=lambda each: times[each]),) if is_mixed else (by_name, by_name[::-1])
     in_order = next((way for way in ways if all(times[a] <= times[b] for a, b in pairwise(way))), by_name)
@@ -338,13 +342,6 @@ def _age(suffix: str) -> tuple[bool, tuple[int, str]]:
     return True, (0, re.sub(r"\D", "", suffix))
 
 
-def _written_at(path: Path) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
-
-
 def source_error(error: OSError | ValueError, path: Path) -> SourceError:
     """The SourceError for a failure to read `path`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -353,6 +350,22 @@ def source_error(error: OSError | ValueError, path: Path) -> SourceError:
         return SourceDenied(f"{path}: permission denied; run as a user who may read it")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return SourceUnreachable(f"{path}: cannot be read: {reason}")
+
+
+def written_at(opened: OpenFile, seen: Look) -> Nanos:
+    """When a file was written last: its own time, or that of its last line if that is later and not to come.
+
+    A copy or a clock that is off leaves it older than its lines; by less than half a year, it is supposed.
+    """
+    mtime, now = Nanos(seen.mtime_ns), Nanos(time.time_ns())
+    if opened.packed is not None or now <= mtime + SKEW:
+        return mtime
+    tail = ""
+    with suppress(OSError):
+        tail = opened.source.read(max(0, seen.size - TAIL_BYTES), TAIL_BYTES).decode("ascii", "replace")
+    until = Nanos(min(now, mtime + 183 * SKEW))
+    times = (latest(line[:TIME_LENGTH], until) for line in reversed(tail.split("\n")))
+    return max(mtime, next((at for at in times if at is not None), mtime))
 
 
 def _look(status: os.stat_result) -> Look:

@@ -198,6 +198,29 @@ async def test_a_file_that_is_long_finished_without_a_newline_is_read_whole_at_o
     assert opened.reading.texts == ["only this"]
 
 
+REQUEST = "sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, YxAwIK86-YoFNfDEE-animation)"
+
+
+@pytest.mark.parametrize(
+    ("file_days", "line_days"), [(20, (30, 5)), (20, (340, 20)), (170, (200, 1)), (20, (40, 360))]
+)
+async def test_a_file_older_than_its_lines_has_them_in_their_year(
+    path: Path, file_days: int, line_days: tuple[int, ...]
+) -> None:
+    """The last line may be later than its file, and is not of a time to come: that is last year."""
+    now = int(time.time())
+    days = [now - one * 86_400 for one in line_days]
+    heads = [time.strftime("%b %d %H:%M:%S", time.gmtime(one)) for one in days]
+    write(path, "".join(f"{head} 30699     0 {REQUEST}\n" for head in heads).encode())
+    os.utime(path, (now - file_days * 86_400,) * 2)
+    for start in (FromStart(), FromTime(Nanos(days[-1] * SECOND))):
+        reading = Reading(log := log_file(path, start=start))
+        await reading.drain()
+        assert {one.at for one in reading.records} <= {Nanos(one * SECOND) for one in days}
+        assert reading.records[-1].at == days[-1] * SECOND
+        await log.aclose()
+
+
 async def test_lines_end_in_newlines_only_and_bytes_stay_as_they_are(path: Path) -> None:
     text = b"dos\r\n\xff\xfe not utf-8\nform\x0cfeed \xe2\x80\xa8 and \x85\na\0b\n\n\n"
     opened = await Opened.on(path, text)

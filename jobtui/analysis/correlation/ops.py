@@ -131,6 +131,7 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         self.replies += words["reply"]
         self.steps += rest
         self.take_room(sum(map(_size, rest)))
+        self.wrote_stderr |= other.wrote_stderr
         if not other.is_open:
             self.end(other.status, other.ended_at, other.result)
 

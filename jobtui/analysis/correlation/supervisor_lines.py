@@ -481,6 +481,8 @@ def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
     name = record.fields["op_name"]
     if name == "run_status_update":
         return None
+    if name == "job_cmd_stderr":
+        return _sent_stderr(state, record)
     if record.fields["o"] == "None":
         if name == "alive":
             agent.connected_at = record.at
@@ -491,6 +493,15 @@ def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
     op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
     message = AgentMessage(op_id, name, None, None, None)
     return _reply(state, record, agent, record.fields["o"] or "", message)
+
+
+def _sent_stderr(state: PassState, record: LogRecord) -> JobId | None:
+    """An agent sends on what job_cmd wrote, and for which op it does not say: it counts where it has one."""
+    agent, held = state.agents.of_driver(record), _HELD.findall(record.fields["held"] or "")
+    found = state.ops.open_with(held[0], lambda op: op.has_agent(agent)) if len(held) == 1 else []
+    for op in found if len(found) == 1 else ():
+        op.wrote_stderr, op.frozen = True, None
+    return None
 
 
 def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
@@ -623,6 +634,7 @@ HANDLERS: Mapping[str, Handler] = {
     "not_delivered": _not_delivered,
     "agent_message": _agent_message,
     "agent_error": _agent_error,
+    "job_cmd_stderr": _sent_stderr,
     "late_reply": _late_reply,
     "stray_message": _stray_message,
     **dict.fromkeys(_WAYPOINTS, _on_the_way),

@@ -159,9 +159,10 @@ def program_failed(case: Case) -> Finding:
     is_forwarded = sent is not None and case.agent_logs == {sent.source}
     is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or is_forwarded)
     cause = case.evidence.cause
-    is_seen = is_seen or (has_started and cause is not None and cause.confidence > PLAUSIBLE)
+    is_caused = has_started and cause is not None and cause.confidence > PLAUSIBLE
+    is_seen = is_seen or is_caused
     doubts: tuple[str, ...] = () if is_seen else ("no line read tells how it failed; its input may be wrong",)
-    if wrote is not None:
+    if wrote is not None or (run is not None and run.wrote_stderr and not is_caused):
         doubts += ("job_cmd wrote on stderr, and what could be read of that does not tell why",)
     return Finding(
         Code.PROGRAM_FAILED,
