@@ -43,7 +43,7 @@ def completed(case: Case) -> Finding:
     return Finding(
         Code.COMPLETED,
         f"It completed{took}{note}.",
-        CERTAIN if is_told else SURE,
+        CERTAIN if is_told and case.ended_in_log is not None else SURE,  # two that say so, or one
         (case.ended_in_log,),
         doubts=() if is_told else ("its record was not read",),
     )
