@@ -496,6 +496,30 @@ def test_what_a_command_prints_says_what_is_missing_for_a_fault(
 
 
 @pytest.mark.parametrize(
+    ("stage", "broken"),
+    [
+        ("opening logfile", "jobtui.backends.logfile.open_source"),
+        ("reading a log", "jobtui.commands.reader._early_end"),
+        ("finding", "jobtui.analysis.find.references"),
+        ("looking for places", "jobtui.commands.show.places_of"),
+        ("explaining", "jobtui.commands.show.explain"),
+        ("explaining", "jobtui.commands.explain.with_steps_here"),
+    ],
+)
+def test_a_command_about_a_job_prints_what_it_has(
+    stage: str, broken: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    monkeypatch.setattr("jobtui.commands.reader.WHOLE_BYTES", 0)
+    monkeypatch.setattr(broken, fail_later if broken.endswith(("_early_end", "_here")) else fail)
+    flags = ("--srdb", CAPTURE, "--log", CAPTURE / "supervisor.log", "--at", AT)
+    command = {"finding": "find", "looking for places": "show"}.get(stage, "explain")
+    ran = run(command, FAILED_OF_CAPTURE, *flags, "--json")
+    assert FAILED_OF_CAPTURE in ran.out
+    assert [one["stage"] for one in ran.json["faults"]] == [stage]
+    assert SECRET not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
     ("owner", "name", "says"),
     [
         (Correlator, "_read", "jobtui: a fault of jobtui: Injected at {place}"),
@@ -816,10 +840,11 @@ def test_what_changed_is_told_again_after_a_fault(
     assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
 
 
+@pytest.mark.parametrize("broken", ["runner", "make_context", "fenced"])
 async def test_a_command_that_raises_costs_one_answer_to_an_assistant(
-    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+    broken: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    monkeypatch.setattr(mcp, "runner", lambda name: fail)
+    monkeypatch.setattr(mcp, broken, (lambda name: fail) if broken == "runner" else fail)
     invocation = Invocation(COMMAND_BY_NAME["mcp"], (), {}, {})
     context = make_context(invocation, load({}, {}), lambda *_: None)
     said, is_wrong = await mcp.answered(context, Invocation(COMMAND_BY_NAME["doctor"], (), {}, {}))

@@ -215,7 +215,9 @@ def find(
     if not text:
         return ()
     search = _Search(jobs, tuple(ops), tuple(agents), tuple(logs))
-    found = sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
+    found: list[Reference] = []
+    with contained("finding"):
+        found += sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
     list(FAULTS.each("finding", found, search.resolve))
     with contained("finding"):
         search.add_named(text)

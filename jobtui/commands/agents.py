@@ -12,7 +12,8 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
 from jobtui.render import nodes
 from jobtui.render.agents import agent_record, agent_table, urgent_first
-from jobtui.render.table import paint
+from jobtui.render.columns import printed
+from jobtui.render.table import filled_table, paint
 from jobtui.render.text import show
 
 CSV_COLUMNS = (
@@ -74,7 +75,8 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
         for cluster in clusters:
             health = nodes.controller_words(cluster.controller, reader.now)
             yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
-            yield from nodes.partition_table(cluster, width, colour)
+            table = printed(nodes.PARTITION_COLUMNS, cluster.partitions, None)
+            yield from filled_table(*table, width, colour)
             yield ""
         if not reader.nothing_read:
             yield from nodes.node_table(shown, reader.now, width, colour)

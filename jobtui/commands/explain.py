@@ -12,6 +12,7 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos, seconds_between, to_rfc3339
+from jobtui.model.health import contained
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_text
@@ -62,9 +63,11 @@ async def explained(reader: Reader, found: Found) -> Verdict:
     config, flags = reader.context.config, spelled(reader.context.config, None)
     if config.begins[:1] == ("demo",):  # its files go away once this is printed
         return on_sources(verdict, flags, lambda path: None)
-    ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-    reach = Reach(config.mounts, config.hosts)
-    return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, reader.sources)
+    with contained("explaining"):
+        ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
+        reach = Reach(config.mounts, config.hosts)
+        return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, reader.sources)
+    return verdict
 
 
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:

@@ -74,24 +74,27 @@ def fenced(text: str, said: str) -> str:
 
 async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
     """What the command says, and whether it failed as such; in this process, and nothing of it is printed."""
-    given = {name: Effective(values, name) for name, values in asked.settings.items()}
-    config, name = context.config._replace(settings={**context.config.settings, **given}), asked.command.name
-    printed: list[str] = []
-    made = make_context(asked, config, context.open_dashboard)
-    made = made._replace(replay=context.replay, write=printed.extend)
-    run = runner(name)
-    body: Any = getattr(run, "__wrapped__", None)  # of one that reads sources, which is run in this loop
-    code = Exit.FAULT
-    async with asyncio.timeout(ANSWER_S):
-        with contained(f"answering {name}") as answering:
-            if body is not None:
-                code = await within(made, configured(made), body)
-            else:
-                code = Exit(await asyncio.to_thread(run, made))
-    if answering.fault is not None:
-        return answering.words, True
-    said = f"jobtui {name}: exit code {int(code)}, {code.name.lower()}"
-    return fenced("\n".join(printed), said), code is Exit.USAGE
+    with contained(f"answering {asked.command.name}") as answering:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                given = {name: Effective(values, name) for name, values in asked.settings.items()}
+                config = context.config._replace(settings={**context.config.settings, **given})
+                printed: list[str] = []
+                made = make_context(asked, config, context.open_dashboard)
+                made = made._replace(replay=context.replay, write=printed.extend)
+                run = runner(asked.command.name)
+                body: Any = getattr(run, "__wrapped__", None)  # reads sources, and is run in this loop
+                if body is not None:
+                    code = await within(made, configured(made), body)
+                else:
+                    code = Exit(await asyncio.to_thread(run, made))
+                said = f"jobtui {asked.command.name}: exit code {int(code)}, {code.name.lower()}"
+                return fenced("\n".join(printed), said), code is Exit.USAGE
+        except ConfigError as error:
+            return str(error), True
+        except TimeoutError:
+            return f"no answer within {ANSWER_S:g} s", True
+    return answering.words, True
 
 
 def server_of(context: Context) -> "Server[Any]":
@@ -119,12 +122,11 @@ def server_of(context: Context) -> "Server[Any]":
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             asked = asked_of(params.name, params.arguments or {})
+        except ValueError as error:
+            text, failed = str(error), True
+        else:
             async with turn:
                 text, failed = await answered(context, asked)
-        except (ValueError, ConfigError) as error:
-            text, failed = str(error), True
-        except TimeoutError:
-            text, failed = f"no answer within {ANSWER_S:g} s", True
         return types.CallToolResult(content=[types.TextContent(text=text)], is_error=failed)
 
     return Server("jobtui", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)

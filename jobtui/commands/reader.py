@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.backends.base import Announced, Observer, Source, Until
+from jobtui.backends.base import Announced, Observer, Source, Until, unwrapped
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
@@ -38,7 +38,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain, marked
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.condor import condor_id
-from jobtui.model.health import SourceError, SourceHealth, SourceState, progress
+from jobtui.model.health import SourceError, SourceHealth, SourceState, contained, progress
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
@@ -100,10 +100,13 @@ class Reader:
 
     def add_job_sources(self, most: int | None = None, begun: str = "") -> None:
         """Take in the sources that know of jobs; nothing is read yet."""
-        if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.session.sources):
+        if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.sources):
             for spec in self.specs:
                 if gives(spec, Gives.JOBS):
-                    self.session.add(build(spec, Window(since=self.context.since, most=most, begun=begun)))
+                    self._make(spec, Window(since=self.context.since, most=most, begun=begun))
+
+    def _make(self, spec: SourceSpec, window: Window | None = None) -> None:
+        self.session.make(announce(spec, partial(build, spec, window)))
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -133,7 +136,7 @@ class Reader:
         known = {source.name for source in self.session.sources}
         for spec in self.specs:
             if gives(spec, Gives.FILES) and spec.target not in known:
-                self.session.add(build(spec))
+                self._make(spec)
         if condor_id(job_id) is not None:
             await self.catch_up({one.kind for one in self.session.sources if of_kind(one.kind).in_parts})
         return await self.session.look_up(job_id)
@@ -176,7 +179,9 @@ class Reader:
         self.logs_read = True
         for spec in self.specs:
             if gives(spec, Gives.LOGS):
-                self.session.add(await self._log(spec, detail))
+                read = self.session.make(announce(spec, partial(self._log, spec, detail)))
+                if read is not None:
+                    read.source = await self._until_early(read.source, spec, detail)
         await self.catch_up(kinds_that_give(Gives.LOGS))
         await self._read_copies(detail)
         await self._read_site_logs()
@@ -190,7 +195,7 @@ class Reader:
             if gives(spec, Gives.SCRIPTS | Gives.FILES) and not gives(spec, Gives.JOBS)
         ]
         for spec in specs:
-            self.session.add(build(spec))
+            self._make(spec)
         await self.catch_up({of_setting(spec.setting).kind for spec in specs})
 
     async def read_traces(self, *, look_at_all: bool = False) -> None:
@@ -201,8 +206,7 @@ class Reader:
         look_at_all = look_at_all or self.context.replay is not None
         for spec in self.specs:
             if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
-                window = Window(since=self.context.since, until=self.context.until)
-                self.session.add(build(spec, window))
+                self._make(spec, Window(since=self.context.since, until=self.context.until))
         kinds = kinds_that_give(Gives.SPANS)
         await self.catch_up({kind for kind in kinds if look_at_all or not of_kind(kind).is_asked})
 
@@ -228,25 +232,27 @@ class Reader:
             else:
                 await source.aclose()
 
-    async def _log(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
+    def _log(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
+        until = self.context.until
         if of_setting(spec.setting).is_journal:
-            return self._journal(spec, detail)
-        size = _size(spec.target)
-        window = window_for(self.context, size, detail)
-        source = build(spec, window)
-        until, now = self.context.until, self.context.clock.now()
-        may_end = (until is None or until >= now) and self.context.since is None and not self.follows
-        if may_end and window.since is not None and not window.whole:
-            until = await _early_end(source, window.since, size, detail) or until
+            source = build(spec, journal_window(self.context, detail))
+            ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
+            if until is None and self.context.since is None and ended_at is not None and not self.follows:
+                until = Nanos(ended_at + SLACK_S * SECOND)
+        else:
+            source = build(spec, window_for(self.context, _size(spec.target), detail))
         return source if until is None else Until(source, until)
 
-    def _journal(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
-        source = build(spec, journal_window(self.context, detail))
-        until = self.context.until
-        ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
-        if until is None and self.context.since is None and ended_at is not None and not self.follows:
-            until = Nanos(ended_at + SLACK_S * SECOND)
-        return source if until is None else Until(source, until)
+    async def _until_early(self, log: Source, spec: SourceSpec, detail: JobDetail | None) -> Source:
+        """A log up to some time after the job's last run, if very much was written since."""
+        until, size = self.context.until, _size(spec.target)
+        window = window_for(self.context, size, detail)
+        may_end = (until is None or until >= self.now) and self.context.since is None and not self.follows
+        end = None
+        if may_end and window.since is not None and not window.whole:
+            with contained("reading a log"):
+                end = await _early_end(unwrapped(log), window.since, size, detail)
+        return log if end is None else Until(unwrapped(log), end)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))

@@ -18,10 +18,11 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import DASHBOARD
 from jobtui.model.clock import Nanos, clock_of
+from jobtui.model.health import contained
 from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Agent
-from jobtui.model.verdicts import Concern, Verdict
+from jobtui.model.verdicts import Code, Concern, Verdict
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
 from jobtui.render.json_output import detail_record, fields_of, history_records, job_record
@@ -59,22 +60,22 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Pl
     if record:
         yield Place("record", record, exists=True)
     if found := run_dirs_of(job, record, ops, reach=reach, told=detail.directory if detail else None):
-        run_dir = next(filter(_is_there, found), found[0])
-        yield Place("run directory", run_dir, exists=_is_there(run_dir))
+        run_dir = next(filter(os.path.exists, found), found[0])
+        yield Place("run directory", run_dir, exists=os.path.exists(run_dir))
         names = () if detail and detail.outputs else OUTPUTS
-        for output in filter(_is_there, (os.path.join(run_dir, name) for name in names)):
+        for output in filter(os.path.exists, (os.path.join(run_dir, name) for name in names)):
             yield Place("program output", output, exists=True)
     outputs: dict[str, list[str]] = {}
     for directory, name in output_places(detail, reach=reach):
         outputs.setdefault(name, []).append(os.path.join(directory, name))
     for paths in outputs.values():  # the likeliest place of each that is on this machine
-        path = next(filter(_is_there, paths), paths[0])
-        yield Place("program output", path, exists=_is_there(path))
+        path = next(filter(os.path.exists, paths), paths[0])
+        yield Place("program output", path, exists=os.path.exists(path))
     if agent is not None:
         yield from _of_agent(agent, log_of(agent, config.hosts, reader.roots))
     if record and (parts := split_jid(job.id)) and job.mode == CLUSTER_MODE:
         root = os.path.dirname(os.path.dirname(record))
-        if _is_there(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):
+        if os.path.exists(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):
             yield Place("agent log copies", copies, exists=True)
     for source, count in Counter(step.source for op in ops for step in op.steps).items():
         yield Place("log", source, exists=True, note=f"{count} lines of its ops")
@@ -87,14 +88,7 @@ def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
         note = f"its log: {log.command}" if log.command else None
         yield Place("container", agent.container, agent.host, note=note)
     if agent.log:
-        yield Place("agent log", agent.log, exists=None if clock_of(agent.log) else _is_there(agent.log))
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return os.path.exists(path)
-    except ValueError:  # a path out of a log can hold anything
-        return False
+        yield Place("agent log", agent.log, exists=None if clock_of(agent.log) else os.path.exists(agent.log))
 
 
 RUN_COLUMNS: tuple[TableColumn[Run, Nanos], ...] = (
@@ -116,17 +110,19 @@ async def run(reader: Reader) -> Exit:
         return print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
-    await reader.read_logs(found.detail)
-    job = reader.session.store.with_agent(found.job)
-    noted = await reader.noted_of(job)
-    slurm = await reader.slurm_of(job, noted)
+    job, noted, slurm, places = found.job, None, None, list[Place]()
     if (detail := found.detail) is not None:
         detail = msgspec.structs.replace(detail, runs=first(detail.runs, reader.context, from_end=True))
-    places = [*places_of(reader, job, detail)]
-    if noted is not None:
-        places.append(Place("on the cluster", noted.directory, note=cluster_words(noted.status)))
-    if slurm is not None:
-        places.append(Place("in Slurm", slurm.id, note=slurm_words(slurm)))
+    with contained("looking for places"):
+        await reader.read_logs(found.detail)
+        job = reader.session.store.with_agent(job)
+        noted = await reader.noted_of(job)
+        slurm = await reader.slurm_of(job, noted)
+        places += places_of(reader, job, detail)
+        if noted is not None:
+            places.append(Place("on the cluster", noted.directory, note=cluster_words(noted.status)))
+        if slurm is not None:
+            places.append(Place("in Slurm", slurm.id, note=slurm_words(slurm)))
     history, now = detail.history if detail else (), reader.now_of(job)
     record = job_record(job, now)
     shown = detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
@@ -205,8 +201,12 @@ def exit_of(verdict: Verdict) -> Exit:
 
 
 async def judged(reader: Reader, found: Found) -> Verdict:
+    """The verdict on a job; where jobtui fails at it, one that says so."""
     assert found.job is not None
-    return explain(await reader.gather(found.job, found.detail))
+    with contained("explaining") as explaining:
+        return explain(await reader.gather(found.job, found.detail))
+    said = f"it cannot be told what is the matter: {explaining.words}"
+    return Verdict(job_id=found.job.id, code=Code.UNKNOWN, sentence=said, confidence=0.0)
 
 
 async def judge(reader: Reader, found: Found) -> Exit:

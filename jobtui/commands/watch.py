@@ -98,7 +98,8 @@ class Teller:
         yield f"{counted(len(jobs), 'job')}: {told}." if jobs else "No jobs."
         yield from self._sources()
         wanted = in_order((job for job in jobs if job.status in LIVE), self._now_of)
-        yield from (job_words(job, self._now_of(job)) for job in wanted[: self._most])
+        shown = wanted[: self._most]
+        yield from FAULTS.each("telling what changed", shown, lambda job: job_words(job, self._now_of(job)))
         if len(wanted) > self._most:
             yield f"and {len(wanted) - self._most:,} more that run or wait: jobtui jobs --plain lists them."
         yield "What changes follows line by line; ctrl+c ends it."

@@ -300,9 +300,6 @@ class SiteSupervisor(Supervisor):
         self.hosts = [Host(name, self) for name in site.settings.hosts]
         self._sbatch: dict[str, SbatchDriver] = {}
 
-    def free_slots(self, kind: str) -> int:
-        return sum(len(host.cpu_slots[kind]) for host in self.hosts)
-
     def driver_of(self, op: Op) -> Driver:
         uid = op.request.uid
         if op.mode == "sbatch":

@@ -253,7 +253,7 @@ class Scenario:
         self.world.play(lambda: browser.run(other, good_plan(other.model, 3600)))
 
     async def fill(self) -> None:
-        while self.world.supervisor.free_slots("parallel"):
+        while any(host.cpu_slots["parallel"] for host in self.world.supervisor.hosts):
             await self.run_other(self.world.browser(self.world.add_user()))
             await self.wait(2)
 

@@ -10,11 +10,16 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple, NewType, Protocol
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NewType, Protocol
 
-from jobtui.model.numbers import whole
+import msgspec
 
-Nanos = NewType("Nanos", int)
+from jobtui.model.numbers import LEAST, MOST, whole
+
+if TYPE_CHECKING:
+    Nanos = NewType("Nanos", int)
+else:  # so that no document is decoded into a time of more than 64 bits, as one of thousands of digits
+    Nanos = NewType("Nanos", Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)])
 
 SECOND = 1_000_000_000
 LATEST_S = 9_183_110_400
@@ -50,10 +55,10 @@ class FixedClock:
 
 
 def from_seconds(seconds: float) -> Nanos:
-    """Nanos of an epoch time in seconds. A float is rounded to the microsecond: it holds no more."""
+    """Nanos of seconds. A float is rounded to the microsecond, and limited to what 64 bits hold."""
     if isinstance(seconds, int):
         return Nanos(seconds * SECOND)
-    return Nanos(round(seconds * 1_000_000) * 1_000)
+    return Nanos(round(max(-LATEST_S, min(LATEST_S, seconds)) * 1_000_000) * 1_000)
 
 
 def to_seconds(at: Nanos) -> float:

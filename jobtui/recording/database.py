@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -183,10 +183,6 @@ class RecordingError(SourceError):
     """A recording cannot be opened. The text says which, why, and what to do."""
 
 
-_STORED = msgspec.Meta(le=2**63 - 1)
-"""What SQLite can be asked for."""
-
-
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a recording says of itself.
 
@@ -196,8 +192,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     version: str
-    made_at: Annotated[Nanos, _STORED]
-    at: Annotated[Nanos, _STORED]
+    made_at: Nanos
+    at: Nanos
     config: object
     job_id: str = ""
     notes: tuple[str, ...] = ()

@@ -78,10 +78,6 @@ PARTITION_COLUMNS: tuple[TableColumn[Partition, None], ...] = (
 )  # fmt: skip
 
 
-def partition_table(cluster: Cluster, width: int | None, colour: bool) -> Iterator[str]:
-    return filled_table(*printed(PARTITION_COLUMNS, cluster.partitions, None), width, colour)
-
-
 def controller_words(controller: Controller | None, now: Nanos) -> str:
     if controller is None:
         return ""

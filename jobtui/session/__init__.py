@@ -88,12 +88,12 @@ class Session:
         _share(source, lambda: self._pollers)
         return Poller(source, store, observer=self._observer)
 
-    def _make_next(self) -> Poller | None:
-        """Make the next announced source; None if that failed, which costs only this source."""
-        announced = self._announced.popleft()
+    def make(self, announced: base.Announced) -> Poller | None:
+        """Make a source and add it; None if that failed, which costs only this source."""
         with health.contained(f"opening {announced.kind}") as opening:
             self.add(announced.make())
             return self._pollers[-1]
+        self.store.add_source(announced.name, announced.kind)
         self.store.fail(announced.name, opening.words)
         return None
 
@@ -101,7 +101,7 @@ class Session:
     def sources(self) -> tuple[base.Source, ...]:
         """The sources. Those that were only announced are made now."""
         while self._announced:
-            self._make_next()
+            self.make(self._announced.popleft())
         return tuple(poller.source for poller in self._pollers)
 
     @property
@@ -125,7 +125,7 @@ class Session:
         Or, with `most`, until it gave so many records.
         """
         while self._announced:
-            self._make_next()
+            self.make(self._announced.popleft())
         await asyncio.gather(*(poller.catch_up(most) for poller in self._of_kinds(kinds)))
 
     async def run(self, kinds: Iterable[str] | None = None) -> None:
@@ -137,7 +137,7 @@ class Session:
                     self._polling[poller] = group.create_task(poller.run())
                 self._group = group
                 while self._announced:
-                    if (made := self._make_next()) is not None:
+                    if (made := self.make(self._announced.popleft())) is not None:
                         await asyncio.wait({self._polling[made]}, timeout=HEAD_START_S)
         finally:
             self._group = None

@@ -40,7 +40,7 @@ def _value(hint: Any, text: str, depth: int) -> Any:
     if isinstance(hint, NewType):
         if hint is JobId:
             return JobId(f"balsam/{text}")
-        return ago(100) if hint.__supertype__ is int else text
+        return text if hint.__supertype__ is str else ago(100)
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return _value(next(part for part in get_args(hint) if part is not NoneType), text, depth)

@@ -81,6 +81,7 @@ def test_any_text_is_none_or_a_time_that_can_be_shown(text: str) -> None:
 @given(st.integers(), st.floats())
 def test_any_time_and_length_can_be_shown(number: int, length: float) -> None:
     at = Nanos(number)
+    assert isinstance(clock.from_seconds(length), int)
     assert to_rfc3339(at).endswith("Z")
     for local in (True, False):
         Zone.is_local = local
