@@ -301,7 +301,7 @@ async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyP
         may_draw.wait(30)
         return draw_chart(*given)
 
-    monkeypatch.setattr("jobtui.widgets.chart.draw_chart", draw_slowly)
+    monkeypatch.setattr("jobtui.render.chart.draw_chart", draw_slowly)
     async with a_view() as (view, pilot):
         view.move_cursor(-1)
         await shown(pilot, view, a_chart())
