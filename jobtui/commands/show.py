@@ -201,7 +201,6 @@ def exit_of(verdict: Verdict) -> Exit:
 
 
 async def judged(reader: Reader, found: Found) -> Verdict:
-    """The verdict on a job; where jobtui fails at it, one that says so."""
     assert found.job is not None
     with contained("explaining") as explaining:
         return explain(await reader.gather(found.job, found.detail))

@@ -306,12 +306,9 @@ class SiteSupervisor(Supervisor):
             if uid not in self._sbatch:
                 self._sbatch[uid] = SbatchDriver(self, op)
             return self._sbatch[uid]
-        own = [host for host in self.hosts if any(owner == uid for owner, _ in host.drivers)]
-        host = (
-            own[0]
-            if own
-            else min(self.hosts, key=lambda host: sum(kind == op.kind for _, kind in host.drivers))
-        )
+        own = (host for host in self.hosts if any(owner == uid for owner, _ in host.drivers))
+        emptiest = min(self.hosts, key=lambda host: sum(kind == op.kind for _, kind in host.drivers))
+        host = next(own, emptiest)
         if (uid, op.kind) not in host.drivers:
             host.drivers[uid, op.kind] = self.driver_class(self, op, host)
         return host.drivers[uid, op.kind]

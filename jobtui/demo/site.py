@@ -8,7 +8,7 @@ is how the lines of a supervisor and of its local agents come to be mixed.
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from heapq import heappop, heappush
@@ -221,7 +221,7 @@ class Site:
         self.saved: dict[str, bytes] = {}
         """Job records that were written since they were taken last, by path."""
         self.record_paths: dict[str, None] = {}
-        self._tokens: dict[str, str] = {}
+        self.tokens = defaultdict[str, str](self.ids.draw)
         self._streams: dict[str, Stream] = {}
         self._pid = 30_698
         self.batch_numbers = count(4_001)
@@ -245,9 +245,6 @@ class Site:
     def next_pid(self) -> int:
         self._pid += self.rng.randint(1, 9)
         return self._pid
-
-    def token_of(self, uid: str) -> str:
-        return self._tokens.get(uid) or self._tokens.setdefault(uid, self.ids.draw())
 
     def stream(self, name: str, kept: int = 0) -> Stream:
         return self._streams.setdefault(name, Stream(self.kernel, kept))

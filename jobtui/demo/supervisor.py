@@ -371,7 +371,7 @@ class Driver:
             agent_id=self.agent_id,
             uid=self.uid,
             kind=self.kind,
-            token=self.site.token_of(self.uid),
+            token=self.site.tokens[self.uid],
             port=self.site.settings.supervisor_port,
             root=root or self.site.settings.root,
             exec_dir=exec_dir,
