@@ -240,19 +240,34 @@ def servers() -> tuple[str, ...]:
     return tuple(one.setting for one in SOURCES if one.takes_login)
 
 
+def system_of(spec: SourceSpec) -> str:
+    """The system of which a source tells jobs by their numbers alone, "" for any other."""
+    if not ELASTIC_JOBS.names(spec):
+        return spec.setting if of_setting(spec.setting).numbers_jobs else ""
+    from jobtui.backends.elastic.records import presets  # few have such an index
+
+    reads = presets()[spec.options].reads
+    return reads if reads in numbering() else ""
+
+
 def told_apart(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
-    """The sources, none twice. Several servers or clusters each get a label."""
+    """The sources, none twice. Of several servers or clusters of one system each gets a label."""
     from jobtui.model.ids import labels_of
 
-    found = tuple(dict.fromkeys(given))
-    labels = {
-        setting: labels_of([spec.target for spec in found if spec.setting == setting])
-        for setting in numbering()
-    }
-    return tuple(
-        spec._replace(label=labels[spec.setting][spec.target]) if spec.setting in labels else spec
-        for spec in found
-    )
+    found, labels = tuple(dict.fromkeys(given)), dict[SourceSpec, str]()
+    for system in numbering():
+        same = [spec for spec in found if system_of(spec) == system]
+        places = {spec: _cluster_of(spec, same) for spec in same}
+        by_place = labels_of(places.values())
+        labels |= {spec: by_place[place] for spec, place in places.items()}
+    return tuple(spec._replace(label=labels.get(spec, spec.label)) for spec in found)
+
+
+def _cluster_of(spec: SourceSpec, same: Iterable[SourceSpec]) -> str:
+    """The only index of a profile has the jobs of its only cluster, any other those of one of its own."""
+    near = [one for one in same if one.profile == spec.profile]
+    asked = [one.target for one in near if not ELASTIC_JOBS.names(one)]
+    return asked[0] if len(near) == 2 and len(asked) == 1 else spec.target
 
 
 def build(spec: SourceSpec, window: specs.Window | None = None) -> "Source":

@@ -17,16 +17,10 @@ from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
+from jobtui.render import verdicts
 from jobtui.render.incidents import INCIDENT_COLUMNS, earlier_words, incident_lines, incident_record
 from jobtui.render.json_output import job_record
 from jobtui.render.text import show
-from jobtui.render.verdicts import (
-    brief_lines,
-    chain_record,
-    contradiction_record,
-    verdict_lines,
-    verdict_record,
-)
 from jobtui.session.evidence import Gatherer, with_steps_here
 
 CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step", "missing_step")
@@ -40,11 +34,11 @@ async def run(reader: Reader) -> Exit:
 
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         if reader.context.flag("brief"):
-            yield from brief_lines(job, verdict)
+            yield from verdicts.brief_lines(job, verdict)
             return
         whole = (
             headline(reader.session.store.with_agent(job), colour),
-            *verdict_lines(verdict, colour, width),
+            *verdicts.verdict_lines(verdict, colour, width),
         )
         yield from first("\n".join(whole).split("\n"), reader.context)
 
@@ -52,7 +46,7 @@ async def run(reader: Reader) -> Exit:
         "explain",
         lambda: verdict_body(reader, job, verdict),
         CSV_COLUMNS,
-        lambda: [{"id": job.id, **verdict_record(verdict)}],
+        lambda: [{"id": job.id, **verdicts.verdict_record(verdict)}],
         lines,
     )
     return answer(report, reader, exit_of(verdict))
@@ -73,9 +67,9 @@ async def explained(reader: Reader, found: Found) -> Verdict:
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:
     return {
         "job": job_record(reader.session.store.with_agent(job), reader.now_of(job)),
-        **verdict_record(verdict),
-        "waits": chain_record(verdict.waits) if verdict.waits.waits else None,
-        "contradictions": list(map(contradiction_record, verdict.contradictions)),
+        **verdicts.verdict_record(verdict),
+        "waits": verdicts.chain_record(verdict.waits) if verdict.waits.waits else None,
+        "contradictions": list(map(verdicts.contradiction_record, verdict.contradictions)),
     }
 
 

@@ -19,7 +19,7 @@ from jobtui.analysis.find import (
 )
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
-from jobtui.backends.registry import Gives, gives, numbering
+from jobtui.backends.registry import Gives, gives, numbering, system_of
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
@@ -232,15 +232,14 @@ def _say_taken(thing: str, taken: Candidate, job_id: JobId) -> None:
 
 
 def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
-    return {spec.target: spec.label for spec in specs if spec.setting == system}
+    return {spec.target: spec.label for spec in specs if system_of(spec) == system}
 
 
 def _meant(reader: Reader, thing: str) -> list[JobId]:
     """The ids that a job's id may mean, of the servers that can have it."""
     parts = numbered(thing)
-    if parts is None or parts.system not in numbering():
-        return [JobId(thing)]
-    return meant_by(thing, _servers(reader.specs, parts.system), parts.system)
+    system = parts.system if parts is not None else ""
+    return meant_by(thing, _servers(reader.specs, system), system)
 
 
 async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> Found:

@@ -220,7 +220,7 @@ def _check(query: ReportQuery, specs: Sequence[SourceSpec]) -> None:
         for job in query.jobs:
             if numbered(_full(job)) is None:
                 raise ValueError(f'"{job}" is no job of Balsam: expected a number, or balsam/NUMBER')
-    labels = [spec.label for spec in specs if spec.label]
+    labels = [spec.label for spec in specs if BALSAM_SOURCE.names(spec) and spec.label]
     for text in filter(None, (query.batch_job, query.scheduler_id, *query.jobs)):
         number = text.removeprefix(f"{BALSAM_SOURCE.setting}/")
         if labels and number.isdecimal():

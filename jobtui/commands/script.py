@@ -4,18 +4,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
 from jobtui.analysis.find import submitted_as
 from jobtui.analysis.keys import slurm_of
-from jobtui.analysis.scripts import (
-    Output,
-    ScriptDiff,
-    diff_scripts,
-    outputs_of,
-    told_outputs,
-    wanted_of_sirepo,
-    wanted_of_slurm,
-)
 from jobtui.backends.archive.search import Hit, Query, Tally, find_script
 from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
@@ -50,10 +42,10 @@ class Side(NamedTuple):
     answer: Answer
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
-        told = told_outputs(self.found.detail.facts) if self.found.detail is not None else ()
+    def outputs(self) -> tuple[scripts.Output, ...]:
+        told = scripts.told_outputs(self.found.detail.facts) if self.found.detail is not None else ()
         script = self.answer.script
-        return told or (outputs_of(script, self.wanted) if script is not None else ())
+        return told or (scripts.outputs_of(script, self.wanted) if script is not None else ())
 
 
 def run(context: Context) -> Exit:
@@ -80,7 +72,7 @@ async def _script(reader: Reader) -> Exit:
         if other is None:
             return reader.settle(Exit.NOT_FOUND)
         if side.answer.script is not None and other.answer.script is not None:
-            diff = diff_scripts(side.answer.script, other.answer.script)
+            diff = scripts.diff_scripts(side.answer.script, other.answer.script)
     print_report(_report(reader, side, other, diff), reader.context, reader)
     missing = [one for one in (side, other) if one is not None and one.answer.script is None]
     for one in missing:
@@ -120,7 +112,7 @@ async def meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
         ids = (JobId(text.strip()), system_job_id(SYSTEM, f"{named.number}{task}"))
         for job_id in ids if text.strip().startswith(f"{SYSTEM}@") else ids[1:]:
             if (detail := await reader.look_up(job_id)) is not None:
-                return Found(detail.job, detail), wanted_of_slurm(detail.job, detail) or named
+                return Found(detail.job, detail), scripts.wanted_of_slurm(detail.job, detail) or named
     return Found(), named
 
 
@@ -129,15 +121,15 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
     if found.job is None:
         return found, None
     if found.job.system == SYSTEM:
-        return found, wanted_of_slurm(found.job, found.detail)
+        return found, scripts.wanted_of_slurm(found.job, found.detail)
     await reader.read_logs(found.detail)
     noted = await reader.noted_of(found.job)
     ops = reader.session.store.correlation.ops_of(found.job.id)
     number = noted.status.slurm_id if noted is not None else submitted_as(ops)
     if (slurm := slurm_of(found.job, reader.session.store.jobs.values(), number)) is not None:
         detail = await reader.look_up(slurm.id)
-        return Found(slurm, detail), wanted_of_slurm(slurm, detail)
-    wanted = wanted_of_sirepo(noted.status if noted is not None else SbatchStatus("", number))
+        return Found(slurm, detail), scripts.wanted_of_slurm(slurm, detail)
+    wanted = scripts.wanted_of_sirepo(noted.status if noted is not None else SbatchStatus("", number))
     if wanted is None:
         complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")
     return found, wanted
@@ -156,7 +148,7 @@ async def _other(reader: Reader, side: Side, text: str) -> Side | None:
     return None
 
 
-def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> Report:
+def _report(reader: Reader, side: Side, other: Side | None, diff: scripts.ScriptDiff | None) -> Report:
     def document() -> dict[str, object]:
         if other is None:
             return _side_record(side)
@@ -184,7 +176,12 @@ def _side_record(side: Side) -> dict[str, object]:
 
 
 def _lines(
-    reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None, width: int | None, colour: bool
+    reader: Reader,
+    side: Side,
+    other: Side | None,
+    diff: scripts.ScriptDiff | None,
+    width: int | None,
+    colour: bool,
 ) -> Iterator[str]:
     if other is None:
         yield from _head_lines(side, width, colour)

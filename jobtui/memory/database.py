@@ -14,21 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from jobtui.analysis.recurrence import (
-    BASELINE_DAYS,
-    DEVIANT_DAYS,
-    LEAST,
-    Day,
-    Frequency,
-    RunCounts,
-    changes,
-    day_of,
-    deviation,
-    kind_of,
-    on_same_days,
-    sustained,
-    unusual,
-)
+from jobtui.analysis import recurrence
 from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import expected
 from jobtui.model.clock import SECOND, Nanos
@@ -121,7 +107,7 @@ class Memory:
                 seen = None  # it is this failure
             if not job.status.is_live:
                 return Remembered(now, seen)
-            waits, lengths, wholes = reading.like(kept(kind_of(job)))
+            waits, lengths, wholes = reading.like(kept(recurrence.kind_of(job)))
             if job.status is JobStatus.PENDING:
                 passed_s = job.waited_s(now) or 0.0
                 return Remembered(now, seen, expected(waits, passed_s), expected(wholes, passed_s))
@@ -141,14 +127,18 @@ class Memory:
     def places(self, now: Nanos) -> tuple[Share, ...]:
         """Hosts and nodes where more runs fail than elsewhere, in the last weeks."""
         with self._reading() as reading:
-            return reading.places(range(day_of(now) - BASELINE_DAYS, day_of(now) + 1))
+            return reading.places(
+                range(recurrence.day_of(now) - recurrence.BASELINE_DAYS, recurrence.day_of(now) + 1)
+            )
 
     def deviations(self, now: Nanos) -> tuple[Deviation, ...]:
         """Sites that deviate from their own past; none without a memory."""
         if not self.is_there:
             return ()
         with self._reading() as reading:
-            return sustained([one for name in SITES for one in reading.deviations(name, day_of(now))])
+            return recurrence.sustained(
+                [one for name in SITES for one in reading.deviations(name, recurrence.day_of(now))]
+            )
 
     def compared(self, before: Runs, now: Runs) -> Compared:
         with self._reading() as reading:
@@ -156,7 +146,7 @@ class Memory:
                 reading.stretch(runs) if isinstance(runs, range) else reading.having(*runs)
                 for runs in (before, now)
             )
-        return Compared(one.runs, other.runs, changes(one, other))
+        return Compared(one.runs, other.runs, recurrence.changes(one, other))
 
 
 RunTimes = tuple[int, int, float]
@@ -214,7 +204,9 @@ class _Reading:
         first, last = (Nanos(at * SECOND) for at in times)
         count = self._on((WHOLE,), 0, mark)[0].get(WHOLE, 0)
         sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = ?"
-        days = self._on(range(day_of(first), day_of(last) + 1)[-OLDEST_DAYS:], 0, mark)[0]
+        days = self._on(range(recurrence.day_of(first), recurrence.day_of(last) + 1)[-OLDEST_DAYS:], 0, mark)[
+            0
+        ]
         own = dict(sorted(days.items())[-most_days:])
         return Seen(
             signature=text,
@@ -222,11 +214,12 @@ class _Reading:
             last=last,
             count=count,
             users=self._one(sql, NUMBERS["user"], mark),
-            where=self._where(mark, own) if count >= LEAST else (),
+            where=self._where(mark, own) if count >= recurrence.LEAST else (),
             example=example,
             job=job,
-            days=tuple(days.get(day_of(now) - ago, 0) for ago in range(SHOWN_DAYS - 1, -1, -1)),
-            is_new=day_of(first) > day_of(now) - NEW_DAYS and self._begin < day_of(first) - NEW_DAYS,
+            days=tuple(days.get(recurrence.day_of(now) - ago, 0) for ago in range(SHOWN_DAYS - 1, -1, -1)),
+            is_new=recurrence.day_of(first) > recurrence.day_of(now) - NEW_DAYS
+            and self._begin < recurrence.day_of(first) - NEW_DAYS,
         )
 
     def _where(self, mark: int, own: Mapping[int, int]) -> tuple[Share, ...]:
@@ -241,10 +234,10 @@ class _Reading:
             values = [value for (value,) in self._rows(sql, field, mark, CANDIDATES)]
             mine, having = self._on(own, field, mark, *values), self._on(own, field, ALL, *values)
             tallies += [
-                on_same_days(name, self._word(value), own, mine[value], every, having[value])
+                recurrence.on_same_days(name, self._word(value), own, mine[value], every, having[value])
                 for value in values
             ]
-        return unusual(tallies, self._values)
+        return recurrence.unusual(tallies, self._values)
 
     def marks_of(self, text: str) -> list[int]:
         """The signatures of a job, else those that hold a text or are made of it."""
@@ -258,7 +251,7 @@ class _Reading:
         """Signatures by their number in the last days, then in all. `marks` limits them."""
         recent: Counter[int] = Counter()
         sql = "SELECT signature, runs FROM tally WHERE field = 0 AND day = ? AND signature > ?"
-        for day in range(day_of(now) - SHOWN_DAYS + 1, day_of(now) + 1):
+        for day in range(recurrence.day_of(now) - SHOWN_DAYS + 1, recurrence.day_of(now) + 1):
             for mark, runs in self._rows(sql, day, FAILED):
                 recent[mark] += runs
         if marks is None:
@@ -303,26 +296,30 @@ class _Reading:
             bad = Counter({value: sums[0] for value, sums in self._sums(name, FAILED, days).items()})
             of, count = sum(every.values()), bad.total()
             tallies += [
-                Frequency(name, value, bad[value], runs, count - bad[value], of - runs)
+                recurrence.Frequency(name, value, bad[value], runs, count - bad[value], of - runs)
                 for value, runs in every.items()
             ]
-        return unusual(tallies, len(tallies), MOST_PLACES)
+        return recurrence.unusual(tallies, len(tallies), MOST_PLACES)
 
     def deviations(self, name: str, today: int) -> Iterator[Deviation]:
-        days: dict[int, dict[int, Day]] = {}
+        days: dict[int, dict[int, recurrence.Day]] = {}
         sql = (
             "SELECT value, signature, runs, waited, wait FROM tally"
             " WHERE field = ? AND day = ? AND signature <= ?"
         )
-        for day in range(today - BASELINE_DAYS - DEVIANT_DAYS, today + 1):
+        for day in range(today - recurrence.BASELINE_DAYS - recurrence.DEVIANT_DAYS, today + 1):
             for value, mark, runs, waited, wait in self._rows(sql, NUMBERS[name], day, FAILED):
-                known = days.setdefault(value, {}).get(day, Day())
-                one = known._replace(failed=runs) if mark else Day(runs, known.failed, waited or 0, wait or 0)
+                known = days.setdefault(value, {}).get(day, recurrence.Day())
+                one = (
+                    known._replace(failed=runs)
+                    if mark
+                    else recurrence.Day(runs, known.failed, waited or 0, wait or 0)
+                )
                 days[value][day] = one
         for value, of_site in days.items():
-            yield from deviation(name, self._word(value), of_site, today)
+            yield from recurrence.deviation(name, self._word(value), of_site, today)
 
-    def stretch(self, days: range) -> RunCounts:
+    def stretch(self, days: range) -> recurrence.RunCounts:
         every, failed = (sum(self._on(days, 0, mark)[0].values()) for mark in (ALL, FAILED))
         counts: dict[tuple[str, str], int] = {(ALL_RUNS, ""): every}
         bad = {(ALL_RUNS, ""): failed}
@@ -340,13 +337,13 @@ class _Reading:
             for mark, runs in self._rows(sql, day, FAILED):
                 marks[mark] += runs
         counts |= self._texts(marks)
-        return RunCounts(every, counts, bad, slow)
+        return recurrence.RunCounts(every, counts, bad, slow)
 
     def _texts(self, marks: Mapping[int, int]) -> dict[tuple[str, str], int]:
         sql = f"SELECT id, text FROM signature WHERE id IN ({_listed(marks)})"
         return {("signature", text): marks[mark] for mark, text in self._rows(sql)}
 
-    def having(self, name: str, value: str) -> RunCounts:
+    def having(self, name: str, value: str) -> recurrence.RunCounts:
         word = self._one("SELECT id FROM word WHERE text = ?", kept(value))
         sql = (
             "SELECT signature, runs, timed, slow, squares FROM tally"
@@ -358,4 +355,4 @@ class _Reading:
         counts = self._texts({mark: runs for mark, (runs, *_) in found.items()})
         key = (ALL_RUNS, "")
         lengths = (timed or 0, slow or 0.0, squares or 0.0)
-        return RunCounts(every, {**counts, key: every}, {key: failed}, {key: lengths})
+        return recurrence.RunCounts(every, {**counts, key: every}, {key: failed}, {key: lengths})

@@ -61,7 +61,7 @@ class Numbered(NamedTuple):
     number: str
 
 
-LABEL = r"[A-Za-z0-9.:-]{1,200}"
+LABEL = r"[A-Za-z0-9_.:-]{1,200}"
 NUMBER = r"\d{1,18}(?:[_+]\d{1,9})?"
 """The number of a job, of a task of a Slurm array (`22_1`), of a part of a job of several (`22+1`)."""
 _NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
@@ -196,11 +196,12 @@ def meant_by(thing: str, servers: Mapping[str, str], system: str) -> list[JobId]
     parts = numbered(thing)
     if parts is None or parts.system != system:
         return [JobId(thing)]
-    return [
+    found = (
         system_job_id(named(system, label), parts.number)
         for url, label in servers.items()
         if not parts.label or parts.label == label or answers_to(url, parts.label)
-    ] or [JobId(thing)]
+    )
+    return [*dict.fromkeys(found)] or [JobId(thing)]
 
 
 def named(system: str, label: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -101,6 +102,15 @@ def test_no_two_have_the_same_and_ids_with_them_are_understood(urls: list[str]) 
         assert numbered(job_id) == ("balsam", label, "7")
         assert job_id in meant_by(job_id, labels, "balsam")
         assert answers_to(url, label) or label.rpartition("-")[0]
+
+
+@pytest.mark.parametrize(("labels", "sources"), ROWS["whose numbers are those of one cluster"])
+def test_only_an_index_of_the_same_cluster_shares_its_numbers(labels: list[str], sources: list[Any]) -> None:
+    given = (SourceSpec(setting, target, profile=profile) for profile, setting, target in sources)
+    found = told_apart(spec._replace(options="jobcomp") for spec in given)
+    assert [spec.label for spec in found] == labels
+    servers = {spec.target: spec.label for spec in found}
+    assert len(meant_by("slurm/7", servers, "slurm")) == len(set(labels))
 
 
 def test_sources_are_told_apart_and_none_comes_twice() -> None:

@@ -136,7 +136,7 @@ async def tempo(url: str) -> None:
 async def ask_elastic(url: str) -> None:
     login = Access(user="ann", password=SECRET)
     async with aclosing(limited(ElasticClient(f"{url}/scripts", login))) as client:
-        await client.hits({})
+        await client.search({})
 
 
 async def ask_balsam(url: str) -> None:
@@ -343,7 +343,7 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
 
     hits = f'{{"hits": {{"hits": [{{"_id": "a", "_source": {good}}}, {{"_id": {value}, "x": {value}}}]}}}}'
     async with answers(hits) as url, aclosing(limited(ElasticClient(f"{url}/scripts"))) as elastic:
-        found = await elastic.hits({})
+        found = (await elastic.search({})).hits
     assert (found[0]["_id"], len(found)) == ("a", 2)
 
     bad = f'{{"traceID": [{value}], "durationMs": {value}}}'

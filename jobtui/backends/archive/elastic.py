@@ -42,7 +42,7 @@ class ElasticArchive(Keeper):
 
     async def read(self, *, begins: bool) -> Batch:
         async with self._asking:
-            await self._client.hits({"size": 0})
+            await self._client.search({"size": 0})
         return Batch()
 
     async def find(self, wanted: Wanted) -> Answer:
@@ -52,7 +52,7 @@ class ElasticArchive(Keeper):
             found = self._scripts([{"_id": number, "_source": document}]) if document is not None else []
             if not any(fits(script, wanted) for script in found):
                 for form in FORMS:
-                    found += self._scripts(await self._client.hits(query_for(wanted, form)))
+                    found += self._scripts((await self._client.search(query_for(wanted, form))).hits)
         if (script := best(found, wanted)) is not None:
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
@@ -62,7 +62,7 @@ class ElasticArchive(Keeper):
             after: object = None
             while True:
                 async with self._asking:
-                    hits = await self._client.hits(page_query(form, span, after))
+                    hits = (await self._client.search(page_query(form, span, after))).hits
                 if hits:
                     told(self.name)
                 for hit in hits:

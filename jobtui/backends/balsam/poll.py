@@ -14,28 +14,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from jobtui.backends.balsam import records
 from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters
-from jobtui.backends.balsam.records import (
-    STATUSES,
-    SYSTEM,
-    WAITS,
-    AppRow,
-    BatchJobRow,
-    Decoded,
-    EventRow,
-    JobRow,
-    Lifetime,
-    Needs,
-    SessionRow,
-    SiteRow,
-    TransferRow,
-    allocation_of,
-    changes_in,
-    ids_of,
-    is_estimated,
-    site_of,
-    time_of,
-)
 from jobtui.backends.base import Batch, merged
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
@@ -55,7 +35,7 @@ BAD_ROWS_KEPT = 10_000
 """Rows that make no sense and are remembered; beyond, they count again."""
 IDS_AT_ONCE = 200
 ALLOCATIONS_ASKED = 1_000
-LIVE_STATES = tuple(state for state, status in STATUSES.items() if status.is_live)
+LIVE_STATES = tuple(state for state, status in records.STATUSES.items() if status.is_live)
 """States that do not last for ever."""
 
 Step = Callable[[], Awaitable[Batch]]
@@ -143,32 +123,32 @@ class Questions:
 
     async def frame(self) -> Batch:
         known = self._known
-        sites = await self._client.rows("/sites/", SiteRow, {"limit": ALLOCATIONS_ASKED})
-        sessions = await self._client.rows("/sessions/", SessionRow, {})
+        sites = await self._client.rows("/sites/", records.SiteRow, {"limit": ALLOCATIONS_ASKED})
+        sessions = await self._client.rows("/sessions/", records.SessionRow, {})
         asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
-        batch_jobs = await self._client.rows("/batch-jobs/", BatchJobRow, asked)
+        batch_jobs = await self._client.rows("/batch-jobs/", records.BatchJobRow, asked)
         named = {row.id: row for row in sites.rows}
         are_new = bool(named.keys() - known.sites.keys())
         known.take_sites(named)
         if are_new or not known.apps:
-            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
+            apps = await self._client.rows("/apps/", records.AppRow, {"limit": ALLOCATIONS_ASKED})
             known.apps.update((app.id, app) for app in apps.rows)
-        known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
-        signs = known.first_signs({row.id for row in batch_jobs.rows if is_estimated(row)})
+        known.allocations.update((row.id, records.ids_of(row, self._client.label)) for row in batch_jobs.rows)
+        signs = known.first_signs({row.id for row in batch_jobs.rows if records.is_estimated(row)})
         name = self._client.name
         listed = {row.id for row in batch_jobs.rows}
         is_whole = all(not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs))
         unlisted = {
-            one.batch_job_id: BatchJobRow(one.batch_job_id, one.site_id, UNLISTED, num_nodes=0)
+            one.batch_job_id: records.BatchJobRow(one.batch_job_id, one.site_id, UNLISTED, num_nodes=0)
             for one in sessions.rows
             if is_whole and one.batch_job_id is not None and one.batch_job_id not in listed
         }
         rows = (*batch_jobs.rows, *unlisted.values())
         allocations = tuple(
-            self._each(rows, lambda row: allocation_of(row, name, sessions.rows, signs.get(row.id)))
+            self._each(rows, lambda row: records.allocation_of(row, name, sessions.rows, signs.get(row.id)))
         )
         known.transfers = await self._failed_transfers()
-        places = tuple(self._each(sites.rows, lambda site: site_of(site, name)))
+        places = tuple(self._each(sites.rows, lambda site: records.site_of(site, name)))
         self.frame_now = Frame(places, allocations, self._clock.now())
         read = (("/sites/", sites), ("/sessions/", sessions), ("/batch-jobs/", batch_jobs))
         skipped = [self._skipped(path, page) for path, page in read]
@@ -181,7 +161,7 @@ class Questions:
         )
         return merged((found, *skipped))
 
-    def _skipped(self, path: str, page: Decoded[Any]) -> Batch:
+    def _skipped(self, path: str, page: records.Decoded[Any]) -> Batch:
         """What of the skipped rows of a page is new, and how many are good again."""
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
         mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
@@ -192,13 +172,13 @@ class Questions:
             self._bad[skip.where] = None
         return Batch(skipped=fresh, skip_count=len(fresh), recovered=len(mended))
 
-    async def _failed_transfers(self) -> dict[int, Needs]:
+    async def _failed_transfers(self) -> dict[int, records.Needs]:
         """Of which jobs a file could not be brought in or away; such a job stays as it is."""
-        found: dict[int, Needs] = {}
+        found: dict[int, records.Needs] = {}
         for state in sorted({row.state for row in self._known.waiting() if row.state != AWAITING_PARENTS}):
             asked: Parameters = {"state": "error", "job_state": state, "limit": ALLOCATIONS_ASKED}
             try:
-                page = await self._client.rows("/transfers/", TransferRow, asked)
+                page = await self._client.rows("/transfers/", records.TransferRow, asked)
             except SourceMissing:
                 return {}  # a server without transfers
             for row in page.rows:
@@ -231,7 +211,7 @@ class Questions:
         rows = (known.rows[number] for number in sorted(numbers) if number in known.rows)
         return tuple(self._each(rows, self._job))
 
-    def _job(self, row: JobRow) -> Job:
+    def _job(self, row: records.JobRow) -> Job:
         alert = self._alerts.get(row.id) or self._known.trouble(row, self.server_now)
         return self._known.job(row, alert)
 
@@ -240,8 +220,10 @@ class Questions:
         are asked about by their ids."""
         found: set[int] = set()
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[JobRow]]:
-            return self._client.rows("/jobs/", JobRow, {"state": LIVE_STATES, "ordering": "id", **paged})
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.Decoded[records.JobRow]]:
+            return self._client.rows(
+                "/jobs/", records.JobRow, {"state": LIVE_STATES, "ordering": "id", **paged}
+            )
 
         pages = _Pages(ask, Nanos(0), lambda row: None)
 
@@ -264,7 +246,7 @@ class Questions:
         times = sorted(
             (at, row.id)
             for row in self._known.rows.values()
-            if (at := time_of(row.last_update)) is not None and at >= self._since
+            if (at := records.time_of(row.last_update)) is not None and at >= self._since
         )
         left = deque([times] if times else [])
 
@@ -278,7 +260,7 @@ class Questions:
                     asked: Parameters = {
                         "last_update_after": _text_of(first), "last_update_before": _text_of(last), "limit": 0
                     }  # fmt: skip
-                    is_whole = (await self._client.rows("/jobs/", JobRow, asked)).count >= len(part)
+                    is_whole = (await self._client.rows("/jobs/", records.JobRow, asked)).count >= len(part)
                 else:
                     is_whole = False
                 if not is_whole and (len(part) <= IDS_AT_ONCE or first == last):
@@ -294,13 +276,13 @@ class Questions:
 
         Where there are some, the newest events are asked for next.
         """
-        changed: list[JobRow] = []
+        changed: list[records.JobRow] = []
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[JobRow]]:
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.Decoded[records.JobRow]]:
             asked = {"last_update_after": _text_of(since), "ordering": "last_update", **paged}
-            return self._client.rows("/jobs/", JobRow, asked)
+            return self._client.rows("/jobs/", records.JobRow, asked)
 
-        pages = _Pages(ask, since, lambda row: time_of(row.last_update))
+        pages = _Pages(ask, since, lambda row: records.time_of(row.last_update))
 
         async def step() -> Batch:
             part = await pages.next()
@@ -313,7 +295,7 @@ class Questions:
 
         return step
 
-    def _of_jobs(self, page: Decoded[JobRow], *, more: bool = False) -> Batch:
+    def _of_jobs(self, page: records.Decoded[records.JobRow], *, more: bool = False) -> Batch:
         known = self._known
         fresh = [row for row in self._each(page.rows, known.take_job) if row is not None]
         known.parents_to_ask -= known.rows.keys()
@@ -342,7 +324,7 @@ class Questions:
     async def _missing_jobs(self) -> Batch:
         """Jobs of which only events were seen, or that may have been deleted."""
         ids = list(dict.fromkeys(self._asked_for))[:IDS_AT_ONCE]
-        page = await self._client.rows("/jobs/", JobRow, {"id": ids, "limit": len(ids)})
+        page = await self._client.rows("/jobs/", records.JobRow, {"id": ids, "limit": len(ids)})
         asked = set(ids)
         self._asked_for = deque(number for number in self._asked_for if number not in asked)
         deleted = asked - {row.id for row in page.rows} if not page.skips else set()
@@ -356,18 +338,18 @@ class Questions:
             deleted=tuple(system_job_id(self._client.system, number) for number in deleted),
         )
 
-    async def _events_page(self, asked: Parameters) -> Decoded[StateChange]:
+    async def _events_page(self, asked: Parameters) -> records.Decoded[StateChange]:
         """One page of events as changes, made in a thread when there are many: their times take a while."""
         client = self._client
-        page = await client.rows("/events/", EventRow, asked)
+        page = await client.rows("/events/", records.EventRow, asked)
         if page.received < SLICE_ROWS:
-            return changes_in(page, client.name, client.system)
-        return await asyncio.to_thread(changes_in, page, client.name, client.system)
+            return records.changes_in(page, client.name, client.system)
+        return await asyncio.to_thread(records.changes_in, page, client.name, client.system)
 
-    def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
+    def events(self, since: Nanos, about: Sequence[records.JobRow] = ()) -> Step:
         """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[StateChange]]:
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.Decoded[StateChange]]:
             asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
             return self._events_page(asked)
 
@@ -400,7 +382,7 @@ class Questions:
     def _changes(self, told: Iterable[StateChange]) -> list[StateChange]:
         return [change for change in self._each(told, self._known.take_change) if change is not None]
 
-    def _of_events(self, page: Decoded[StateChange], *, more: bool) -> Batch:
+    def _of_events(self, page: records.Decoded[StateChange], *, more: bool) -> Batch:
         known, changes = self._known, self._changes(page.rows)
         numbers = dict.fromkeys(map(known.number_of, changes))
         self._ask_for([number for number in numbers if number not in known.rows])
@@ -419,13 +401,13 @@ class _Pages(Generic[_Row]):
 
     def __init__(
         self,
-        ask: Callable[[Nanos, Parameters], Awaitable[Decoded[_Row]]],
+        ask: Callable[[Nanos, Parameters], Awaitable[records.Decoded[_Row]]],
         since: Nanos,
         time_of_row: Callable[[_Row], Nanos | None],
     ) -> None:
         self._ask = ask
         self._time_of_row = time_of_row
-        self._left: deque[Decoded[_Row]] = deque()
+        self._left: deque[records.Decoded[_Row]] = deque()
         self._offset = 0
         self._is_last = False
         self.begin = since
@@ -434,7 +416,7 @@ class _Pages(Generic[_Row]):
     def has_more(self) -> bool:
         return bool(self._left) or not self._is_last
 
-    async def next(self) -> Decoded[_Row]:
+    async def next(self) -> records.Decoded[_Row]:
         if not self._left:
             page = await self._ask(self.begin, {"limit": PAGE_ROWS, "offset": self._offset})
             times = map(self._time_of_row, page.rows[-1:])
@@ -445,7 +427,9 @@ class _Pages(Generic[_Row]):
             # What made no sense counts with the first slice
             skips, received = page.skips, page.received
             for start in range(0, len(page.rows) or 1, SLICE_ROWS):
-                self._left.append(Decoded(page.count, page.rows[start : start + SLICE_ROWS], received, skips))
+                self._left.append(
+                    records.Decoded(page.count, page.rows[start : start + SLICE_ROWS], received, skips)
+                )
                 skips, received = (), 0
         return self._left.popleft()
 
@@ -476,21 +460,21 @@ class KnownRows:
     `system` is what the ids of its jobs begin with.
     """
 
-    def __init__(self, source: str, owner: str, system: str = SYSTEM) -> None:
+    def __init__(self, source: str, owner: str, system: str = records.SYSTEM) -> None:
         self._source = source
         self._system = system
         self._prefix = len(f"{system}/")
         self._owner = owner
-        self._lives: dict[int, Lifetime] = {}
+        self._lives: dict[int, records.Lifetime] = {}
         self._seen: dict[int, Nanos] = {}
         self._seen_before: dict[int, Nanos] = {}
         self._silent: dict[int, str] = {}
-        self.rows: dict[int, JobRow] = {}
-        self.apps: dict[int, AppRow] = {}
-        self.sites: dict[int, SiteRow] = {}
+        self.rows: dict[int, records.JobRow] = {}
+        self.apps: dict[int, records.AppRow] = {}
+        self.sites: dict[int, records.SiteRow] = {}
         self.allocations: dict[int, str] = {}
         """The ids by which each allocation is known: its own and the scheduler's."""
-        self.transfers: dict[int, Needs] = {}
+        self.transfers: dict[int, records.Needs] = {}
         """Of which jobs a file could not be brought in or away."""
         self.missing: set[int] = set()
         """Jobs that were asked about and are no more."""
@@ -503,7 +487,7 @@ class KnownRows:
         self.went_back = False
         """Whether an id came again for another event or site: a backup, or a server that was set up again."""
 
-    def take_sites(self, sites: Mapping[int, SiteRow]) -> None:
+    def take_sites(self, sites: Mapping[int, records.SiteRow]) -> None:
         """Learn which sites there are. One of the same id that was made at another time is another one.
 
         So a server that was set up again shows as soon as it has a site, also where no event's id collides.
@@ -514,7 +498,7 @@ class KnownRows:
             self.apps.clear()
         self.sites = dict(sites)
 
-    def take_job(self, row: JobRow) -> JobRow | None:
+    def take_job(self, row: records.JobRow) -> records.JobRow | None:
         if self.rows.get(row.id) == row:
             return None
         # To the end: the first are those whose change was seen longest ago
@@ -528,11 +512,11 @@ class KnownRows:
             self.parents_to_ask.update(row.parent_ids[:PARENTS_KEPT])
         return row
 
-    def waiting(self) -> Iterator[JobRow]:
+    def waiting(self) -> Iterator[records.JobRow]:
         return (self.rows[number] for number in self._waiting)
 
-    def dependents(self, numbers: Iterable[int]) -> list[JobRow]:
-        found: dict[int, JobRow] = {}
+    def dependents(self, numbers: Iterable[int]) -> list[records.JobRow]:
+        found: dict[int, records.JobRow] = {}
         left = deque(numbers)
         while left and len(found) < RELATED_MOST:
             for child in self._children.get(left.popleft(), ()):
@@ -542,7 +526,7 @@ class KnownRows:
                     left.append(child)
         return list(found.values())
 
-    def needs(self, row: JobRow) -> Needs:
+    def needs(self, row: records.JobRow) -> records.Needs:
         if row.state != AWAITING_PARENTS:
             return self.transfers.get(row.id, ()) if row.state in WAITING else ()
         found = [
@@ -557,7 +541,7 @@ class KnownRows:
             return DELETED if number in self.missing else ""
         return BLOCKED if row.state == AWAITING_PARENTS and self._is_blocked(row) else row.state
 
-    def _is_blocked(self, row: JobRow) -> bool:
+    def _is_blocked(self, row: records.JobRow) -> bool:
         """Whether a waiting job waits, at some distance, for one that has failed or is no more."""
         left, looked_at = deque(row.parent_ids), set(row.parent_ids)
         while left and len(looked_at) < RELATED_MOST:
@@ -571,7 +555,7 @@ class KnownRows:
                 left.extend(fresh)
         return False
 
-    def trouble(self, row: JobRow, now: Nanos) -> str | None:
+    def trouble(self, row: records.JobRow, now: Nanos) -> str | None:
         """What a waiting job waits for in vain, in words. `now` is the server's."""
         needs = self.needs(row)
         if not needs:
@@ -582,7 +566,9 @@ class KnownRows:
         if state in HOPELESS:
             return f"its parent {name} is {state}"
         parents = [self.rows.get(number) for number in row.parent_ids]
-        ended = [time_of(one.last_update) for one in parents if one is not None and one.state == FINISHED]
+        ended = [
+            records.time_of(one.last_update) for one in parents if one is not None and one.state == FINISHED
+        ]
         if len(ended) == len(parents) and all(
             at is not None and now - at > RELEASED_S * SECOND for at in ended
         ):
@@ -602,10 +588,10 @@ class KnownRows:
             self._seen_before, self._seen = self._seen, {}
         self._seen[change.id] = change.at
         self.newest = max(self.newest, change.at)
-        self._lives.setdefault(self.number_of(change), Lifetime()).take(change)
+        self._lives.setdefault(self.number_of(change), records.Lifetime()).take(change)
         return change
 
-    def unexplained(self, rows: Iterable[JobRow]) -> list[int]:
+    def unexplained(self, rows: Iterable[records.JobRow]) -> list[int]:
         """Jobs in a state to which no event is known to have led: its sender's clock may be off.
 
         Each is named once for each change of its row, as there may be no such event.
@@ -644,19 +630,19 @@ class KnownRows:
                 ids.append(system_job_id(self._system, number))
         return tuple(ids)
 
-    def job(self, row: JobRow, alert: str | None = None) -> Job:
+    def job(self, row: records.JobRow, alert: str | None = None) -> Job:
         """A job as all systems have it. Its times come from its events, as its row has the last one only."""
-        app, life = self.apps.get(row.app_id), self._lives.get(row.id, Lifetime())
+        app, life = self.apps.get(row.app_id), self._lives.get(row.id, records.Lifetime())
         site = self.sites.get(app.site_id) if app is not None else None
-        status, updated = STATUSES.get(row.state, JobStatus.UNKNOWN), time_of(row.last_update)
-        message = WAITS.get(row.state)
+        status, updated = records.STATUSES.get(row.state, JobStatus.UNKNOWN), records.time_of(row.last_update)
+        message = records.WAITS.get(row.state)
         if row.state == AWAITING_PARENTS:
             message = counted(len(row.parent_ids), "parent job")
         elif row.state == "RESTART_READY" and life.error is not None:
             message = "a launcher, to run again after an error"
         return Job(
             id=system_job_id(self._system, row.id),
-            system=SYSTEM,
+            system=records.SYSTEM,
             status=status,
             native_status=row.state,
             source=self._source,
@@ -679,7 +665,7 @@ class KnownRows:
             needs=self.needs(row),
         )
 
-    def site_of(self, row: JobRow) -> int | None:
+    def site_of(self, row: records.JobRow) -> int | None:
         app = self.apps.get(row.app_id)
         return None if app is None else app.site_id
 

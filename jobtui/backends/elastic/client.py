@@ -42,7 +42,7 @@ def _known_refusal(answer: http.Answer) -> tuple[type[SourceError], str] | None:
 
 
 class SearchAnswer(NamedTuple):
-    """What a search gave. `missing` says in words what the server left out; `total` is how many there are."""
+    """What a search gave. A hit that makes no sense is `{}`; `missing` says in words what was left out."""
 
     hits: list[Document]
     missing: str
@@ -70,10 +70,6 @@ class ElasticClient(HttpClient):
         if answer.status == 404 or not found:
             raise self.refusal(answer)
         return as_dict(whole(found.get("_source"))) or None
-
-    async def hits(self, query: Document) -> list[Document]:
-        """The hits of a search, whole; one that makes no sense is `{}`. Raises SourceError."""
-        return (await self.search(query)).hits
 
     async def search(self, query: Document) -> SearchAnswer:
         """What a search gives, of the index or of the point in time that it names. Raises SourceError."""

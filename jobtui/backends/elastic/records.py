@@ -1,7 +1,8 @@
 """What the documents of an index mean: presets, searches, hits as rows, and jobs made of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
@@ -16,7 +17,7 @@ from jobtui.formats.slurm import accounted_job
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip, rows_of
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole, whole_of
@@ -32,6 +33,8 @@ SERVER_WAITS = "20s"
 """After so long the server gives what it has found."""
 VALUES_MOST = 1_000
 EVENT_END = "\n..."
+OF_PARTS = {"_": ("ArrayJobID", "ArrayTaskID"), "+": ("HetJobID", "HetJobOffset")}
+"""The fields that name a task of an array, as `22_1`, and a part of a heterogeneous job, as `22+1`."""
 
 
 class Preset(msgspec.Struct, frozen=True):
@@ -169,43 +172,58 @@ class JobsRead(NamedTuple):
 
 
 class DocumentReader:
-    """Makes jobs of rows, in their order, as a preset says."""
+    """Makes jobs of rows, in their order, as a preset says.
 
-    def __init__(self, source: str, preset: Preset) -> None:
+    `label` tells the index from others, `clusters` are those in it. Of several each has numbers of its own.
+    """
+
+    def __init__(self, source: str, preset: Preset, label: str = "", clusters: Iterable[str] = ()) -> None:
         self._source = source
         self._preset = preset
+        self._label = label
+        self._clusters = frozenset(clusters)
         self._events: dict[str, EventReader] = {}
+
+    def _system_of(self, cluster: str) -> str:
+        own = cluster if self._clusters - {cluster} else ""
+        return named(SYSTEM, ".".join(filter(None, (self._label, own))))
+
+    def asked_for(self, job_id: JobId) -> Matches:
+        """What finds the record of a Slurm job, nothing for the id of another."""
+        system, _, number = job_id.partition("/")
+        sign = next((one for one in OF_PARTS if one in number), "")
+        group = tuple(zip(OF_PARTS.get(sign, ("JobID",)), number.split(sign or None), strict=False))
+        clusters = [one for one in self._clusters or {""} if self._system_of(one) == system]
+        return tuple((*group, ("Cluster", one)) if one else group for one in clusters)
 
     def read(self, rows: list[EngineRow]) -> JobsRead:
         found = JobsRead([], [], [])
-        make: Callable[[EngineRow], object] = self._job if self._preset.reads == "slurm" else self._facts
-
-        def take(row: EngineRow) -> None:
-            made = make(row)
-            if isinstance(made, Job):
-                found.jobs.append(made)
-            elif isinstance(made, list):
-                found.facts.extend(made)
 
         def skip(row: EngineRow, why: str) -> None:
             found.skips.append(Skip(f"{self._source}, document {row.id}", why))
 
-        for _ in rows_of(rows, take, skip, ValueError):
-            pass
+        if self._preset.reads == SYSTEM:
+            found.jobs.extend(rows_of(rows, self._job, skip, ValueError))
+        else:
+            found.facts.extend(chain.from_iterable(rows_of(rows, self._facts, skip, ValueError)))
         return found
 
     def _job(self, row: EngineRow) -> Job:
-        job = accounted_job(fields_of(row.body, self._preset))
+        fields = fields_of(row.body, self._preset)
+        for sign, (whole_job, part) in OF_PARTS.items():
+            if part in fields:
+                fields["JobID"] = f"{fields.get(whole_job)}{sign}{fields[part]}"
+        job = accounted_job(fields)
         if job is None:
             raise ValueError("is no record of a Slurm job")
         limit = whole_of(row.body.get("time_limit"))
-        whole_job = msgspec.structs.replace(
+        told = msgspec.structs.replace(
             job,
             limit_s=None if limit is None else float(limit),
             stdout=text_at(row.body, ("std_out",)),
             stderr=text_at(row.body, ("std_err",)),
         )
-        return job_of(whole_job, self._source, SYSTEM)
+        return job_of(told, self._source, self._system_of(job.cluster))
 
     def _facts(self, row: EngineRow) -> list[CondorFact]:
         if self._preset.reads == "ads":
@@ -224,9 +242,3 @@ class DocumentReader:
         if read.skips:
             raise ValueError(read.skips[0].why)
         return read.facts
-
-
-def number_of(job_id: JobId) -> str:
-    """The number of a Slurm job in an id, "" for the id of another."""
-    system, _, number = job_id.partition("/")
-    return number if system == SYSTEM else ""

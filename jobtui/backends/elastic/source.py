@@ -3,18 +3,10 @@
 from collections.abc import Mapping
 from functools import partial
 
+from jobtui.backends import engine
 from jobtui.backends.base import Batch, PolledSource, skipping
 from jobtui.backends.elastic import records
 from jobtui.backends.elastic.client import ElasticClient, KeptAsWords, SearchAnswer
-from jobtui.backends.engine import (
-    PAGE_ROWS,
-    Doubts,
-    EngineFollowing,
-    EngineJournal,
-    EngineRow,
-    RowQuery,
-    Rows,
-)
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import as_dict, as_list
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
@@ -22,6 +14,7 @@ from jobtui.model.health import SourceError, SourceUnreachable, rows_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.journal import At
+from jobtui.model.slurm import SYSTEM
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.unpacking import TooLarge
 
@@ -36,16 +29,16 @@ class ElasticEngine:
     clock: Clock = SystemClock()
 
     def __init__(
-        self, client: ElasticClient, preset: records.Preset, doubts: Doubts, since: Nanos | None = None
+        self, client: ElasticClient, preset: records.Preset, doubts: engine.Doubts, since: Nanos | None = None
     ) -> None:
         self.name = client.name
         self.doubts = doubts
         self._client = client
         self._preset = preset
-        self._since = since
+        self.since = since
         self._keywords: set[str] = set()
 
-    async def rows(self, asked: RowQuery) -> Rows:
+    async def rows(self, asked: engine.RowQuery) -> engine.Rows:
         asked, found = await self._searched(asked)
         if found.missing:
             self.doubts.add(found.missing)
@@ -59,9 +52,9 @@ class ElasticEngine:
             point = walk.point or await self._client.open_point()
             walk.after = order if walk.point and len(order) > 1 else None  # else it may be one of several
             walk.point = point
-        return Rows(rows, is_all, bool(found.missing))
+        return engine.Rows(rows, is_all, bool(found.missing))
 
-    async def _searched(self, asked: RowQuery) -> tuple[RowQuery, SearchAnswer]:
+    async def _searched(self, asked: engine.RowQuery) -> tuple[engine.RowQuery, SearchAnswer]:
         """The answer, to a smaller question where it would be too large, and that question."""
         try:
             return asked, await self._client.search(records.search_of(asked, self._preset))
@@ -78,7 +71,7 @@ class ElasticEngine:
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
             return ()
-        search = partial(records.values_search, field, self._preset, self._since)
+        search = partial(records.values_search, field, self._preset, self.since)
         try:
             found = await self._client.search(search(keyword=field in self._keywords))
         except KeptAsWords:
@@ -98,7 +91,7 @@ class ElasticEngine:
             self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")
         return values
 
-    def fields(self, row: EngineRow) -> Mapping[str, str]:
+    def fields(self, row: engine.EngineRow) -> Mapping[str, str]:
         return records.fields_of(row.body, self._preset)
 
     async def aclose(self) -> None:
@@ -107,40 +100,49 @@ class ElasticEngine:
 
 def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
     """The records of jobs in an index, or its logs as a journal, from two hours ago without a time."""
-    kind, preset, doubts = spec.setting, records.presets()[spec.options], Doubts()
+    kind, preset, doubts = spec.setting, records.presets()[spec.options], engine.Doubts()
 
     def make_engine(since: Nanos | None) -> ElasticEngine:
         client = ElasticClient(spec.target, spec.access, variable=spec.setting.upper())
         return ElasticEngine(client, preset, doubts, since)
 
     if preset.gives == "jobs":
-        return ElasticJobs(make_engine(None), preset, window.since, kind)
+        return ElasticJobs(make_engine(None), preset, window.since, kind, spec.label)
     since, wanted = Nanos(0) if window.whole else window.since, wanted_of(spec)
     make = partial(make_engine, since or None)
-    return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted, since=since, kind=kind)
+    return Journal(spec.target, lambda: engine.EngineJournal(make), wanted=wanted, since=since, kind=kind)
 
 
 class ElasticJobs(PolledSource):
-    """The records of jobs in an index, from `since` on."""
+    """The records of jobs in an index, from `since` on. `label` tells it from other clusters' indexes."""
 
-    def __init__(self, engine: ElasticEngine, preset: records.Preset, since: Nanos | None, kind: str) -> None:
-        super().__init__(engine.name, engine)
-        self._engine = engine
+    def __init__(
+        self, index: ElasticEngine, preset: records.Preset, since: Nanos | None, kind: str, label: str = ""
+    ) -> None:
+        super().__init__(index.name, index)
+        self._engine = index
         self.kind = kind
         self._preset = preset
         self._since = since
-        self._following: EngineFollowing | None = None
-        self._reader = records.DocumentReader(self.name, preset)
+        self._following: engine.EngineFollowing | None = None
+        self._label = label
+        self._reader: records.DocumentReader | None = None
 
-    async def read(self, *, begins: bool) -> Batch:
+    async def _begun(self) -> records.DocumentReader:
+        """A reader that knows which clusters have jobs of this time in the index."""
         if self._since is None:
             self._since = Nanos(max(0, self.clock.now() - WINDOW_S * SECOND))
-        if self._following is None or begins:
-            self._reader = records.DocumentReader(self.name, self._preset)
-            self._following = EngineFollowing(self._engine, At(self._since))
-        rows, at_edge = await self._following.rows(PAGE_ROWS)
+        self._engine.since = self._since
+        clusters = await self._engine.values("Cluster")
+        return records.DocumentReader(self.name, self._preset, self._label, clusters)
+
+    async def read(self, *, begins: bool) -> Batch:
+        if self._reader is None or self._following is None or begins:
+            self._reader = await self._begun()
+            self._following = engine.EngineFollowing(self._engine, At(self._since or Nanos(0)))
+        rows, at_edge = await self._following.rows(engine.PAGE_ROWS)
         found = self._reader.read(rows)
-        begin = Nanos(self._since // SECOND * SECOND)
+        begin = Nanos((self._since or 0) // SECOND * SECOND)
         began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
         batch = Batch(
             jobs=tuple({job.id: job for job in found.jobs}.values()),
@@ -154,13 +156,14 @@ class ElasticJobs(PolledSource):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a Slurm job, looked for by its number, whenever it ended."""
-        number = records.number_of(job_id)
-        if self._preset.reads != "slurm" or not number:
+        if self._preset.reads != SYSTEM:
             return None
-        found = await self._engine.rows(RowQuery(None, None, ((("JobID", number),),), 1, back=True))
-        if not found.rows:
+        reader = self._reader or await self._begun()
+        wanted = engine.RowQuery(None, None, reader.asked_for(job_id), 1, back=True)
+        rows = (await self._engine.rows(wanted)).rows if wanted.matches else []
+        if not rows:
             return None
-        jobs, document = self._reader.read(found.rows).jobs, found.rows[0].body
+        jobs, document = reader.read(rows).jobs, rows[0].body
         outputs = tuple(filter(None, (records.text_at(document, (name,)) for name in ("std_out", "std_err"))))
         directory = records.text_at(document, ("work_dir",)) or None
         return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None

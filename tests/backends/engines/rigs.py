@@ -115,11 +115,14 @@ class ElasticLogsRig(ElasticRig):
 
 class ElasticJobsRig(ElasticRig):
     makes = (elastic_records, "accounted_job")
+    label = ""
 
     def source(self) -> Source:
         client = carried(ElasticClient(URL), self.transport)
         engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
-        return timed(ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs"), FixedClock(NOW))
+        return timed(
+            ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", self.label), FixedClock(NOW)
+        )
 
     def add(self) -> str:
         self._put(ended_job(self._written + 1))

@@ -97,19 +97,21 @@ async def test_a_time_divides_what_is_before_from_what_is_after() -> None:
     assert before[-1].at < at_second(2.5) <= after[0].at
 
 
-@pytest.mark.parametrize("keywords", [True, False], ids=["template", "dynamic mapping"])
-async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
-    other = journald_document(1, "other", systemd={"unit": "ssh.service"}, syslog={"identifier": "sshd"})
-    reader = reader_of(index_of({**lines(3), "o": other}, keywords=keywords))
-    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, "ssh.service"}
-    for matches, count in (
-        (((("_SYSTEMD_UNIT", "ssh.service"),),), 1),
-        (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v3")),), 1),
-        (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v4")),), 0),
-        (((("SYSLOG_IDENTIFIER", "sshd"),), (("_SYSTEMD_UNIT", UNIT),)), 4),
-        (((("_UNKNOWN_FIELD", "x"),),), 0),
-    ):
+@pytest.mark.parametrize("kind", ["template", "dynamic mapping", "loki"])
+async def test_only_what_is_wanted_is_asked_for(kind: str) -> None:
+    unit, identifier, host = "ssh+x.service", 'ss"hd\\', "v4"
+    more: dict[str, Any] = {"unit": unit, "syslog_identifier": identifier, "hostname": host}
+    of_loki = [rigs.journal_line(1, "other", **more), *(rigs.journal_line(0, f"{n}") for n in range(3))]
+    more = {"systemd": {"unit": unit}, "syslog": {"identifier": identifier}, "host": {"hostname": host}}
+    elastic = index_of({**lines(3), "o": journald_document(1, "", **more)}, keywords=kind == "template")
+    loki = rigs.loki_journal(StrictLoki(of_loki)).make_reader()
+    reader: Any = loki if kind == "loki" else reader_of(elastic)
+    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, unit}
+    for count, groups in ROWS["what is wanted of an engine"]:
+        matches = tuple(tuple(map(tuple, group)) for group in groups)
         assert len((await reader.forward(Head(), matches, 10)).entries) == count
+    (entry,) = (await reader.forward(At(at_second(0.9)), (), 10)).entries
+    assert (entry.host, entry.unit, entry.identifier) == (host, unit, identifier)
 
 
 async def ids_to_edge(following: EngineFollowing) -> list[str]:
@@ -191,22 +193,21 @@ async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -
     assert {row.id for row in (await following.rows(100))[0]} == {"d00001", "d00002"}
 
 
-async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
-    elastic = index_of(lines(3))
-    elastic.timed_out = True
-    source = rigs.elastic_journal(elastic)
-    batches = await polled(source)
-    assert "ran out of time" in (batches[-1].note or "")
-    assert sum(len(batch.records) for batch in batches) == 3
-    await source.aclose()
-
-
-async def test_an_index_of_another_kind_is_one_clear_line() -> None:
-    source = rigs.elastic_journal(index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}}))
-    batches = await polled(source)
-    assert "no document has systemd.unit" in (batches[-1].note or "")
-    assert "is journald the right preset?" in (batches[-1].note or "")
-    await source.aclose()
+async def test_what_an_engine_does_not_give_is_one_clear_line() -> None:
+    late = index_of(lines(3))
+    late.timed_out = True
+    other = index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}})
+    loki = StrictLoki([(at_second(1), {"job": "systemd-journal", "service": "x"}, "line")])
+    for source, count, words in (
+        (rigs.elastic_journal(late), 3, "ran out of time"),
+        (rigs.elastic_journal(other), 0, "no document has systemd.unit"),
+        (rigs.elastic_journal(other), 0, "is journald the right preset?"),
+        (rigs.loki_journal(loki), 0, "no stream has a label unit, syslog_identifier, container_name"),
+    ):
+        batches = await polled(source)
+        assert words in (batches[-1].note or "")
+        assert sum(len(batch.records) for batch in batches) == count
+        await source.aclose()
 
 
 @pytest.mark.parametrize(("status", "kind", "words"), ROWS["what an index refuses"])
@@ -243,8 +244,8 @@ def jobs_of(preset: str, *documents: dict[str, Any]) -> Any:
 def test_ended_slurm_jobs_are_jobs() -> None:
     found = jobs_of("jobcomp", ended_job(22), ended_job(23, jobid=None))
     (job,) = found.jobs
-    assert (job.id, job.status, job.owner, job.name) == ("slurm/22", JobStatus.FAILED, "jg", "sleep")
-    assert job.ended_at == at_second(22)
+    known = job.id, job.status, job.owner, job.name, job.ended_at
+    assert known == ("slurm/22", JobStatus.FAILED, "jg", "sleep", at_second(22))
     assert [skip.why for skip in found.skips] == ["is no record of a Slurm job"]
 
 
@@ -281,43 +282,39 @@ def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
             assert fields_of(nested, preset)[field] == "x"
 
 
-async def test_a_slurm_job_is_looked_up_by_its_number(tmp_path: Any) -> None:
+@pytest.mark.parametrize(("label", "other", "systems"), ROWS["clusters of an index"])
+async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_names(
+    tmp_path: Any, label: str, other: str, systems: list[str]
+) -> None:
     rig = rigs.ElasticJobsRig(tmp_path)
-    rig.elastic.documents["old"] = ended_job(7, **{"@end": "2020-01-01T00:00:00"})
+    rig.label, rig.elastic.keywords = label, bool(label)
+    task, part = {"array_job_id": 5, "array_task_id": 0}, {"het_job_id": 5, "het_job_offset": 1}
+    kept = [ended_job(6, **task), ended_job(8, **part), ended_job(7, job_name="of c")]
+    kept += [ended_job(9, **{"@end": "2020-01-01T00:00:00"}), *([ended_job(7, cluster=other)] * bool(other))]
+    rig.elastic.documents |= {f"d{n}": one for n, one in enumerate(kept)}
     source: Any = rig.source()
-    found = await source.detail(JobId("slurm/7"))
-    assert (found.job.id, found.outputs) == ("slurm/7", ("/home/jg/slurm.out",))
-    assert await source.detail(JobId("slurm/8")) is None
-    assert await source.detail(JobId("balsam/7")) is None
+    ids = [*(f"{systems[0]}/{n}" for n in ("9", "7", "5_0", "5+1")), *(f"{one}/7" for one in systems[1:])]
+    for one in ids:
+        found = await source.detail(JobId(one))
+        assert (found.job.id, found.outputs) == (one, ("/home/jg/slurm.out",))
+        assert (found.job.name == "of c") == (one == ids[1])
+    assert {job.id for one in await polled(source) for job in one.jobs} == {*ids[1:]}
+    for absent in (
+        f"{systems[0]}/10",
+        "balsam/7",
+        "slurm@x/7",
+        *(["slurm/7"] if systems != ["slurm"] else ()),
+    ):
+        assert await source.detail(JobId(absent)) is None
     await source.aclose()
 
 
-def loki_engine(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
-    spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
-    spec = spec._replace(access=access) if access else spec
-    return carried(timed(LokiEngine(spec, Doubts()), FixedClock(NOW)), loki.transport)
+def loki_engine(loki: StrictLoki) -> LokiEngine:
+    return carried(timed(LokiEngine(parse_loki(LOKI_URL), Doubts()), FixedClock(NOW)), loki.transport)
 
 
 def loki_reader(loki: StrictLoki) -> EngineJournal:
     return EngineJournal(lambda: loki_engine(loki))
-
-
-async def test_loki_is_asked_only_for_what_is_wanted() -> None:
-    other = journal_line(1, "other", unit="ssh+x.service", syslog_identifier="sshd", hostname="v4")
-    loki = StrictLoki([journal_line(0, LINE.format(0)), other])
-    reader = loki_reader(loki)
-    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, "ssh+x.service"}
-    for matches, count in (
-        (((("_SYSTEMD_UNIT", "ssh+x.service"),),), 1),
-        (((("_SYSTEMD_UNIT", "sshx.service"),),), 0),
-        (((("_SYSTEMD_UNIT", "ssh+x.service"), ("_HOSTNAME", "v4")),), 1),
-        (((("_SYSTEMD_UNIT", "ssh+x.service"), ("_HOSTNAME", "v3")),), 0),
-        (((("SYSLOG_IDENTIFIER", 'ss"hd\\'),), (("_SYSTEMD_UNIT", UNIT),)), 1),
-        (((("_UNKNOWN_FIELD", "x"),),), 0),
-    ):
-        assert len((await reader.forward(Head(), matches, 10)).entries) == count
-    (entry,) = (await reader.forward(At(at_second(1)), (), 10)).entries
-    assert (entry.host, entry.unit, entry.identifier) == ("v4", "ssh+x.service", "sshd")
 
 
 async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
@@ -342,14 +339,6 @@ async def test_a_query_of_ones_own_is_asked_as_it_is() -> None:
     batches = await polled(source)
     assert sum(len(batch.records) for batch in batches) == 1
     assert all(one["query"].startswith('{job="mine"}') for one in loki.sent)
-    await source.aclose()
-
-
-async def test_other_labels_than_the_usual_are_one_clear_line() -> None:
-    loki = StrictLoki([(at_second(1), {"job": "systemd-journal", "service": "x"}, "line")])
-    source = loki_journal(loki)
-    batches = await polled(source)
-    assert "no stream has a label unit, syslog_identifier, container_name" in (batches[-1].note or "")
     await source.aclose()
 
 
