@@ -273,7 +273,7 @@ SWEEP_S = 30.0
 """How often every file is looked at although the kernel tells of changes."""
 WATCHED_SHARE, UNWATCHED_SHARE = 1 / 300, 1 / 10
 """The share of the time that looking at every file may take, with and without notification."""
-MANY_NAMES = 2_000
+MANY_NAMES = 10_000
 """From so many names on every file is looked at: that is cheaper, and some names may have been lost."""
 
 
