@@ -493,7 +493,8 @@ class Tracebacks:
         says = [raised for raised in chain if not self._is_wrapper(raised)]
         first = next((raised for raised in says if not self._says_little(raised)), next(iter(says), None))
         before = chain[: chain.index(first)] if first is not None else []
-        if not all(raised.name.endswith("Group") or self._says_little(raised) for raised in before):
+        is_first = all(raised.name.endswith("Group") or self._says_little(raised) for raised in before)
+        if first is not None and not (is_first or _part("quotes").match(self._lines[first.at].text)):
             first = None
         if chain and first is None:
             self.failures.add(chain[0].head)
