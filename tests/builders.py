@@ -1,11 +1,14 @@
 """Records for tests, each valid as it is: a test names only what it is about."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
+from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, Op, OpStatus, Step
 from jobtui.model.slurm import Cluster, Controller, Node, Partition
@@ -28,81 +31,40 @@ def ago(seconds: float) -> Nanos:
     return Nanos(NOW - round(seconds * SECOND))
 
 
+def fields_of(table: Mapping[str, Any], words: Mapping[str, type[StrEnum]]) -> dict[str, Any]:
+    """The fields of a record as a table of `fixtures/*.toml` has them: how long ago times are, in seconds."""
+    return {
+        key: ago(value) if key.endswith("_at") or key == "since" else words.get(key, type(value))(value)
+        for key, value in table.items()
+    }
+
+
+USUAL = tomllib.loads((Path(__file__).parent / "fixtures" / "builders.toml").read_text())
+JOB = fields_of(USUAL["job"], {"status": JobStatus})
+STEP = fields_of(USUAL["step"], {"component": Component, "certainty": Certainty})
+OP = fields_of(USUAL["op"], {"status": OpStatus})
+AGENT = fields_of(USUAL["agent"], {"state": AgentState})
+
+
 def a_job(number: int = 0, /, **fields: Any) -> Job:
     """A job that runs since a minute; its id is made of `number`."""
-    values: dict[str, Any] = {
-        "id": job_id(number),
-        "system": "sirepo",
-        "status": JobStatus.RUNNING,
-        "source": "/srv/db",
-        "owner": "EPRSqtUW",
-        "name": f"heights {number}",
-        "app": "myapp",
-        "model": "heightWeightReport",
-        "mode": "sequential",
-        "queued_at": ago(61),
-        "started_at": ago(60),
-        "updated_at": ago(5),
-        "runs": 1,
-    } | fields
+    values = {**JOB, "id": job_id(number), "name": f"heights {number}", **fields}
     values.setdefault("native_status", str(values["status"]))
     return Job(**values)
 
 
 def a_step(step: str = "create", after_s: float = 0.0, /, **fields: Any) -> Step:
     """A step in the supervisor's log, `after_s` seconds after a minute ago."""
-    values: dict[str, Any] = {
-        "at": Nanos(ago(60) + round(after_s * SECOND)),
-        "component": Component.SUPERVISOR,
-        "text": f"_Op(run, pb5u) {step}",
-        "source": "/var/log/supervisor.log",
-        "line": 100 + round(after_s),
-        "offset": 1000,
-        "certainty": Certainty.PREFIX,
-    } | fields
-    return Step(step=step, **values)
+    at, line = Nanos(ago(60) + round(after_s * SECOND)), 100 + round(after_s)
+    return Step(step=step, **{**STEP, "at": at, "text": f"_Op(run, pb5u) {step}", "line": line, **fields})
 
 
 def an_op(name: str = "run", /, steps: Sequence[Step] = (), **fields: Any) -> Op:
-    key = next(_keys)
-    values: dict[str, Any] = {
-        "key": key,
-        "op": OpPrefix("pb5u"),
-        "name": name,
-        "status": OpStatus.REPLIED,
-        "jid": job_id(),
-        "api": "api_runSimulation",
-        "driver": "LocalDriver",
-        "agent": AgentPrefix("WUt4"),
-        "kind": "sequential",
-        "uid": "EPRS",
-        "created_at": ago(60),
-        "sent_at": ago(59),
-        "sends": 1,
-        "replies": 1,
-        "steps": tuple(steps),
-    } | fields
-    return Op(**values)
+    return Op(name=name, **{**OP, "key": next(_keys), "jid": job_id(), "steps": tuple(steps), **fields})
 
 
 def an_agent(prefix: str = "WUt4", /, **fields: Any) -> Agent:
-    values: dict[str, Any] = {
-        "driver": "DockerDriver",
-        "kind": "parallel",
-        "uid": "EPRSqtUW",
-        "state": AgentState.IDLE,
-        "since": ago(60),
-        "host": "v3.example.org",
-        "container": ContainerName("srj-p-EPRSqtUW"),
-        "container_id": "14ebb6cea369",
-        "started_at": ago(62),
-        "connected_at": ago(60),
-        "last_message_at": ago(7),
-        "messages": 12,
-        "starts": 1,
-        "supervisor": "/var/log/supervisor.log",
-    } | fields
-    return Agent(agent=AgentPrefix(prefix), **values)
+    return Agent(agent=AgentPrefix(prefix), **{**AGENT, **fields})
 
 
 def a_cluster(source: str = "/srv/db") -> Cluster:

@@ -14,12 +14,13 @@ from jobtui import actions as keys
 from jobtui.config import Config, ConfigError, load
 from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.config.file import places_of
-from jobtui.model.settings import ANYWHERE, AUTO, Alarms, KeyWish, Looks
+from jobtui.model.settings import ANYWHERE, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import STYLE_NAMES, mistake_in_style
 from jobtui.theme import THEMES, VARIABLE
 from tests.excerpts import FIXTURES
 from tests.reference import CONFIGURATION
+from tests.rows import ROWS
 
 
 def config_of(folder: Path, text: str, **flags: str) -> Config:
@@ -262,16 +263,7 @@ def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
     assert of_themes == known
 
 
-@pytest.mark.parametrize(
-    ("mouse", "environ", "takes"),
-    [
-        (AUTO, {}, True),
-        (AUTO, {"SSH_TTY": "/dev/pts/1"}, False),
-        (AUTO, {"SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22"}, False),
-        ("on", {"SSH_TTY": "/dev/pts/1"}, True),
-        ("off", {}, False),
-    ],
-)
+@pytest.mark.parametrize(("mouse", "environ", "takes"), ROWS["whether the mouse is taken"])
 def test_over_ssh_the_mouse_is_left_alone_and_it_paints_less_often(
     mouse: str, environ: dict[str, str], takes: bool
 ) -> None:

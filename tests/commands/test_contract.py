@@ -1,8 +1,9 @@
-"""Every command's JSON keeps the contract, and one job is told as it was."""
+"""Every command's JSON keeps the contract, one job is told as it was, and which jobs and agents there are."""
 
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
+from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.contract import check_document
-from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
+from tests.journal_captures import container_rows, exported, supervisor_rows
 
 ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 
@@ -156,3 +159,101 @@ def test_a_good_run_that_another_record_contradicts_is_doubted_first(run: Runner
     assert doubt.startswith(f"{GOOD}: its sources disagree")
     assert ran.out.splitlines()[1] == f"not sure: {doubt}"
     assert "as far as is known, first difference: only" in ran.out
+
+
+HANGING = "docker-agents-never-start"
+
+
+def ids(out: str) -> list[str]:
+    return [job["id"] for job in json.loads(out)["jobs"]]
+
+
+def test_a_filter_picks(run: Runner) -> None:
+    ran = run("jobs", "status:failed", "-model:~Anim", "--json", "--at", AT, *sources_of("local"))
+    assert ran.code == 0
+    assert {job["status"] for job in ran.json["jobs"]} == {"failed"}
+    assert len(ran.json["jobs"]) == 4
+
+
+def test_what_needs_a_person_is_first_and_then_the_newest(tmp_path: Path, run: Runner) -> None:
+    db = a_db(
+        tmp_path,
+        aaaaaaaa__aaaaaaaa__old={"status": "completed", "lastUpdateTime": 1795206000},
+        aaaaaaaa__bbbbbbbb__new={"status": "completed", "lastUpdateTime": 1795207000},
+        aaaaaaaa__cccccccc__live={
+            "status": "running", "computeJobStart": 1795208300, "lastUpdateTime": 1795208300,
+            "jobRunMode": "parallel",
+        },
+        aaaaaaaa__dddddddd__hangs={
+            "status": "pending", "computeJobQueued": 1795200000, "jobRunMode": "sequential",
+        },
+    )  # fmt: skip
+    ran = run("jobs", "--srdb", db, "--at", AT, "--json")
+    assert [jid.rpartition("-")[2] for jid in ids(ran.out)] == ["hangs", "live", "new", "old"]
+    assert ran.json["jobs"][0]["flags"] == ["no_progress"]
+
+
+def test_only_jobs_that_lived_in_the_time_asked_for(run: Runner) -> None:
+    until = run("jobs", "--json", "--until", "2026-11-20T20:34:35Z", *sources_of("local"))
+    since = run("jobs", "--json", "--since", "2026-11-20T20:35:45Z", *sources_of("local"))
+    every = run("jobs", "--json", *sources_of("local"))
+    assert 0 < len(ids(until.out)) < len(ids(every.out))
+    assert 0 < len(ids(since.out)) < len(ids(every.out))
+
+
+def test_csv_has_a_head_and_a_row_for_each(run: Runner) -> None:
+    ran = run("jobs", "--csv", *sources_of("local"))
+    rows = [*csv.DictReader(io.StringIO(ran.out))]
+    assert len(rows) == 18
+    assert {"id", "status", "owner", "queued_at", "flags"} <= set(rows[0])
+    assert {row["status"] for row in rows} == {"completed", "failed", "canceled", "missing"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_database_is_one_line_and_exit_5(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path)
+    (db / "supervisor-job").chmod(0)
+    ran = run("jobs", "--srdb", db)
+    (db / "supervisor-job").chmod(0o700)
+    assert ran.code == 5
+    assert "permission denied" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_since_leaves_out_what_ended_before(run: Runner) -> None:
+    arguments = ("agents", "--json", "--at", "2026-11-20T20:36:10Z", *sources_of("local"))
+    everything = run(*arguments).json["agents"]
+    assert len(everything) == 8
+    assert len(run(*arguments, "--since", "2026-11-20T20:36:00Z").json["agents"]) < 8
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+@pytest.mark.parametrize("form", ["--json", "--csv", "--plain"])
+def test_full_ids_of_agents_are_never_printed(capture: str, form: str, run: Runner) -> None:
+    ran = run("agents", form, "--at", AT, *sources_of(capture))
+    text = (CAPTURES / capture / "supervisor.log").read_text(errors="replace")
+    full = {part[:32] for part in text.split("'agent_id': '")[1:]}
+    assert full
+    assert not [one for one in full if one[:8] in ran.out + ran.err]
+
+
+@needs_journal_tools
+def test_out_of_journals_agents_are_those_that_were_with_all_their_times(tmp_path: Path, run: Runner) -> None:
+    make_journal(tmp_path, [exported(supervisor_rows("docker"))], "remote-v3.journal")
+    make_journal(tmp_path, [exported(container_rows("docker"))], "remote-docker7.journal")
+    truth = json.loads((CAPTURES / "docker" / "expected.json").read_text())["agents"]
+    since = ("--since", "2026-11-20T20:00:00Z")
+    found = run("agents", "--json", "--at", AT, "--journal", tmp_path, *since).json["agents"]
+    assert {agent["agent"]: agent["messages"] for agent in found} == {
+        prefix: told["messages"] for prefix, told in truth.items()
+    }
+    for agent in found:
+        assert agent["connected_at"] <= agent["last_message_at"] <= agent["since"]
+        assert (agent["log_place"], agent["log"].partition("@")[2]) == ("read", "docker7")
+        assert agent["log"].startswith(agent["container"])
+        assert "UTC" in agent["log_command"]
+    files = run("agents", "--json", "--at", AT, *sources_of("docker")).json["agents"]
+    kept = ("agent", "state", "host", "container_id", "why", "restarts")
+    assert sorted(tuple(a[key] for key in kept) for a in found) == sorted(
+        tuple(a[key] for key in kept) for a in files
+    )

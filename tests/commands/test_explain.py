@@ -18,6 +18,7 @@ from tests.analysis.explain.cases import ASKED, CONFIDENT, played
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.demo.sites import DriverName
+from tests.rows import ROWS
 
 NEXT = {
     "supervisor_restarted": [" logs -", "timeline"], "canceled_by_user": ["timeline"],
@@ -102,22 +103,12 @@ def test_commands_are_short_where_the_shell_has_the_sources(
     assert run(*words).out
 
 
-@pytest.mark.parametrize(
-    ("command", "typed"),
-    [
-        (Command("env", "-k", host="v4.a.org"), 'ssh -p 22 op@v4 "env -k"'),
-        (Command("env", "-k", host="v4"), 'ssh -p 22 op@v4 "env -k"'),
-        (Command("env", "-k", host="here"), "env -k"),
-        (Command("env", "-k", host="v5.a.org"), ""),
-        (Command("env", "-k"), "env -k"),
-        (Command("no-such-program", "-k"), ""),
-        (Command("no-such-program", "-k", host="here"), ""),
-        (Command("env", within="/"), "cd / && env"),
-        (Command("env", within="/no/such"), ""),
-    ],
-)
-def test_a_command_is_offered_where_its_host_and_program_are_known(command: Command, typed: str) -> None:
-    assert typed_here({"v4": "ssh://op@v4:22", "here": ""}, "", command) == typed.replace('"', "'")
+@pytest.mark.parametrize(("words", "where", "typed"), ROWS["commands where their host and program are known"])
+def test_a_command_is_offered_where_its_host_and_program_are_known(
+    words: list[str], where: dict[str, str], typed: str
+) -> None:
+    command = Command(*words, **where)
+    assert typed_here({"v4": "ssh://op@v4:22", "here": ""}, "", command) == typed
     assert typed_here({}, "ssh://hpc", Command("sacct", "-j", "7")) == "ssh hpc 'sacct -j 7'"
 
 

@@ -15,6 +15,7 @@ from jobtui.commands.mcp import LABEL, MOST_LINES, TOOLS, asked_of, fenced
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, Runner, a_db, environment, sources_of
 from tests.demo.sites import DriverName
+from tests.rows import ROWS
 
 FENCED = re.compile(
     r"jobtui (\w+): exit code (\d+), [a-z_]+\n(.+?)\n<data (\w{16})>\n(.*)\n</data \4>(.*)", re.DOTALL
@@ -51,24 +52,14 @@ async def test_it_offers_five_tools_that_only_read() -> None:
     assert len(json.dumps([tool.model_dump(mode="json") for tool in tools])) < 6_000
 
 
-SAME: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
-    ("explain", {"id": FAILED}, ("explain", FAILED)),
-    ("timeline", {"id": FAILED}, ("timeline", FAILED)),
-    ("logs", {"id": FAILED, "lines": 3}, ("logs", FAILED, "-n", "3")),
-    ("logs", {"id": FAILED, "text": "new s"}, ("logs", FAILED, "--grep", "new s", "-n", "100")),
-    ("find", {"thing": FAILED[:8]}, ("find", FAILED[:8])),
-    ("overview", {"of": "incidents", "since": "24h"}, ("incidents", "--since", "24h")),
-    ("overview", {"of": "compare", "id": FAILED}, ("compare", FAILED)),
-)
-
-
 def test_each_answer_is_what_the_command_prints_as_json(run: Runner) -> None:
     flags = ("--at", AT, *sources_of("local"))
-    printed = [run(*words, "--json", *flags) for *_, words in SAME]
+    same = ROWS["what a tool answers as a command does"]
+    printed = [run(*words, "--json", *flags) for *_, words in same]
 
     async def asking() -> None:
         async with connected(*flags) as client:
-            for (tool, arguments, words), expected in zip(SAME, printed, strict=True):
+            for (tool, arguments, words), expected in zip(same, printed, strict=True):
                 text, code = await ask(client, tool, **arguments)
                 assert code == expected.code, words
                 assert json.loads(text) == expected.json, words

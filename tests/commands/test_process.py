@@ -1,10 +1,12 @@
-"""The program among others: pipes, terminals, locales, signals, closed streams."""
+"""The program among others: pipes, terminals, signals, closed streams; `wait` and `status` on changes."""
 
 import asyncio
+import json
 import os
 import pty
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +15,24 @@ from typing import Any
 
 import pytest
 
+from jobtui.analysis.alerts import News
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.logs import _follow
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import termination_signals
+from jobtui.commands.watch import job_words
+from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.text import width
 from jobtui.session import Session
-from tests.commands.running import AT, CAPTURES, Runner, environment, jobtui, on_terminal, sources_of
+from tests.analysis.explain.cases import played
+from tests.builders import a_job, ago
+from tests.commands.running import AT, CAPTURES, Runner, environment, jobtui, on_terminal, sources_of, started
+from tests.demo.sites import DriverName
 from tests.fakes import fail_later
-from tests.waiting import is_zombie, wait_for
+from tests.pty_program import PtyProgram
+from tests.rows import ROWS
+from tests.waiting import LONG_S, is_zombie, wait_for
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 ESCAPE = re.compile(rb"\x1b\[[\d;]*m")
@@ -68,23 +80,14 @@ def test_any_locale_will_do_and_signs_keep_their_width(
     assert FAILED in ran.out
 
 
-@pytest.mark.parametrize(
-    ("words", "streams", "codes", "said"),
-    [
-        ("jobs", ">/dev/full", {2}, b"No space left"),
-        ("jobs", "1</dev/null", {2}, b""),
-        ("find -", "<&-", {4, 5}, b""),
-        ("trace -", "<&-", {4, 5}, b""),
-        *((f"show {FAILED}", closed, {1}, b"") for closed in (">&-", ">&- 2>&- <&-")),
-    ],
-)
+@pytest.mark.parametrize(("words", "streams", "codes", "said"), ROWS["streams that are full or closed"])
 def test_streams_that_are_full_or_closed_are_no_fault(
-    words: str, streams: str, codes: set[int], said: bytes
+    words: str, streams: str, codes: list[int], said: str
 ) -> None:
     program = shlex.join([sys.executable, "-m", "jobtui", *words.split(), *sources_of("local")])
     done = subprocess.run(["bash", "-c", f"{program} {streams}"], env=environment(), capture_output=True)
     assert done.returncode in codes
-    assert said in done.stderr
+    assert said.encode() in done.stderr
     assert b"Traceback" not in done.stderr
     assert b"fault" not in done.stderr
     if done.returncode == 2:
@@ -131,24 +134,9 @@ exec sleep 1000
 """
 
 
-OUTLIVING = (
-    ("logs EPRSqtUW-IVh7w74d-heightWeightReport -f", 15, signal.SIG_DFL),
-    ("logs EPRSqtUW-IVh7w74d-heightWeightReport -f", 2, signal.SIG_DFL),
-    ("record kept", 1, signal.SIG_DFL),
-    ("record kept", 2, signal.SIG_IGN),
-    ("jobs", 9, signal.SIG_DFL),
-    ("jobs", 2, signal.SIG_IGN),
-    ("show slurm/22", 2, signal.SIG_DFL),
-    ("show slurm/22", 15, signal.SIG_IGN),
-    ("doctor", 2, signal.SIG_DFL),
-    ("doctor", 15, signal.SIG_IGN),
-)
-"""A command, the signal that ends it, and what it was started to do with SIGINT."""
-
-
-@pytest.mark.parametrize(("words", "number", "interrupt"), OUTLIVING)
+@pytest.mark.parametrize(("words", "number", "interrupt"), ROWS["what ends a command that started programs"])
 def test_no_program_outlives_the_command_that_started_it(
-    words: str, number: int, interrupt: signal.Handlers, tmp_path: Path
+    words: str, number: int, interrupt: int, tmp_path: Path
 ) -> None:
     pids = tmp_path / "pids"
     (ssh := tmp_path / "ssh").write_text(SSH.format(pids=pids))
@@ -157,7 +145,7 @@ def test_no_program_outlives_the_command_that_started_it(
     path = f"{tmp_path}:{os.environ['PATH']}"
 
     def heed_signals() -> None:
-        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGINT, signal.Handlers(interrupt))
         if number != signal.SIGKILL:  # what the tests were started with may ignore it
             signal.signal(number, signal.SIG_DFL)
 
@@ -219,3 +207,100 @@ async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None
     finally:
         signal.signal(signal.SIGHUP, before)
     assert rounds == 20
+
+
+DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
+
+
+@pytest.fixture
+def srdb(tmp_path: Path) -> Path:
+    (tmp_path / "supervisor-job").mkdir()
+    shutil.copy(CAPTURES / "local" / "supervisor-job" / f"{DONE}.json", tmp_path / "supervisor-job")
+    return tmp_path
+
+
+def change(srdb: Path, **fields: Any) -> None:
+    """Write the record again, as a supervisor does."""
+    path = srdb / "supervisor-job" / f"{DONE}.json"
+    fresh = path.with_name("record.tmp")
+    fresh.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+    fresh.rename(path)
+
+
+def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
+    change(srdb, status="running")
+    ran = run("wait", DONE, "--until", "done", "--timeout", "0s", "--srdb", srdb)
+    assert ran.code == 3
+    assert f"{DONE} is still running after 0s" in ran.err
+
+
+def test_it_ends_when_the_job_does(srdb: Path) -> None:
+    change(srdb, status="running")
+    with started(out := srdb / "out", "wait", DONE, "--timeout", "60s", "--srdb", srdb) as waiting:
+        change(srdb, status="error", error="no such breed")
+        assert waiting.wait(LONG_S) == 1
+    assert out.read_text() == f"{DONE} failed: no such breed\n"
+
+
+def test_status_of_the_newest_records(srdb: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    for nth in range(3):
+        old = srdb / "supervisor-job" / f"{nth}{DONE[1:]}.json"
+        old.write_text((srdb / "supervisor-job" / f"{DONE}.json").read_text().replace(DONE, old.stem))
+        os.utime(old, (nth, nth))
+    change(srdb, status="running", computeJobStart=1, lastUpdateTime=1)
+    monkeypatch.setattr("jobtui.commands.jobs.NEWEST", 1)
+    monkeypatch.setattr(SirepoDb, "batch_files", 1)
+    assert run("status", "--srdb", srdb).out == "●1 ○0 !1 of the newest 1\n"
+    assert run("status", "--json", "--srdb", srdb).json["newest"] == 1
+
+
+def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
+    run: Runner, tmp_path: Path
+) -> None:
+    play = played("stale-record", 3, DriverName.LOCAL, 130)
+    flags = play.write(tmp_path)
+    words = ("wait", play.jid, "--until", "stuck", "--at", to_rfc3339(play.now))
+    told = run(*words, "--timeout", "60s", *flags)
+    untold = run(*words, "--timeout", "0s", "--srdb", tmp_path)
+    assert told.code == untold.code == 3
+    assert "The supervisor was restarted after this run was asked for" in told.out
+    assert f"{play.jid} is still running" in untold.err
+
+
+def by_ours(job: Job) -> Nanos:
+    return ago(0)
+
+
+def test_only_what_stands_otherwise_is_news() -> None:
+    news = News()
+    running = a_job()
+    assert news.of([running], by_ours) == [running]
+    assert news.of([running, a_job(percent=5.0)], by_ours) == []
+    again = a_job(runs=2)
+    failed = a_job(status=JobStatus.FAILED, runs=2)
+    assert news.of([again, failed], by_ours) == [again, failed]
+    news.forget([running.id])
+    assert news.of([failed], by_ours) == [failed]
+    assert news.of([a_job(status=JobStatus.PENDING, is_quasi=True)], by_ours) == []
+
+
+def test_a_job_in_words_has_no_sign_and_nothing_hostile() -> None:
+    failed = a_job(status=JobStatus.FAILED, name="a\x1b[31m", model="anim", error="no such\nbreed")
+    words = job_words(failed, ago(0))
+    assert words == f"failed: a␛[31m anim, of {failed.owner}, no such␊breed. Id {failed.id}"
+
+
+def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) -> None:
+    records = tmp_path / "supervisor-job"
+    shutil.copytree(CAPTURES / "local" / "supervisor-job", records)
+    kept = min(records.glob("*.json"))
+    with PtyProgram(["-m", "jobtui", "--plain", "--srdb", str(tmp_path)]) as program:
+        program.wait_seen(b"line by line; ctrl+c ends it.")
+        assert b" jobs: " in program.seen
+        name = "VUlhaMOD-aaaaaaaa-animation"
+        (records / f"{name}.json").write_text(kept.read_text().replace(kept.stem, name))
+        program.wait_seen(f"Id {name}".encode())
+        program.press(b"\x03")
+        wait_for(lambda: program.code() is not None)
+        assert b"\x1b" not in program.seen
+        assert program.seen.count(b"Id " + name.encode()) == 1

@@ -18,22 +18,12 @@ from jobtui.render.spans import Span, width_of
 from jobtui.render.text import NONE
 from tests.builders import a_job, ago, text_of
 from tests.conftest import NOW
+from tests.rows import ROWS
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"status": JobStatus.FAILED, "error": "no such breed"}, "no such breed"),
-        ({"status": JobStatus.FAILED, "error": None}, "failed, the record does not say of what"),
-        ({"status": JobStatus.COMPLETED, "alert": "mind the gap"}, "mind the gap"),
-        ({"status": JobStatus.CANCELED, "limit_s": 20.0}, "canceled by its time limit of 20s"),
-        ({"status": JobStatus.COMPLETED}, "completed, without an error"),
-        ({"status": JobStatus.MISSING}, "never run, or its files are gone"),
-        ({}, "running, nothing to say"),
-    ],
-)
-def test_the_one_thing_to_know(fields: dict[str, Any], words: str) -> None:
-    assert matter(a_job(**fields), NOW).text == words
+@pytest.mark.parametrize(("status", "fields", "words"), ROWS["the one thing to know"])
+def test_the_one_thing_to_know(status: str, fields: dict[str, Any], words: str) -> None:
+    assert matter(a_job(status=JobStatus(status), **fields), NOW).text == words
 
 
 def test_a_pending_job_says_what_it_waits_for() -> None:
@@ -104,35 +94,10 @@ READING = msgspec.structs.replace(DB, records=26_000, left=74_000, is_behind=Tru
 STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
 
 
-@pytest.mark.parametrize(
-    ("source", "words", "style"),
-    [
-        (DB, "<5s", "dim"),
-        (msgspec.structs.replace(DB, newest_at=ago(4)), "<1m", "dim"),
-        (msgspec.structs.replace(DB, newest_at=ago(3 * 3_600 + 61)), "3h01m", "dim"),
-        (msgspec.structs.replace(DB, newest_at=ago(3_601), ahead_s=3_600.0), "2h", "dim"),
-        (msgspec.structs.replace(LATE, newest_at=ago(3_600)), "40s late", "warning"),
-        (LATE, "40s late", "warning"),
-        (DOWN, "down, last read 2m10s ago", "error"),
-        (NEVER, "down", "error"),
-        (STARTING, "starting", "dim"),
-        (READING, "reading 26,000 of 100,000", ""),
-        (msgspec.structs.replace(READING, left=0), "reading 26,000", ""),
-        (msgspec.structs.replace(STARTING, asked_at=ago(3)), "starting", "dim"),
-        (msgspec.structs.replace(STARTING, asked_at=ago(70)), "no answer for 1m10s", "warning"),
-        (msgspec.structs.replace(DB, asked_at=ago(70)), "<5s", "dim"),
-        (msgspec.structs.replace(DB, news=9, news_at=ago(900)), "<5s", "dim"),
-        (
-            msgspec.structs.replace(DB, news=10, news_at=ago(900), pause_s=4.0),
-            "nothing new for 14m",
-            "warning",
-        ),
-        (msgspec.structs.replace(DB, news=10, news_at=ago(900), pause_s=400.0), "<5s", "dim"),
-        (msgspec.structs.replace(LATE, news=10, news_at=ago(900)), "40s late", "warning"),
-    ],
-)
-def test_each_state_has_its_words(source: SourceHealth, words: str, style: str) -> None:
-    assert judge(source, NOW) == Span(words, style)
+@pytest.mark.parametrize(("name", "told", "words", "style"), ROWS["states of sources"])
+def test_each_state_has_its_words(name: str, told: dict[str, Any], words: str, style: str) -> None:
+    fields = {key: ago(value) if key.endswith("_at") else value for key, value in told.items()}
+    assert judge(msgspec.structs.replace(globals()[name], **fields), NOW) == Span(words, style)
 
 
 def test_labels_are_short_and_differ() -> None:

@@ -24,7 +24,7 @@ from jobtui.store.store import Store
 from jobtui.theme import DARK
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
-from tests.builders import a_job, a_step, ago, an_agent, an_op
+from tests.builders import a_job, a_step, ago, an_agent, an_op, fields_of
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
@@ -40,14 +40,9 @@ TABLES = tomllib.loads((FIXTURES / "scene.toml").read_text("utf-8"))
 
 
 def rows(kind: str, words: Mapping[str, type[StrEnum]]) -> Iterator[dict[str, Any]]:
-    for told in TABLES[kind]:
-        given = {key: value for key, value in told.items() if key != "null"}
-        for key, value in told.items():
-            if key.endswith("_at") or key == "since":
-                given[key] = ago(value)
-            elif key in words:
-                given[key] = words[key](value)
-        yield given | dict.fromkeys(told.get("null", ()))
+    for one in TABLES[kind]:
+        known = {key: value for key, value in one.items() if key != "null"}
+        yield fields_of(known, words) | dict.fromkeys(one.get("null", ()))
 
 
 def jobs() -> tuple[Job, ...]:

@@ -1,18 +1,27 @@
-"""What is said behind `:`, what is pasted, views, and columns."""
+"""The palette, what is said behind `:`, pasted, or typed faster than lines open; views, and columns."""
 
 import re
 import stat
 from pathlib import Path
 
 import pytest
+from textual import events
+from textual.command import CommandList
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+from textual.widgets import Input
 
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
+from jobtui.screens.incidents import SeenScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
-from jobtui.widgets.filter_bar import MOST, History
+from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History
+from jobtui.widgets.job_table import JobTable
 from tests.rows import ROWS
-from tests.screens.scene import FAILED, Scene, ready, say
+from tests.screens.scene import FAILED, Scene, agents, on_jobs, opened, ready, say, words
 from tests.waiting import wait_until
-from tests.widgets.widget_app import text
+from tests.widgets.widget_app import press, text
 
 
 def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None:
@@ -30,24 +39,7 @@ def test_a_wrong_command_is_shown_at_its_place(said: str, wrong: str, hint: str)
     assert said[caught.value.start : caught.value.end] == wrong
 
 
-@pytest.mark.parametrize(
-    ("head", "choices", "start"),
-    [
-        ("so", ["sources", "sort"], 0),
-        ("sort a", ["age", "app"], 5),
-        ("sort -ag", ["-age"], 5),
-        ("filter status:fai", ["status:failed"], 7),
-        ("filter app:my", ["app:myapp"], 7),
-        ("view mi", ["mine"], 5),
-        ("quit ", [], 5),
-        ("nonsense x", [], 10),
-        ("EPR", [FAILED], 0),
-        ("goto EPRS", [FAILED], 5),
-        ("filter -EPR", [FAILED], 8),
-        ("filter id:eprsqtuw-x,e", [f"id:eprsqtuw-x,{FAILED}"], 7),
-        ("EP", [], 0),
-    ],
-)
+@pytest.mark.parametrize(("head", "choices", "start"), ROWS["commands completed"])
 def test_commands_are_completed(head: str, choices: list[str], start: int) -> None:
     found = complete_command(
         head, len(head), {"app": ["myapp", "srw"], "view": ["mine", "other"], "id": [FAILED]}
@@ -118,3 +110,118 @@ def test_the_reference_names_every_command() -> None:
     for command in COMMANDS:
         said = f"{command.name} {command.argument}".strip()
         assert f"| `{said}` | {command.help} |" in reference
+
+
+QUERIES = ("incidents", "stuck", "doctor", "replay", "in a replay", "filter")
+
+
+async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a_replay() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        for query, key in zip(QUERIES, "7F6pp/", strict=True):
+            found = await opened(scene, pilot, query)
+            await wait_until(lambda found=found, key=key: " ".join(words(found)).startswith(key + " "), pilot)  # type: ignore[misc]
+            assert not any("a minute back" in line for line in words(found))
+            await pilot.press("escape")
+
+
+async def test_other_colours_are_found_and_hold_at_once() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table, first = scene.app.screen.query_one(JobTable), scene.app.theme
+        seen = [table.look("status.failed")]
+        found = await opened(scene, pilot, "theme")
+        await wait_until(lambda: words(found)[:1] and words(found)[0].startswith("ctrl+t"), pilot)
+        await press(pilot, "enter", until=lambda: table.look("status.failed") != seen[0])
+        while scene.app.theme != first:
+            seen.append(table.look("status.failed"))
+            theme = scene.app.theme
+            await press(pilot, "ctrl+t", until=lambda theme=theme: scene.app.theme != theme)  # type: ignore[misc]
+        assert len(set(map(str, seen))) > 3
+
+
+async def test_what_is_on_another_screen_is_found_and_taken_there() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        app = scene.app
+        for begin, query, line, there in (
+            ("1", "verdict", "w           Why", lambda: "evidence" in text(app)),
+            ("6", "stuck", "F           Only jobs", lambda: "/failed or stuck" in text(app)),
+            ("4", "before", ":seen       Failures", lambda: isinstance(app.screen, SeenScreen)),
+        ):
+            await pilot.press(begin)
+            found = await opened(scene, pilot, query)
+            await pick(pilot, found, line)
+            await press(pilot, "enter", until=there)
+
+
+async def pick(pilot: Pilot[None], found: CommandList, line: str) -> None:
+    await wait_until(lambda: any(one.startswith(line) for one in words(found)), pilot)
+    await pilot.press(*["down"] * [one.startswith(line) for one in words(found)].index(True))
+
+
+async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        for query in (FAILED, "beamline test", "status:failed"):
+            found = await opened(scene, pilot, query)
+            await wait_until(lambda found=found: any(FAILED in word for word in words(found)), pilot)  # type: ignore[misc]
+            await press(pilot, "enter", until=JobScreen)
+            assert isinstance(scene.app.screen, JobScreen)
+            assert scene.app.screen.job_id == FAILED
+            await press(pilot, "escape", until=lambda: len(scene.app.screen_stack) == 1)
+
+
+async def test_an_op_and_an_agent_are_found_by_their_ids() -> None:
+    scene = Scene(agents=agents())
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        found = await opened(scene, pilot, "pb5u")
+        await wait_until(lambda: f"op pb5u, run of {FAILED}" in words(found), pilot)
+        await press(pilot, "enter", until=JobScreen)
+        await pilot.press("escape")
+        found = await opened(scene, pilot, "srj-p-u8sKq2Pe")
+        await wait_until(lambda: "agent hOJT srj-p-u8sKq2Pe" in words(found), pilot)
+
+
+KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}
+
+
+def type_at_once(scene: Scene, text: str) -> None:
+    for char in text:
+        character = None if char in KEYS else char
+        scene.app.post_message(events.Key(KEYS.get(char) or _character_to_key(char), character))
+
+
+def field(scene: Scene) -> str | None:
+    fields = scene.app.screen.query(Input)
+    return fields.first().value if fields else None
+
+
+@pytest.mark.parametrize(("typed", "held", "screen"), ROWS["typed faster than lines open"])
+async def test_what_opens_a_line_hands_it_the_keys_that_follow(typed: str, held: str, screen: str) -> None:
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
+        type_at_once(scene, typed)
+        await wait_until(lambda: field(scene) == held, pilot)
+        assert type(scene.app.screen).__name__ == screen
+
+
+async def test_a_paste_without_a_line_opens_one_with_it_on_every_screen() -> None:
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
+        for screen in "123467?":
+            type_at_once(scene, screen)
+            scene.app.post_message(events.Paste("q\x1b[31m\nq1 "))
+            type_at_once(scene, "q")
+            await wait_until(lambda: field(scene) == "q␛[31m q1q", pilot)
+            assert scene.app.screen.query(CommandBar)
+            await press(pilot, "escape", until=lambda: field(scene) is None)
+
+
+async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
+        scene.app.post_message(events.Paste(" \n"))
+        type_at_once(scene, "6")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        assert not scene.app.screen.query(FilterBar)
+        scene.app.post_message(events.Paste(f"{FAILED}\n"))
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        assert not scene.app.screen.query(FilterBar)

@@ -1,56 +1,146 @@
-"""Every screen at every size, the way between them, and what is kept of one that is left."""
+"""The table of jobs on very many, the way between screens, and what is kept of one that is left."""
 
 import gc
 import weakref
-from pathlib import Path
 
+import pytest
+from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
+from jobtui.backends.base import Batch
+from jobtui.model.health import SourceUnreachable
+from jobtui.model.jobs import JobStatus
+from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.widgets.filter_bar import CommandBar
+from jobtui.widgets.filter_bar import CommandBar, FilterBar
+from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
-from jobtui.widgets.log_view import LogView
-from tests.screens.captured import CAPTURED, app_on, on, until
-from tests.screens.scene import prompt, read, say
+from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.conftest import NOW
+from tests.fakes import batch
+from tests.screens.scene import Scene, jobs, on_jobs, read, ready, see
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text, text
+from tests.widgets.widget_app import press, screen_text, text, text_of, watch
 
 
-async def test_a_log_is_at_its_line_searched_and_filtered_as_it_was_left() -> None:
-    app = app_on(CAPTURED)
-    async with app.run_test(size=(100, 24)) as pilot:
-        await press(pilot, "2", until="following")
-        await press(pilot, "tab", until="errors 39 of 1,431 lines")
-        await prompt(pilot, "slash", "Traceback")
-        await press(pilot, "enter", until="/Traceback")
-        await press(pilot, "N", "N", "ampersand", until="&Traceback")
-        view = app.screen.query_one(LogView)
-        await wait_until(lambda: view.place is not None, pilot)
-        place, seen = view.place, screen_text(app)[2:]
-        await pilot.press("6", "1", "2")
-        await on(app, pilot, LogsScreen)
-        await until(app, pilot, "&Traceback")
-        assert (view.place, screen_text(app)[2:]) == (place, seen)
+def table_of(scene: Scene) -> JobTable:
+    return scene.app.screen.query_one(JobTable)
 
 
-async def test_behind_the_colon_of_a_log_are_lines_and_all_commands(tmp_path: Path) -> None:
-    log = tmp_path / "server.log"
-    log.write_text("".join(f"line {number}\n" for number in range(1, 501)))
-    app = app_on([log])
-    async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "2", until="line 500")
-        await say(pilot, "12")
-        await until(app, pilot, "line 12", "line 9")
-        await say(pilot, "1,000")
-        await until(app, pilot, "line 500")
-        await prompt(pilot, "colon", "soruces")
-        await press(pilot, "enter", until="did you mean sources?")
-        await pilot.press("escape")
-        await say(pilot, "sources")
-        await on(app, pilot, SourcesScreen)
+async def typed(pilot: Pilot[None], text: str) -> None:
+    await press(pilot, "slash", until=lambda: pilot.app.focused is not None)
+    await pilot.press(*("space" if char == " " else char for char in text))
+
+
+async def test_it_paints_before_any_source_has_answered() -> None:
+    scene = Scene()
+    for source in (scene.db, scene.log, scene.dead):
+        source.hold()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        for words in ("STATE", "db starting", "0 running"):
+            await see(scene.app, pilot, words)
+        for source in (scene.db, scene.log, scene.dead):
+            source.go_on()
+        await ready(scene, pilot)
+
+
+async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() -> None:
+    plain = [a_job(number, percent=None, host=None) for number in range(1, 4)]
+    scene = Scene([batch(*plain)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: table_of(scene).count == len(plain), pilot)
+        table = table_of(scene)
+        await wait_until(lambda: "HOST" not in text_of(table)[0], pilot)
+        scene.db.add(batch(a_job(2, percent=None, host="v4")))
+        await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
+
+
+async def test_a_filter_that_was_given_up_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{JobsScreen.__module__}.PREVIEW_S", 3600.0)
+    async with on_jobs() as (scene, pilot, _):
+        await typed(pilot, "user:x")
+        screen = scene.app.screen
+        assert isinstance(screen, JobsScreen)
+        assert screen._preview_timer is not None
+        await press(pilot, "escape", until=lambda: not screen.query(FilterBar))
+        assert screen._preview_timer is None
+
+
+async def test_changes_are_shown_as_they_come() -> None:
+    async with on_jobs() as (scene, pilot, table):
+        failed = a_job(4, status=JobStatus.FAILED, error="out of memory", ended_at=ago(0))
+        scene.db.add(batch(failed, gone=[job_id(3)]))
+        await wait_until(lambda: "out of memory" in "\n".join(text_of(table)), pilot)
+        assert job_id(3) not in table.rows.jobs
+        assert table.total == len(jobs()) - 1
+
+
+async def test_nothing_is_painted_when_nothing_changed() -> None:
+    async with on_jobs() as (scene, pilot, table):
+        await pilot.pause()
+        screen = scene.app.screen
+        assert isinstance(screen, JobsScreen)
+        painted = [watch(view) for view in (table, *screen.query(RuleLine), screen.query_one(Header))]
+        scene.db.add(batch(*jobs()))
+        polls = scene.db.polls
+        await wait_until(lambda: scene.db.polls >= polls + 2, pilot)
+        screen.tick()
+        await pilot.pause()
+        assert painted == [[] for _ in painted]
+
+
+async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
+    async with on_jobs() as (scene, pilot, table):
+        await pilot.press("j", "j", "down")
+        here = table.cursor_id
+        await press(pilot, "enter", until=JobScreen)
+        assert isinstance(scene.app.screen, JobScreen)
+        assert scene.app.screen.job_id == here
+        scene.db.add(batch(a_job(11, started_at=ago(0), name="while away")))
+        await wait_until(lambda: scene.store.job(job_id(11)) is not None, pilot)
+        await press(pilot, "escape", until=JobsScreen)
+        await wait_until(lambda: table.total == 11, pilot)
+        assert table.cursor_id == here
+
+
+async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> None:
+    down = SourceUnreachable("/srv/db: [red]no answer[/]")
+    script: list[Batch | SourceUnreachable] = [batch(*jobs(), more=True), *[down] * 99]
+    async with on_jobs(Scene(script), notifications=True) as (scene, pilot, _):
+        await wait_until(lambda: len(scene.app._notifications) == 1, pilot)
+        await see(scene.app, pilot, "9+ jobs, 1+ internal hidden (x)")
+        toasts = [(toast.title, toast.message) for toast in scene.app._notifications]
+        assert toasts == [("source down", str(down))]
+
+
+async def test_a_job_about_which_sources_disagree_is_flagged() -> None:
+    job = a_job(1, name="at odds", written_at=NOW)
+    scene = Scene([batch(job, a_job(2, name="in peace"))])
+    steps = [a_step("op created"), a_step("sent", 1), a_step("status completed", 30)]
+    scene.correlation.put(job.id, an_op(jid=job.id, steps=steps))
+    async with scene.app.run_test(size=(140, 30)) as pilot:
+
+        def is_flagged() -> bool:
+            scene.clock.advance(1)
+            return "sources disagree" in "\n".join(screen_text(scene.app))
+
+        await wait_until(is_flagged, pilot)
+        (line,) = (line for line in screen_text(scene.app) if "sources disagree" in line)
+        assert "at odds" in line
+        assert line.strip().startswith("!")
+
+
+async def test_several_profiles_have_a_line_each_and_a_column() -> None:
+    scene = Scene()
+    scene.store.name_profiles({"/srv/db": "prod", "/var/log/supervisor.log": "hpc"})
+    async with on_jobs(scene) as (_, pilot, table):
+        lines = await see(scene.app, pilot, "hpc  1 of 1 source up")
+        assert any(line.startswith(" prod  1 of 1 source up · ") for line in lines)
+        assert any("PROFILE" in line for line in lines)
+        assert any("prod: db" in line for line in lines)
+        assert len(table.visible_jobs) > 5
 
 
 def drawn(screen: Screen[object]) -> int:

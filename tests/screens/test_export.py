@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from tests.conftest import NOW
 from tests.screens.captured import until
 from tests.screens.scene import FAILED, Scene, on_jobs, say
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text
+from tests.widgets.widget_app import press
 
 JOBTUI = "jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log"
 
@@ -77,28 +76,13 @@ async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
         assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_pager_is_one_that_sends_nothing_raw() -> None:
-    assert export.pager_call({"PAGER": "less -S -r"}, "/a b", 7) == (
-        "less", "-S", "-r", "-+r", "-+R", "+7", "/a b",
-    )  # fmt: skip
-    for chosen in ("", "cat", "sh -c 'rm x'", "unbalanced '"):
-        assert export.pager_call({"PAGER": chosen}, "/a") == ("less", "-+r", "-+R", "/a")
-
-
-def test_the_editor_only_reads() -> None:
-    assert export.editor_call({"EDITOR": "/usr/bin/vim -n"}, "/a", 3) == (
-        "/usr/bin/vim", "-n", "-R", "+3", "/a",
-    )  # fmt: skip
-    assert export.editor_call({"EDITOR": "vim", "VISUAL": "nano"}, "/a") == ("nano", "-v", "/a")
-    with pytest.raises(export.NotStarted, match="ed is not known"):
-        export.editor_call({"EDITOR": "ed"}, "/a")
-
-
 def test_only_files_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "none"):
         with pytest.raises(export.NotStarted, match="no such file"):
             export.check_file(str(path))
+    with pytest.raises(export.NotStarted, match="ed is not known"):  # the editor only reads
+        export.editor_call({"EDITOR": "ed"}, "/a")
 
 
 def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None:
@@ -126,34 +110,12 @@ def an_app(open_at: JobId | None = None) -> JobtuiApp:
     return JobtuiApp(Session(sources, FixedClock(NOW)), open_at, words=WORDS)
 
 
-def grep(words: list[str]) -> list[str]:
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-
-
 async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
     await pilot.pause()
     assert isinstance(app.screen, LiveScreen)
     taken = await app.screen.taken()
     assert taken is not None
     return shlex.split(taken.command)
-
-
-SHOWN_BY = (
-    ("o", "OPS", ("timeline", JOB)), ("l", "lines of", ("logs", JOB)), ("h", "RUN", ("show", JOB)),
-    ("6", "SOURCE", ("doctor",)), (("enter",), "› source", ("doctor",)), ("1c", "› columns", ("jobs",)),
-)  # fmt: skip
-"""Keys, a sign of what is shown then, and the command that shows it."""
-
-
-async def test_commands_of_jobtui() -> None:
-    app = an_app(JOB)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(app, pilot, "api_runSimulation")
-        for keys, sign, said in SHOWN_BY:
-            await press(pilot, *keys, until=sign)
-            words = await command_of(app, pilot)
-            assert words == ["jobtui", *WORDS, *said]
-            assert cli.parse(words[1:]).command.name == said[0]
 
 
 async def test_jobs_are_shown_with_their_filter_and_what_may_be_meant_is_found_outside_too() -> None:
@@ -175,23 +137,3 @@ async def test_jobs_are_shown_with_their_filter_and_what_may_be_meant_is_found_o
         await say(pilot, "goto heights")
         await until(scene.app, pilot, "may mean")
         assert (await command_of(scene.app, pilot))[-2:] == ["find", "heights"]
-
-
-async def test_a_line_of_a_log_is_shown_by_less_and_those_found_by_grep() -> None:
-    app = an_app()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(app, pilot, "jobs, ")
-        await press(pilot, "2", until="following")
-        assert await command_of(app, pilot) == ["tail", "-F", *map(str, LOGS)]
-        await press(pilot, "tab", until="of 1,431 lines")
-        await say(pilot, "700")
-        await until(app, pilot, "line 700")
-        assert await command_of(app, pilot) == ["less", "+700", str(LOGS[0])]
-        await press(pilot, "slash", *"~exit.?cod", "enter", until=" of ")
-        await press(pilot, "slash", *"status=error", "enter", until="/status=error ")
-        await press(pilot, "ampersand", until="&status=error ")
-        words = await command_of(app, pilot)
-        found = next(line for line in screen_text(app) if "&status=error" in line)
-    assert words == ["grep", "-n", "-F", "-i", "-e", "status=error", "--", str(LOGS[0])]
-    printed = grep(words)
-    assert f" of {len(printed)} " in found

@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import pkgutil
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from functools import wraps
 from importlib import import_module
@@ -76,8 +77,16 @@ _busy: ContextVar[object] = ContextVar("busy", default=None)
 """The task in which one of these is running; tasks that it begins are others."""
 
 
-def _is_inside() -> bool:
-    return _busy.get() is asyncio.current_task()
+@contextmanager
+def busy() -> Iterator[bool]:
+    """Gives whether none of these is running in this task yet."""
+    task = asyncio.current_task()
+    is_first = _busy.get() is not task
+    token = _busy.set(task)
+    try:
+        yield is_first
+    finally:
+        _busy.reset(token)
 
 
 def raising_after(work: Callable[..., Any], raised: set[str]) -> Callable[..., Any]:
@@ -88,35 +97,21 @@ def raising_after(work: Callable[..., Any], raised: set[str]) -> Callable[..., A
         raised.add(name)
         raise Injected(SECRET)
 
-    if inspect.iscoroutinefunction(work):
-
-        @wraps(work)
-        async def raises_later(*arguments: Any, **named: Any) -> Any:
-            if _is_inside():
-                return await work(*arguments, **named)
-            token = _busy.set(asyncio.current_task())
-            try:
-                await work(*arguments, **named)
-            finally:
-                _busy.reset(token)
-            ended()
-
-        return raises_later
+    @wraps(work)
+    async def raises_later(*arguments: Any, **named: Any) -> Any:
+        with busy() as is_first:
+            found = await work(*arguments, **named)
+        return ended() if is_first else found
 
     @wraps(work)
     def raises(*arguments: Any, **named: Any) -> Any:
-        if _is_inside():
-            return work(*arguments, **named)
-        token = _busy.set(asyncio.current_task())
-        try:
+        with busy() as is_first:
             found = work(*arguments, **named)
-        finally:
-            _busy.reset(token)
-        if inspect.isawaitable(found):
+        if is_first and inspect.isawaitable(found):
             return _awaited(found, ended)
-        ended()
+        return ended() if is_first else found
 
-    return raises
+    return raises_later if inspect.iscoroutinefunction(work) else raises
 
 
 async def _awaited(found: Any, ended: Callable[[], None]) -> None:

@@ -1,8 +1,8 @@
-"""The screen of a job: its tabs, its verdict, its runs beside the last good one, its script."""
+"""The screen of a job: its verdict, its runs, its script, logs read again from where it began."""
 
 import asyncio
-import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +10,31 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.backends.archive.source import ArchiveDirectory
+from jobtui.app import JobtuiApp
 from jobtui.backends.job_reader import SessionJobReader
-from jobtui.model.clock import Nanos
+from jobtui.backends.log_start import TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.jobs import JobStatus
+from jobtui.model.logs import Reached
 from jobtui.model.ops import Component, OpStatus
 from jobtui.screens import job_history
 from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.session import Session
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.text_pane import SpanPane, TextPane
+from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, Timeline
-from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.captured import CAPTURE, opened
+from tests.screens.captured import CAPTURE, JOB, opened
 from tests.screens.scene import FAILED, THREE, Scene, ops, see, with_runs
 from tests.screens.tour import settled
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text, text_of, watch
+from tests.widgets.widget_app import press, screen_text, text, text_of, watch
 
 
 async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
@@ -107,37 +112,6 @@ async def test_a_run_directory_that_is_not_there_is_told(tmp_path: Path) -> None
         await see(app, pilot, "the run directory is empty")
 
 
-async def test_the_record_as_it_is_stored_without_its_secrets() -> None:
-    scene = with_runs(Scene(open_at=FAILED), *THREE, simDbToken="hunter2hunter2", note="[bold]x[/nope]")
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await see(scene.app, pilot, "run 3 of 3  ‹ ›")
-        lines = await press(pilot, "r", until='"note": "[bold]x[/nope]"')
-        assert " /srv/db/x" in lines
-        assert "hunter2" not in "\n".join(lines)
-
-
-async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
-    scene = with_runs(Scene(open_at=FAILED), *THREE)
-    scene.correlation.put(
-        FAILED, an_op("run", op="old1", jid=FAILED, created_at=ago(90_000), status=OpStatus.ENDED)
-    )
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await see(scene.app, pilot, "run 3 of 3")
-        ops = scene.app.screen.query_one(OpList)
-        await wait_until(lambda: ops.record is not None and ops.record.op == "pb5u", pilot)
-        assert "old1" not in "\n".join(screen_text(scene.app))
-        lines = await press(pilot, "h", until="the last good one")
-        assert any("RUN 3 ✗ failed" in line and "RUN 1 ✓ done" in line for line in lines)
-        assert any(line.split()[:3] == ["1", "✓", "done"] for line in lines)
-        await press(pilot, "k", until="run 2 of 3")
-        await see(scene.app, pilot, "crystal2")
-        await press(pilot, "o", until=lambda: ops.record is not None and ops.record.op == "old1")
-        await press(pilot, "left_square_bracket", until="run 1 of 3")
-        await see(scene.app, pilot, "No op of run 1 in what was read of the logs:")
-        keys = ("left_square_bracket", "right_square_bracket", "right_square_bracket")
-        await press(pilot, *keys, until="run 3 of 3")
-
-
 async def test_the_whole_error_over_the_screen() -> None:
     lines = (f"  line {n} password=hunter2" for n in range(60))
     text = "\n".join(["Traceback", *lines, "[bold]the end\x1b[2J"])
@@ -158,7 +132,7 @@ async def test_the_whole_error_over_the_screen() -> None:
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
 
 
-JOB = job_id(1)
+WAITING = job_id(1)
 PENDING = {"status": JobStatus.PENDING, "started_at": None}
 
 
@@ -168,12 +142,12 @@ def waiting(queued_s: float) -> Scene:
         a_step("agent start", 60 - queued_s, component=Component.DRIVER, text="await=_agent_ready"),
     ]
     job = a_job(1, queued_at=ago(queued_s), **PENDING)
-    scene = Scene([batch(job)], open_at=JOB)
+    scene = Scene([batch(job)], open_at=WAITING)
     op = an_op(
-        jid=JOB, steps=steps, status=OpStatus.CREATED, sends=0, replies=0, agent=None, sent_at=None,
+        jid=WAITING, steps=steps, status=OpStatus.CREATED, sends=0, replies=0, agent=None, sent_at=None,
         created_at=ago(queued_s),
     )  # fmt: skip
-    scene.correlation.put(JOB, op)
+    scene.correlation.put(WAITING, op)
     return scene
 
 
@@ -203,7 +177,7 @@ async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_what_was_in_doubt_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.job_verdict.LIVE_S", 0.0)
-    scene = Scene([batch(a_job(1, status=JobStatus.FAILED, ended_at=ago(1)), more=True)], open_at=JOB)
+    scene = Scene([batch(a_job(1, status=JobStatus.FAILED, ended_at=ago(1)), more=True)], open_at=WAITING)
     scene.db.hold()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await wait_until(lambda: scene.db._open._waiters, pilot)
@@ -212,27 +186,6 @@ async def test_what_was_in_doubt_is_judged_again(monkeypatch: pytest.MonkeyPatch
         await first(scene, pilot, "40 % sure")
         scene.db.go_on()
         await first(scene, pilot, "45 % sure")
-
-
-async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
-    scene = with_runs(Scene(open_at=FAILED), *THREE)
-    steps = [
-        a_step("request", -300_000),
-        a_step("op created", -299_999),
-        a_step("status completed", -299_990),
-    ]
-    begin, end = ago(300_000), ago(299_990)
-    good = an_op("run", steps, jid=FAILED, created_at=begin, ended_at=end, status=OpStatus.ENDED)
-    scene.correlation.put(FAILED, good)
-    async with scene.app.run_test(size=(120, 30)) as pilot:
-        await see(scene.app, pilot, "run 3 of 3")
-        lines = await press(pilot, "h", until="first difference")
-        (parts,) = (line for line in lines if "first difference" in line)
-        assert parts.split()[:2] == ["server", "api_runSimulation"]
-        await press(pilot, "tab", "G", until="status completed")
-        about = next(pane for pane in scene.app.screen.query(TextPane) if pane.is_active)
-        assert about.top > 0
-        await press(pilot, "tab", "k", "k", until="run 1 of 3")
 
 
 async def test_a_late_comparison_takes_no_keys_from_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,32 +229,68 @@ async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest
         assert reached[0] < ago(300_000)
 
 
-def scene_of(place: Path, native: str, **fields: object) -> Scene:
-    usual = {"queued_at": SUBMITTED, "started_at": SUBMITTED, "status": JobStatus.FAILED, "mode": ""}
-    job = a_job(id=f"slurm/{native}", system="slurm", **(usual | fields))
-    scene = Scene([batch(job)], open_at=job.id)
-    scene.session.add(ArchiveDirectory(str(place), "huppel"))
-    return scene
+def a_session(log: Path = CAPTURE / "supervisor.log") -> Session:
+    tail = LogFile(log, start=TailBytes(2_000))
+    return Session([SirepoDb(CAPTURE), tail], FixedClock(NOW))
 
 
-async def test_script_environment_and_where_they_were(tmp_path: Path) -> None:
-    scene = scene_of(archive_in(tmp_path, DAY), "2")
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        shown = "\n".join(await press(pilot, "s", until="#SBATCH --job-name=lattice-fit"))
-        for words in ("lattice-2.out", "lattice-2.err", "found", "SIM_OPTS=a=b c=d", "MULTI=line1␊line2"):
-            assert words in shown
-        assert f"{DAY}/job.2_script" in scene.app.screen.query_one(".about", SpanPane).text
+async def test_the_logs_are_read_back_to_the_job() -> None:
+    async with a_session() as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
+            ops = app.screen.query_one(OpList)
+            await wait_until(lambda: ops.record is not None and ops.record.op == "TZoe", pilot)
+            await wait_until(lambda: "reading" not in text(app), pilot)
 
 
-async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
-    place = archive_in(tmp_path / "archive", DAY)
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "beam-1.out").write_text("step 3/3\n[bold]done\x1b[31m\n")
-    script = place / DAY / "job.1_script"
-    script.write_text(f"#!/bin/sh\n#SBATCH -D {tmp_path / 'work'}\n#SBATCH -o beam-%j.out\n")
-    os.utime(script, ns=(SUBMITTED, SUBMITTED))
-    scene = scene_of(place, "1")
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "s", until="environment")
-        await press(pilot, "enter", until=ReadingScreen)
-        await see(scene.app, pilot, "[bold]done␛[31m")
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Reading back goes on until it is cancelled; when it begins, and when it has ended."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Session, at: Nanos, progress: Callable[[Reached], None]) -> bool:
+        progress(Reached(12_000_000, 48_000_000, 100))
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return True
+
+    monkeypatch.setattr(Session, "reach_back", slow)
+    return begun, ended
+
+
+@pytest.mark.parametrize("left_by", ["escape", "1"])
+async def test_it_says_so_meanwhile_and_can_be_left(
+    left_by: str, reading: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    begun, ended = reading
+    async with a_session() as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(begun.is_set, pilot)
+            share = "reading the logs back to 20:24Z: 12 of 48 MB · esc stops"
+            await wait_until(lambda: share in screen_text(app)[6], pilot)
+            assert share[:40] in screen_text(app)[4]  # beside the tabs as much as there is room for
+            assert "No op of it yet" in text(app)
+            await press(pilot, left_by, until=ended.is_set)
+            if left_by == "escape":
+                await wait_until(lambda: "as that was stopped" in text(app), pilot)
+                assert isinstance(app.screen, JobScreen)
+                await pilot.press("escape")
+            await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
+
+
+async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "supervisor.log"
+    log.write_text(
+        "".join(f"Nov 20 20:59:{n:02d}  9061     0 x.py:1:f nothing of matter\n" for n in range(60))
+    )
+    async with a_session(log) as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)
+            await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
+            assert "supervisor.log: begins at 2026-11-20T20:59:00" in text(app)

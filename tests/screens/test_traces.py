@@ -4,7 +4,6 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -13,28 +12,27 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
-from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.registry import build
 from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.ids import JobId, TraceId, TraceRef
+from jobtui.model.ids import TraceId, TraceRef
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Resource, Span
-from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.trace import TraceScreen
-from jobtui.screens.traces import LONGEST_S, NEWS_S, PERIOD_S, TracesScreen, rest_s
+from jobtui.screens.traces import TracesScreen, rest_s
 from jobtui.session import Session
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.loopback import served
+from tests.rows import ROWS
 from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app, open_failed
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import Site, Spans
-from tests.tracing import EXPECTED, TRACE_ID, a_span, capture_file
+from tests.tracing import TRACE_ID, a_span
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
@@ -57,26 +55,6 @@ def here(app: JobtuiApp) -> str:
     if line is None:
         return ""
     return line.run.name if line.run else line.span.name if line.span else str(line.missing)
-
-
-async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
-    async with on_files() as (app, pilot):
-        await open_failed(app, pilot)
-        rows = waterfall(app).count
-        await pilot.press("k", "enter")
-        assert waterfall(app).count == rows + 6
-        await pilot.press("left", "left")
-        assert (waterfall(app).count, here(app)) == (rows, "hardWork")
-        await pilot.press("left")
-        assert "1 error" not in text(app)
-        assert "✗ 1" in text(app)
-        await pilot.press("e")
-        assert (here(app), waterfall(app).count) == ("hardWork.step", rows)
-        assert "failure 1 of 1" in text(app)
-        await pilot.press("z")
-        assert waterfall(app).count < rows
-        await pilot.press("z", "n")
-        assert (here(app), waterfall(app).count) == ("hardWork.step", rows)
 
 
 async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
@@ -199,25 +177,6 @@ async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody
             await pilot.press("escape")
 
 
-JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
-KEYS = {":": "colon", "/": "slash", ".": "full_stop", "@": "at", " ": "space"}
-
-
-async def leads_to_its_trace(app: JobtuiApp, pilot: Pilot[None], typed: str) -> None:
-    await press(pilot, *(KEYS.get(sign, sign) for sign in typed), "enter", until=TraceScreen)
-    assert isinstance(app.screen, TraceScreen)
-    assert app.screen.trace_id == FAILED_TRACE
-
-
-@pytest.mark.parametrize(
-    "typed", [f":{JOB_OF_SPANS}", f":goto {JOB_OF_SPANS}", f"/{JOB_OF_SPANS}", ":81419552"]
-)
-async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None:
-    async with on_files() as (app, pilot):
-        await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE) > 29, pilot)
-        await leads_to_its_trace(app, pilot, typed)
-
-
 async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.traces.LISTED", 1)
     async with on_files() as (_, pilot):
@@ -255,16 +214,7 @@ async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple
         assert not isinstance(app.screen, TraceScreen)
 
 
-@pytest.mark.parametrize(
-    ("took_s", "has_news", "is_whole", "rests_s"),
-    [
-        (0.01, False, True, PERIOD_S),
-        (0.01, True, True, NEWS_S),
-        (20.0, False, True, 200.0),  # a large answer is work for its server
-        (20.0, False, False, LONGEST_S),  # silence is none
-        (0.01, False, False, PERIOD_S),
-    ],
-)
+@pytest.mark.parametrize(("took_s", "has_news", "is_whole", "rests_s"), ROWS["rests of a server of traces"])
 def test_servers_are_asked_again_soon_unless_answers_cost_them_much(
     took_s: float, has_news: bool, is_whole: bool, rests_s: float
 ) -> None:
@@ -283,36 +233,3 @@ async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
             silent.close()
             await wait_until(lambda: f"{url}: " in text(app), pilot)
             assert "hardWork.step" in text(app)
-
-
-JOB = JobId("5.0@jobsub02.fnal.gov")
-SUBMITTED = EXPECTED["jobsub-ok"]
-FAR = EXPECTED["jobsub-fail-klist"]
-
-
-def app_on(ad: Path, *captures: str) -> JobtuiApp:
-    spans = [TraceFile(capture_file(name, "otlp.pb")) for name in captures]
-    session = Session([CondorFile(ad), *spans], FixedClock(Nanos(1_795_300_000 * SECOND)))
-    return JobtuiApp(session, open_at=JOB)
-
-
-def ad_in(directory: Path) -> Path:
-    """The ad of a job that was queued two seconds after its submission began, and names no trace."""
-    ad = directory / "q.ad"
-    queued = SUBMITTED["start_unix_nano"] // SECOND + 2
-    ids = f'ClusterId = 5\nProcId = 0\nJobsubJobId = "{JOB}"\n'
-    ad.write_text(f"{ids}QDate = {queued}\nJobStatus = 1\n")
-    return ad
-
-
-async def test_a_job_without_a_trace_id_offers_those_submitted_near_it_and_opens_one(tmp_path: Path) -> None:
-    app = app_on(ad_in(tmp_path), "jobsub-ok", "jobsub-fail-klist")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await wait_until(lambda: str(JOB) in text(app), pilot)
-        await press(pilot, "T", until="These were submitted near it")
-        assert SUBMITTED["traceID"] in text(app)
-        assert FAR["traceID"] not in text(app)
-        await press(pilot, "enter", until=ChoosingScreen)
-        assert SUBMITTED["traceID"] in text(app)
-        await press(pilot, "enter", until=TraceScreen)
-        await wait_until(lambda: "log_host_time" in text(app), pilot)

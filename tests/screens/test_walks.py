@@ -1,57 +1,208 @@
 """Walks through screens by keys, as `tests/fixtures/walks.toml` has them: what is shown after each step."""
 
-import shlex
+import os
+import re
+import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from jobtui.app import JobtuiApp
+from jobtui.backends.archive.source import ArchiveDirectory
+from jobtui.backends.base import Batch
+from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.model.clock import FixedClock
+from jobtui.backends.traces.files import TraceFile
+from jobtui.commands.open import of_specs
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.ids import JobId, OpPrefix
+from jobtui.model.jobs import JobStatus
+from jobtui.model.ops import AgentState, HeldOp, OpStatus
+from jobtui.model.specs import LogRole, SourceSpec
+from jobtui.recording.database import About, What
+from jobtui.recording.recorder import RecordingWriter
+from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
-from tests.builders import a_cluster
+from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
+from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
-from tests.screens.captured import CAPTURE, CAPTURED, FILES, JOB, an_app, app_on
-from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
-from tests.tracing import capture_file
+from tests.fakes import batch
+from tests.screens.captured import CAPTURE, CAPTURED, FILES, JOB, an_app, app_on, copied, stamped
+from tests.screens.scene import FAILED, RUN, THREE, Scene, agents, with_runs
+from tests.screens.tour import typed
+from tests.tmux import Tmux
+from tests.tracing import EXPECTED, capture_file
 from tests.widgets.widget_app import press, text
 
 WALKS = tomllib.loads((FIXTURES / "walks.toml").read_text())
+LOGS, DEMO = WALKS.pop("log"), WALKS.pop("demo")
 TRACES = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
-SITES: dict[str, Callable[[], JobtuiApp]] = {
-    "logs": lambda: app_on(CAPTURED[:1]),
-    "traces": lambda: an_app(*(capture_file(name, "otlp.pb") for name in TRACES)),
-    "trace": lambda: an_app(*FILES),
-    "nothing": an_app,
-    "captured": lambda: JobtuiApp(
+BUSY = an_agent(
+    "busy", state=AgentState.CONNECTED, ops=(RUN, HeldOp(OpPrefix("k2Wc"), "analysis", job_id(4)))
+)
+GOOD = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
+ROLES = (LogRole.SUPERVISOR, LogRole.SERVER)
+SPECS = [SourceSpec("log", str(path), role) for path, role in zip(CAPTURED, ROLES, strict=True)]
+WORDS = of_specs((SourceSpec("srdb", str(CAPTURE)), *SPECS))
+SITES: dict[str, Callable[[Path], JobtuiApp]] = {
+    "logs": lambda _: app_on(CAPTURED[:1]),
+    "traces": lambda _: an_app(*(capture_file(name, "otlp.pb") for name in TRACES)),
+    "trace": lambda _: an_app(*FILES),
+    "nothing": lambda _: an_app(),
+    "captured": lambda _: JobtuiApp(
         Session((SirepoDb(CAPTURE), *map(LogFile, CAPTURED)), FixedClock(NOW)), JOB
     ),
-    "job": lambda: Scene(open_at=FAILED).app,
-    "runs": lambda: with_runs(Scene(open_at=FAILED), *THREE).app,
-    "jobs": lambda: Scene(agents=agents(), clusters=(a_cluster(),)).app,
+    "job": lambda _: Scene(open_at=FAILED).app,
+    "runs": lambda _: with_runs(Scene(open_at=FAILED), *THREE).app,
+    "jobs": lambda _: Scene(agents=agents(), clusters=(a_cluster(),)).app,
+    "a job that only spans name": lambda _: an_app(*FILES),
+    "history": lambda _: with_history(),
+    "replay": lambda folder: JobtuiApp(
+        Session([SirepoDb(Path("/srv/db"))], (replay := recorded(folder)).clock, replay=replay)
+    ),
+    "commands": lambda _: JobtuiApp(
+        Session((SirepoDb(CAPTURE), *map(LogFile, CAPTURED)), FixedClock(NOW)), GOOD, words=WORDS
+    ),
+    "near": lambda folder: submitted(folder),
+    "script": lambda folder: archived(folder, "2"),
+    "output": lambda folder: archived(folder, "1"),
+    "agents": lambda _: Scene(agents=(BUSY, an_agent("idle"), agents()[0])).app,
 }
 
 
-def typed(keys: str) -> Iterator[str]:
-    for word in shlex.split(keys):
-        yield from word[1:] if word.startswith("=") else [word]
+def submitted(folder: Path) -> JobtuiApp:
+    """A job that was queued two seconds after its submission began, and names no trace; two submissions."""
+    queued = EXPECTED["jobsub-ok"]["start_unix_nano"] // SECOND + 2
+    ids = 'ClusterId = 5\nProcId = 0\nJobsubJobId = "5.0@jobsub02.fnal.gov"\n'
+    (folder / "q.ad").write_text(f"{ids}QDate = {queued}\nJobStatus = 1\n")
+    spans = [TraceFile(capture_file(name, "otlp.pb")) for name in TRACES[:2]]
+    session = Session([CondorFile(folder / "q.ad"), *spans], FixedClock(Nanos(1_795_300_000 * SECOND)))
+    return JobtuiApp(session, JobId("5.0@jobsub02.fnal.gov"))
+
+
+def archived(folder: Path, native: str) -> JobtuiApp:
+    place, work = archive_in(folder / "archive", DAY), folder / "work"
+    work.mkdir()
+    (work / "beam-1.out").write_text("step 3/3\n[bold]done\x1b[31m\n")
+    script = place / DAY / "job.1_script"
+    script.write_text(f"#!/bin/sh\n#SBATCH -D {work}\n#SBATCH -o beam-%j.out\n")
+    os.utime(script, ns=(SUBMITTED, SUBMITTED))
+    times = {"queued_at": SUBMITTED, "started_at": SUBMITTED, "mode": ""}
+    job = a_job(id=f"slurm/{native}", system="slurm", status=JobStatus.FAILED, **times)
+    scene = Scene([batch(job)], open_at=job.id)
+    scene.session.add(ArchiveDirectory(str(place), "huppel"))
+    return scene.app
+
+
+def with_history() -> JobtuiApp:
+    scene = with_runs(Scene(open_at=FAILED), *THREE, simDbToken="hunter2hunter2", note="[bold]x[/nope]")
+    steps = [
+        a_step("request", -300_000), a_step("op created", -299_999), a_step("status completed", -299_990)
+    ]  # fmt: skip
+    begin, end = ago(300_000), ago(299_990)
+    good = an_op("run", steps, jid=FAILED, created_at=begin, ended_at=end, status=OpStatus.ENDED)
+    bad = an_op("run", op="old1", jid=FAILED, created_at=ago(90_000), status=OpStatus.ENDED)
+    scene.correlation.put(FAILED, bad, good)
+    return scene.app
+
+
+def recorded(folder: Path) -> RecordingReplay:
+    """A job that waits, runs, fails; beside it one that runs all the time."""
+    begin, end = (Nanos((1_795_206_870 + second) * SECOND) for second in (0, 600))  # from 20:34:30 UTC on
+    about = About(version="0", made_at=end, at=end, config=None, job_id="x")
+    writer = RecordingWriter(folder / "r", about, 1 << 20)
+    told = [(0, a_job(2, name="other"))]
+    for second, status in (60, JobStatus.PENDING), (180, JobStatus.RUNNING), (480, JobStatus.FAILED):
+        told.append((second, a_job(1, name="the one", status=status)))
+    with writer.together():
+        for second, job in told:
+            at = Nanos(begin + second * SECOND)
+            writer.put("sirepo_db", "/srv/db", What.BATCH, Batch(jobs=(replace(job, updated_at=at),)), at)
+    writer.close()
+    return RecordingReplay(folder / "r")
 
 
 @pytest.mark.parametrize("site", WALKS)
-async def test_every_step_shows_what_it_leads_to(site: str) -> None:
-    app = SITES[site]()
+async def test_every_step_shows_what_it_leads_to(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await walk(SITES[site](tmp_path), WALKS[site], (120, 40), monkeypatch)
 
+
+@pytest.mark.parametrize("told", LOGS, ids=lambda told: told["about"])
+async def test_a_log_that_is_written_to_is_shown(
+    told: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [tmp_path / name for name in told["files"]]
+    for log, lines in told["files"].items():
+        (tmp_path / log).write_text("".join(map(written, lines)))
+    await walk(app_on(logs), told["steps"], told.get("size", (100, 24)), monkeypatch, *logs[:1])
+
+
+async def walk(
+    app: JobtuiApp, steps: list[list[str]], size: tuple[int, int], monkeypatch: pytest.MonkeyPatch,
+    log: Path | None = None,
+) -> None:  # fmt: skip
     def is_there(words: list[str]) -> bool:
-        seen = "\n".join((text(app), *(toast.message for toast in app._notifications)))
-        return all((one.lstrip("!") in seen) is not one.startswith("!") for one in words)
+        toasts = (toast.message for toast in app._notifications)
+        return shows(words, "\n".join((text(app), *toasts, *(f"[copied]{one}[end]" for one in clipboard))))
 
-    async with app.run_test(size=(120, 40)) as pilot:
-        for keys, *words in WALKS[site]:
+    async with app.run_test(size=size) as pilot:
+        clipboard = copied(app, monkeypatch)
+        for keys, *words in steps:
+            if keys.startswith("$ size "):
+                await pilot.resize_terminal(*map(int, keys.split()[2:]))
+            elif log is not None and keys.startswith("$ "):
+                happens(log, *keys.split(" ", 2)[1:])
+            clipboard.clear()
             try:
-                await press(pilot, *typed(keys), until=partial(is_there, words))
+                await press(pilot, *typed(keys.partition("$")[0]), until=partial(is_there, words))
             except AssertionError as error:
                 raise AssertionError(f"{keys}: {words}\n{text(app)}") from error
+
+
+def shows(words: list[str], seen: str) -> bool:
+    return all((one.lstrip("!") in seen) is not one.startswith("!") for one in words)
+
+
+def test_every_question_is_answered_by_keys() -> None:
+    with Tmux([sys.executable, "-m", "jobtui", "demo", "--seed", "3"], 120, 40) as window:
+        for wanted, keys, *words in DEMO:
+            for key in keys.split():
+                is_named = key in {"Enter", "Escape", "Tab", "C-p"}
+                window.keys(key) if is_named or len(key) == 1 else window.type(key)
+                if key in {":", "C-p"}:
+                    window.wait_text("\n : " if key == ":" else "an action, a job")
+            try:
+                window.wait_text(partial(shows, words))
+            except AssertionError as error:
+                raise AssertionError(f"{wanted}: {keys}\n{error}") from error
+        window.press("q", until="[ended 0]")
+
+
+def written(line: str) -> str:
+    """Lines of a log: from `01-09 GET /{}` those of nine seconds, as the supervisor stamps them."""
+    if found := re.fullmatch(r"(.*)\{(\d+)-(\d+)\}", line):
+        return "".join(f"{found[1]}{nth}\n" for nth in range(int(found[2]), int(found[3]) + 1))
+    if not (found := re.fullmatch(r"(\d\d)(?:-(\d\d))?(?:/(\d))? (.*)", line, re.DOTALL)):
+        return f"{line}\n"
+    first, last, step, words = found.groups()
+    seconds = range(int(first), int(last or first) + 1, int(step or 1))
+    return "".join(stamped(second, words.replace("{}", str(second))) for second in seconds)
+
+
+def happens(log: Path, what: str, line: str = "") -> None:
+    if what == "write":
+        with log.open("a") as file:
+            file.write(written(line))
+    elif what == "rotate":
+        log.rename(f"{log}.1")
+    else:
+        log.unlink()

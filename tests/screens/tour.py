@@ -1,7 +1,9 @@
 """Every screen of the dashboard and the keys that lead there, for tests that go through all of them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import shlex
+import tomllib
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -12,6 +14,7 @@ from jobtui.app import JobtuiApp
 from jobtui.model.ids import JobId
 from jobtui.theme import DARK
 from tests.builders import a_cluster
+from tests.excerpts import FIXTURES
 from tests.screens.captured import CAPTURED, app_on, app_on_traces
 from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.waiting import LONG_S, wait_until
@@ -27,33 +30,15 @@ class Stop(NamedTuple):
     open_at: JobId | None = None
 
 
-STOPS: tuple[Stop, ...] = (
-    Stop("jobs", (), "Doubler"), Stop("job", (), "status error", FAILED),
-    Stop("jobs-internal", ("x",), "10 jobs"), Stop("job-times", ("t",), "failed at 20:58:00Z", FAILED),
-    Stop("job-why", ("w",), "evidence", FAILED), Stop("job-logs", ("l",), "of 1 log", FAILED),
-    Stop("job-history", ("h",), "RUN", FAILED), Stop("job-files", ("f",), "run directory", FAILED),
-    Stop("job-script", ("s",), "no script", FAILED), Stop("job-raw", ("r",), '"runs": 3', FAILED),
-    Stop("error", ("e",), "esc back", FAILED), Stop("logs", ("2",), "errors 39"),
-    Stop("logs-found", ("2", "tab", "slash", *"_ComputeJob(", "enter"), "45 of 45"),
-    Stop("logs-one", ("2", "tab"), "errors 39 of 1,431 lines"), Stop("logs-folded", ("2", "z"), "folded"),
-    Stop("logs-values", ("2", "c"), "FIELD"), Stop("agents", ("3", "j"), "t7K7"),
-    Stop("agents-busy", ("3", *"jjj"), "sent 59s ago"),
-    Stop("nodes", ("colon", *"nodes", "enter", "j"), "not_responding"),
-    Stop("charts", ("4",), "jobs running"),
-    Stop("charts-done", ("4", "tab"), "jobs done since"),
-    Stop("charts-rate", ("4", "tab", "tab"), "jobs done per minute"),
-    Stop("charts-states", ("4", "tab", "tab", "tab"), "jobs in each state"),
-    Stop("charts-times", ("4", "shift+tab"), "LONGEST"), Stop("traces", ("5",), "3 traces"),
-    Stop("trace", ("5", "enter"), "Fail flag triggered"),
-    Stop("trace-path", ("5", "j", "enter", "c"), "stage-out"),
-    Stop("trace-changes", ("5", "j", "space", "space", "C"), "OTHER"),
-    Stop("sources", ("6", "j", "j"), "agent.log"), Stop("sources-skipped", ("6", "j"), "line 7: cut off"),
-    Stop("incidents", ("7",), "program_failed"),
-    Stop("help", ("question_mark",), "All jobs"), Stop("help-logs", ("2", "question_mark"), "screen (logs)"),
-    Stop("columns", ("c",), "state"),
-    Stop("palette", ("ctrl+p",), "All jobs"), Stop("commander", ("colon", "s", "o", "tab"), "sort"),
-    Stop("filter", ("slash", *"stats:x"), "did you mean| sure"),
-)  # fmt: skip
+def typed(keys: str) -> Iterator[str]:
+    for word in shlex.split(keys):
+        yield from word[1:] if word.startswith("=") else [word]
+
+
+STOPS = tuple(
+    Stop(name, tuple(typed(keys)), sign, FAILED if of_job else None)
+    for name, keys, sign, *of_job in tomllib.loads((FIXTURES / "stops.toml").read_text())["stops"]
+)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from jobtui.widgets import log_feed
 from jobtui.widgets.log_feed import KEPT, FilteredLines, FoldedLines, Folds, KeptLines, LogFeed, LogWindow
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
+from tests.rows import ROWS
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -162,14 +163,7 @@ async def test_selection_goes_over_lines_and_ends_and_bookmarks_are_found_again(
         assert view.bookmarks == {10_010}
 
 
-EXPRESSIONS = [
-    (r"a.*b", True), (r"[+*]+x", True), (r"\d+ of \d+", True), (r"(a+)+$", False), (r"(a|b)*c", False),
-    (r"a*b*c*d", False), (r"(\w)\1", False), (r"(?=a)b", False), (r"foo(", False),
-    (r"(?:ab|cd) x", True),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("pattern", "tried"), EXPRESSIONS)
+@pytest.mark.parametrize(("pattern", "tried"), ROWS["expressions that are tried or not"])
 def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: bool) -> None:
     assert (finder(Query(pattern, True, False)) is not None) is tried
 

@@ -26,6 +26,7 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from tests.builders import a_step, ago, an_op
 from tests.conftest import NOW
+from tests.rows import ROWS
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -147,27 +148,9 @@ async def test_what_repeats_is_one_row_and_all_of_them_when_unfolded(clock: Fixe
         assert len([line for line in text_of(shown) if line]) == 6
 
 
-@pytest.mark.parametrize(
-    ("status", "result", "error", "sign"),
-    [
-        (OpStatus.ENDED, "ok", None, "✓"),
-        (OpStatus.ENDED, "completed", None, "✓"),
-        (OpStatus.ENDED, None, None, "✓"),
-        (OpStatus.ENDED, "canceled", None, "⊘"),
-        (OpStatus.ENDED, "error", None, "✗"),
-        (OpStatus.ENDED, "ok", "no reply", "✗"),
-        (OpStatus.ENDED, "a word of next year", None, "?"),
-        (OpStatus.DESTROYED, None, None, "✗"),
-        (OpStatus.LOST, None, None, "?"),
-        (OpStatus.LOST, "canceled", None, "⊘"),
-        (OpStatus.REPLIED, "ok", None, "●"),
-        (OpStatus.SENT, None, None, "●"),
-    ],
-)
-def test_an_op_is_drawn_by_how_it_ended(
-    status: OpStatus, result: str | None, error: str | None, sign: str
-) -> None:
-    assert op_glyph(an_op(status=status, result=result, error=error))[0] == sign
+@pytest.mark.parametrize(("status", "told", "sign"), ROWS["signs of ops"])
+def test_an_op_is_drawn_by_how_it_ended(status: str, told: dict[str, Any], sign: str) -> None:
+    assert op_glyph(an_op(status=OpStatus(status), **told))[0] == sign
 
 
 MINUTE = 60 * SECOND

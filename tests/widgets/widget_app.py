@@ -11,9 +11,11 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
 from jobtui.terminal.textual_patches import patch_textual
 from jobtui.theme import DARK, LAYOUT, THEMES
+from jobtui.widgets.filter_bar import CommandBar, FilterBar
 from jobtui.widgets.lines import LineView
 from tests.waiting import wait_until
 
@@ -71,8 +73,20 @@ async def press(
         await wait_until(lambda: isinstance(pilot.app.screen, until) and pilot.app.screen.is_mounted, pilot)
         await pilot.pause()
     else:
-        await wait_until((lambda: until in text(pilot.app)) if isinstance(until, str) else until, pilot)
+        holds = (lambda: until in text(pilot.app)) if isinstance(until, str) else until
+        await wait_until(lambda: holds() and (keys[-1:] != ("enter",) or is_taken(pilot.app)), pilot)
     return screen_text(pilot.app)
+
+
+def is_taken(app: App[Any]) -> bool:
+    """Whether what was typed is: a filter is previewed before, and its line closes, or says what is wrong.
+
+    A key that is pressed while a line is being closed, which still has the focus, is lost.
+    """
+    bars = app.screen.query(FilterBar)
+    return all(bar.mistake or isinstance(bar, CommandBar) for bar in bars) and bool(
+        bars or not isinstance(app.focused, Input)
+    )
 
 
 class Stack(WidgetApp):

@@ -1,0 +1,140 @@
+"""`trace` and `doctor` on captured traces, servers of traces and the receiver; where logins come from."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.contract import check_document
+from tests.commands.running import AT, Runner, environment, jobtui
+from tests.jaeger_server import Jaeger
+from tests.loopback import served
+from tests.tempo_server import Tempo
+from tests.trace_servers import TEXT, Answer, Site, Spans
+from tests.tracing import CAPTURES, EXPECTED, FORMATS, capture_file
+
+LINE = next(
+    line for line in (CAPTURES / "job-fail" / "job.out").read_text().splitlines() if "TRACEPARENT" in line
+)
+CLUSTER = ("--trace-file", str(capture_file("cluster-4", "otlp.pb")), "trace", "6b0404f2")
+FILES = ["--trace-file", CAPTURES / "job-fail.otlp.pb", "--trace-file", CAPTURES / "job-fail.logs.json"]
+
+
+def test_a_line_may_come_from_standard_input() -> None:
+    ran = jobtui(*FILES, "trace", "-", "--json", stdin=LINE.encode() + b"\n")
+    assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Runner) -> None:
+    expected = EXPECTED[name]
+    ran = run("--trace-file", capture_file(name, form), "trace", "--json", expected["traceID"])
+    found = ran.json
+    check_document(found, "trace")
+    for key in ("spans", "services", "roots", "missing_parents", "error_spans"):
+        assert found[key] == expected[key]
+    assert sorted(cause["span_id"] for cause in found["root_causes"]) == sorted(expected["deepest_errors"])
+    assert abs(found["duration_s"] - expected["duration_ns"] / 1e9) < 2.1e-6
+    for which in ("jaeger", "whole"):
+        if f"critical_path_{which}" in expected:
+            path, true = found["critical_path"][which], expected[f"critical_path_{which}"]
+            assert [(step["span_id"], step["name"], step["wait"]) for step in path] == [
+                (step["spanID"], step["name"], step.get("wait", False)) for step in true
+            ]
+            for step, told in zip(path, true, strict=True):
+                for edge in ("from", "to"):
+                    assert abs(step[f"{edge}_s"] - told[f"{edge}_ns"] / 1e9) < 2.1e-6
+
+
+def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
+    ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
+    row = next(line for line in ran.out.splitlines() if line.startswith("xA "))
+    assert row.split()[2:4] == [":", "==x"]
+
+
+@pytest.mark.parametrize("form", ["otlp.json", "otlp.pb", "jaeger.json"])
+def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
+    form: str, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.commands.reader.configured", lambda context: ())
+    ran = run("trace", CAPTURES / f"job-fail.{form}")
+    assert ran.code == 1
+    assert "step 7 of 10" in ran.out
+    assert ran.err == ""
+
+
+SECRET = "s3cr3t-t0k3n-of-an-operator"
+ERROR_LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
+JOB = "81419552.0@jobsub02.fnal.gov"
+
+
+@pytest.fixture(params=["jaeger", "tempo"])
+def site(request: pytest.FixtureRequest) -> Site:
+    return Site(Jaeger(Spans()) if request.param == "jaeger" else Tempo(Spans()), "/base")
+
+
+@pytest.fixture
+def flags(site: Site) -> Iterator[list[str]]:
+    with served(site) as url:
+        yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url, "--at", AT]
+
+
+def test_a_server_that_says_something_else_is_named_in_one_line(
+    site: Site, flags: list[str], run: Runner
+) -> None:
+    site.instead = Answer(401, b"", TEXT)
+    ran = run(*flags, "trace", ERROR_LINE)
+    assert ran.code == 5
+    assert f"{flags[1]}: a login is wanted (401)" in ran.err
+    ran = run(*flags, "doctor", "--json")
+    (check,) = ran.json["checks"]
+    assert (ran.code, check["fine"], check["state"]) == (5, False, "down")
+    assert "a login is wanted (401)" in check["says"][0]
+
+
+def test_doctor_says_what_servers_and_the_receiver_are_worth(
+    site: Site, flags: list[str], run: Runner
+) -> None:
+    ran = run(*flags, "--otlp-listen", "127.0.0.1:0", "doctor", "--json")
+    server, receiver = ran.json["checks"]
+    assert (ran.code, server["fine"], receiver["fine"]) == (0, True, True)
+    words = "Jaeger v3, 3 services" if isinstance(site.server, Jaeger) else "Tempo; asked when needed"
+    assert words in server["says"][0]
+    assert re.fullmatch(r"listens at http://127\.0\.0\.1:\d+, for this machine only", receiver["says"][0])
+
+
+def test_a_login_is_taken_from_the_environment_and_never_shown(
+    site: Site, flags: list[str], run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.login = f"Bearer {SECRET}"
+    monkeypatch.setenv(f"JOBTUI_{flags[0][2:].upper()}_BEARER", SECRET)
+    for words in (["trace", ERROR_LINE], ["doctor"], ["config"], ["config", "--json"]):
+        ran = run(*flags, *words)
+        assert ran.code in (0, 1)
+        assert SECRET not in ran.out + ran.err
+        assert "unknown" not in ran.err
+
+
+def test_a_login_is_taken_from_the_configuration_file(
+    site: Site, flags: list[str], run: Runner, plain_environment: Path
+) -> None:
+    site.login = f"Bearer {SECRET}"
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'[servers."{flags[1]}/"]\nbearer = "{SECRET}"\n')
+    path.chmod(0o644)
+    ran = run(*flags, "trace", ERROR_LINE)
+    assert ran.code == 1
+    assert f"{path} may be read by others, and holds a login: `chmod 600 {path}`" in ran.err
+    path.chmod(0o600)
+    ran = run(*flags, "trace", ERROR_LINE)
+    assert "may be read by others" not in ran.err
+    assert SECRET not in ran.out + ran.err
+
+
+def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
+    ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", ERROR_LINE)
+    assert (ran.code, ran.json["sources"]) == (5, [])
+    assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err

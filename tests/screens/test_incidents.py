@@ -1,0 +1,358 @@
+"""What went wrong lately, what was seen before, nodes; new trouble rings and runs a command, once."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+from textual.pilot import Pilot
+
+from jobtui.analysis import alerts
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.app import JobtuiApp
+from jobtui.backends.registry import Gives, kinds_that_give
+from jobtui.memory.database import Memory
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import Faults, SourceHealth, SourceState
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.memory import Deviation, Overview
+from jobtui.model.settings import Alarms
+from jobtui.recording.database import RecordingError
+from jobtui.screens import alarm
+from jobtui.screens.alarm import AlarmCommand
+from jobtui.screens.choices import ChoosingScreen
+from jobtui.screens.incidents import SeenScreen
+from jobtui.screens.job import JobScreen, Reaching
+from jobtui.screens.nodes import NODES_EVERY_S, NodesScreen
+from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
+from jobtui.store.store import Store
+from jobtui.widgets.record_list import RecordTable
+from tests.builders import a_job, ago, job_id
+from tests.conftest import NOW
+from tests.fakes import ScriptedSource, batch, fail, fail_later
+from tests.memory.runs import a_run, written
+from tests.screens.scene import Scene, read, see
+from tests.waiting import wait_until
+from tests.widgets.widget_app import press, screen_text, text
+
+
+def remembered(path: Path) -> Memory:
+    begin = NOW // SECOND - 20_758 * 86_400 - 5 * 86_400
+    bad = [a_run(begin + at, "no such element: crystal3", host="v7") for at in range(41)]
+    other = [a_run(begin + 50 + at, "out of coffee") for at in range(3)]
+    return written(path / "memory.jobtui", *bad, *other, *(a_run(begin + 100 + at) for at in range(400)))
+
+
+async def test_failures_are_listed_filtered_and_copied(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.app._shared.overview = remembered(tmp_path).overview
+    async with read(scene) as (_, pilot):
+        await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
+        lines = await see(scene.app, pilot, "no such element: crystalN")
+        (row,) = (line for line in lines if "crystalN" in line)
+        assert row.split()[0] == "41"
+        assert "on host v7" in row
+        assert "2 failures" in "\n".join(lines)
+        assert "host v7: 100 % of 41 failed" in "\n".join(lines)
+        await press(pilot, "slash", *"coffee", "enter", until="/coffee")
+        assert "crystalN" not in "\n".join(screen_text(scene.app))
+        await press(pilot, "escape", "s", "s", until="by trend")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(None, "Nothing is remembered"), (RecordingError("memory.jobtui: damaged"), "memory.jobtui: damaged")],
+)
+async def test_it_says_why_there_is_nothing(answer: Exception | None, said: str) -> None:
+    def asked(now: Nanos) -> Overview:
+        assert answer is not None
+        raise answer
+
+    scene = Scene()
+    scene.app._shared.overview = asked if answer is not None else None
+    async with read(scene) as (_, pilot):
+        await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
+        await see(scene.app, pilot, said)
+
+
+async def test_a_fault_in_asking_is_counted_and_the_screen_stays(expected_faults: Faults) -> None:
+    def asked(now: Nanos) -> Overview:
+        raise LookupError("hunter2")
+
+    scene = Scene()
+    scene.app._shared.overview = asked
+    async with read(scene) as (_, pilot):
+        await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
+        await wait_until(lambda: expected_faults, pilot)
+        assert {fault.stage for fault in expected_faults.all()} >= {"asking the memory"}
+        await see(scene.app, pilot, "Nothing is remembered")
+
+
+async def test_sites_that_deviate_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.alarm.LOOK_S", 0.02)
+    monkeypatch.setattr("jobtui.screens.alarm.SITES_S", 0.0)
+    asked = 0
+
+    def overview(now: Nanos) -> Overview:
+        nonlocal asked
+        asked += 1
+        sites = [
+            Deviation("host", host, "failures", Nanos(NOW - SECOND), 0.31, 0.04) for host in ("v7", "v8")
+        ]
+        return Overview(sites=tuple(sites[: 1 + asked % 2]))
+
+    scene = Scene()
+    scene.app._shared.overview = overview
+    told: list[str] = []
+    monkeypatch.setattr(scene.app, "notify", lambda words, **how: told.append(words))
+    async with read(scene) as (_, pilot):
+        await wait_until(lambda: asked > 5, pilot)
+    (words,) = told
+    assert "v7" in words
+    assert "usually 4 %" in words
+
+
+def failed(number: int, ago_s: float, error: str = "no such element: crystal3", **fields: object) -> Job:
+    return a_job(number, status=JobStatus.FAILED, error=error, ended_at=ago(ago_s), **fields)
+
+
+JOBS = (
+    *(failed(number, 600 - number, host="v2", owner=f"user{number:04d}") for number in range(1, 6)),
+    failed(7, 30, error="out of coffee", host="v4"),
+    failed(8, 2 * 86_400, error="long ago"),
+    *(a_job(number, status=JobStatus.COMPLETED, ended_at=ago(60), host="v1") for number in range(10, 30)),
+)
+
+
+async def at_incidents(scene: Scene, pilot: Pilot[None]) -> list[str]:
+    await wait_until(scene.is_read, pilot)
+    await pilot.press("7")
+    return await see(scene.app, pilot, "jobs of the last")
+
+
+async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
+    scene = Scene([batch(*JOBS)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        lines = await at_incidents(scene, pilot)
+        text = "\n".join(lines)
+        assert "1 group, 1 single failure · 26 jobs of the last 24 h" in text
+        (group,) = (line for line in lines if line.strip().startswith("5 "))
+        assert "program_failed" in group
+        assert "host v2" in group
+        assert "long ago" not in text
+        await see(scene.app, pilot, f"first    {job_id(1)}")
+        await press(pilot, "o", until=ChoosingScreen)
+        assert sum("no such element" in line for line in screen_text(scene.app)) == 5
+        await press(pilot, "j", "enter", until=JobScreen)
+        assert str(job_id(2)) in screen_text(scene.app)[0]
+        await press(pilot, "escape", "enter", until=str(job_id(1)))
+        await press(pilot, "escape", "w", until="27 jobs of the last 7 days")
+        scene.db.add(batch(failed(40, 5, error="disk full")))
+        await see(scene.app, pilot, "28 jobs of the last 7 days")
+
+
+async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.EARLY_S", 0.0)
+    scene = Scene([batch(*JOBS, more=True), batch(failed(40, 10, error="late one"))])
+    scene.db.hold()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "7", until="not all is read yet")
+        scene.db.go_on()
+        await see(scene.app, pilot, "late one")
+        await wait_until(lambda: "not all is read" not in "\n".join(screen_text(scene.app)), pilot)
+
+
+NAMED = ("colon", *"nodes", "enter")
+
+
+def names(scene: Scene) -> list[str]:
+    return [one.node.name for one in scene.app.screen.query_one(RecordTable).records]
+
+
+async def test_clusters_are_asked_while_it_is_open_only() -> None:
+    asked: list[float | None] = []
+    async with read(Scene()) as (scene, pilot):
+        scene.app._shared.ask_for_nodes = asked.append
+        await press(pilot, *NAMED, until=NodesScreen)
+        await wait_until(lambda: asked[-1:] == [NODES_EVERY_S], pilot)
+        assert "no cluster has told of its nodes" in text(scene.app)
+        await pilot.press("escape")
+        await wait_until(lambda: asked[-1:] == [None], pilot)
+
+
+FACTS = ("TROUBLE_JOB", "TROUBLE_VERDICT", "TROUBLE_JOBS")
+
+
+def ended_badly(number: int, ended_at: Nanos) -> Job:
+    return a_job(number, status=JobStatus.FAILED, ended_at=ended_at, error="no", started_at=ago(400))
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarm, "LOOK_S", 0.02)
+
+
+@pytest.fixture
+def rung(quick: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    rings: list[bool] = []
+    monkeypatch.setattr(JobtuiApp, "bell", lambda self: rings.append(True))
+    return rings
+
+
+def command_writing(path: Path) -> tuple[str, ...]:
+    code = f"import os; open({str(path)!r}, 'a').write(' '.join(os.environ[n] for n in {FACTS!r}) + '\\n')"
+    return sys.executable, "-c", code
+
+
+async def test_new_failures_are_told_together_and_then_it_rests(tmp_path: Path, rung: list[bool]) -> None:
+    out = tmp_path / "out"
+    source = ScriptedSource([batch(ended_badly(1, ago(300)))])
+    session = Session([source], FixedClock(NOW))
+    session.alarms = Alarms(bell=True, command=command_writing(out), rest_s=3_600)
+    app = JobtuiApp(session)
+    async with session, app.run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(batch(ended_badly(2, NOW), ended_badly(3, NOW)))
+        await wait_until(out.exists, pilot)
+        source.add(batch(ended_badly(4, NOW)))
+        await wait_until(lambda: len(session.store.jobs) == 4, pilot)
+        await wait_until(lambda: out.read_text().endswith("\n"), pilot)
+        assert all(source.state is SourceState.OK for source in session.store.sources())
+        assert rung == [True]
+        (line,) = out.read_text().splitlines()
+        job, verdict, count = line.split()
+        assert job in session.store.jobs
+        assert verdict == "program_failed"
+        assert int(count) in (1, 2)  # it looks for a few milliseconds at a time
+
+
+async def test_what_is_stuck_by_the_clock_of_its_source_rings(rung: list[bool]) -> None:
+    waits = a_job(1, status=JobStatus.PENDING, queued_at=Nanos(NOW + SECOND))
+    session = Session([source := ScriptedSource([batch(ended_badly(2, ago(300)))])], FixedClock(NOW))
+    session.alarms = Alarms(bell=True)
+    async with session, JobtuiApp(session).run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(replace(batch(waits), ahead_s=3_600.0))
+        await wait_until(lambda: rung, pilot)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_fault_costs_the_alarm_of_no_other_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    out, bad, is_new = tmp_path / "out", ended_badly(3, NOW), alerts.Trouble._is_new
+    monkeypatch.setattr(
+        alerts.Trouble, "_is_new",
+        lambda self, job, now: fail() if job.id == bad.id else is_new(self, job, now),
+    )  # fmt: skip
+    monkeypatch.setattr(Gatherer, "whole", fail_later)
+    source = ScriptedSource([batch(ended_badly(1, ago(300)))])
+    session = Session([source], FixedClock(NOW))
+    session.alarms = Alarms(command=command_writing(out))
+    app = JobtuiApp(session)
+    async with session, app.run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(batch(ended_badly(2, NOW), bad))
+        await wait_until(lambda: out.exists() and out.read_text().endswith("\n"), pilot)
+        await wait_until(lambda: all(worker.group != "alarm" for worker in app.workers), pilot)
+    assert out.read_text().split() == [ended_badly(2, NOW).id, "unknown", "1"]
+    assert {fault.stage for fault in expected_faults.all()} == {"judging a job", "explaining"}
+
+
+async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_unasked(
+    rung: list[bool],
+) -> None:
+    source = ScriptedSource([batch(ended_badly(1, ago(300)))])
+    session = Session([source], FixedClock(NOW))
+    app = JobtuiApp(session)
+    async with session, app.run_test(size=(140, 30)) as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(batch(ended_badly(2, NOW), ended_badly(3, NOW)))
+        await see(app, pilot, "3 failed 1h, 2 new")
+        await press(pilot, "j", until="3 failed 1h  ")
+    assert not rung
+
+
+@pytest.mark.usefixtures("quick")
+async def test_the_end_of_a_job_is_told_to_who_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(alarm, "write_sequence", lambda app, sequence: written.append(sequence))
+    running = a_job(1, status=JobStatus.RUNNING)
+    source = ScriptedSource([batch(running)])
+    session = Session([source], FixedClock(NOW))
+    app = JobtuiApp(session)
+    async with session, app.run_test(size=(140, 30)) as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        await pilot.press("n", "n", "n")
+        assert app._shared.awaited == {running.id}
+        source.add(batch(replace(running, status=JobStatus.COMPLETED)))
+        await wait_until(lambda: written, pilot)
+        assert f"{running.id} completed" in written[0]
+        await pilot.press("n")
+        assert not app._shared.awaited
+        assert "it has ended" in [one.message for one in app._notifications]
+
+
+def a_store() -> Store:
+    return Store(Correlator(), FixedClock(NOW))
+
+
+async def ran(*command: str, timeout_s: float = 30.0, **facts: str) -> SourceHealth:
+    store = a_store()
+    await AlarmCommand(command, store, timeout_s).run(facts)
+    (health,) = store.sources()
+    return health
+
+
+async def test_facts_are_variables_and_no_shell_reads_anything(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code = f"import os, sys; open({str(out)!r}, 'w').write(os.environ['TROUBLE_JOB'] + ' ' + sys.argv[1])"
+    store, command = a_store(), (sys.executable, "-c", code, "$(touch x); `id`")
+    await AlarmCommand(command, store).run({"TROUBLE_JOB": "a; $(touch y) 'b"})
+    assert store.sources() == ()
+    assert out.read_text() == "a; $(touch y) 'b $(touch x); `id`"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("/no/such/program",), "No such file"),
+        ((sys.executable, "-c", "raise SystemExit(3)"), "exit code 3"),
+        ((sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"), "signal 9"),
+    ],
+)
+async def test_a_command_that_fails_is_a_line_among_the_sources(command: tuple[str, ...], words: str) -> None:
+    health = await ran(*command)
+    assert health.state is SourceState.DOWN
+    assert health.error is not None
+    assert words in health.error
+    assert "[alarm]" in health.error
+
+
+async def test_one_that_failed_once_and_is_well_again_is_no_trouble(tmp_path: Path) -> None:
+    store, flag = a_store(), tmp_path / "flag"
+    alarm = AlarmCommand((sys.executable, "-c", f"open({str(flag)!r})"), store)
+    await alarm.run({})
+    assert [source.state for source in store.sources()] == [SourceState.DOWN]
+    flag.touch()
+    await alarm.run({})
+    assert [source.state for source in store.sources()] == [SourceState.OK]
+
+
+async def test_a_command_that_hangs_is_ended() -> None:
+    health = await ran(sys.executable, "-c", "import time; time.sleep(600)", timeout_s=0.2)
+    assert health.error is not None
+    assert "was ended after 0.2 s" in health.error
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_that_give(Gives.LOGS)))
+def test_logs_of_any_kind_are_logs_that_are_read(kind: str) -> None:
+    (store := a_store()).add_source("it", kind)
+    said = Reaching(cast(Any, SimpleNamespace(store=store)), print).silence(a_job().id, None)
+    assert said[1:] == ("it: read as a whole",)
