@@ -231,6 +231,8 @@ class EngineFollowing:
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
+        self._hole: Nanos | None = None
+        """From where on some may be missing: it is asked again from there when an answer is whole."""
         self._newest: Key = self._after or (begin, "")
         self._walk = Walk()
         self._news = asyncio.Event()
@@ -307,21 +309,21 @@ class EngineFollowing:
         after = self._after
         wanted = (row for row in found.rows if after is None or (row.at, row.id) > after)
         fresh = [row for row in wanted if row.id not in self._given]
+        if found.is_partial and self._hole is None:
+            self._hole = self._begin
         self._note([(row.at, row.id) for row in fresh])
-        if found.is_partial:
-            self._is_at_edge = True
-            self._begin = max(self._begin, self._floor)
-        elif found.is_all or not found.rows:
-            self._is_at_edge = True
+        self._is_at_edge = found.is_all or not found.rows
+        if self._is_at_edge:
             self._walk = Walk()
             self._begin = self._late_from()
         else:
-            self._is_at_edge = False
             last = found.rows[-1].at
             if not fresh and last <= self._begin:
                 self.engine.doubts.add(TOO_MANY_AT_ONCE)
                 last = Nanos(last + INSTANT_NS)
             self._begin = last
+        if self._is_at_edge and self._hole is not None and not found.is_partial:
+            self._begin, self._hole, self._is_at_edge = max(self._hole, self._floor), None, False
         return fresh, self._is_at_edge
 
     def _note(self, keys: Iterable[Key]) -> None:
@@ -333,7 +335,7 @@ class EngineFollowing:
             ahead_s = max(ahead_s, (at - now) // SECOND)
         if ahead_s > AHEAD_S:
             self.engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
-        late = min(self._late_from(), self._begin)
+        late = min(self._late_from(), self._begin if self._hole is None else self._hole)
         self._given = {one: at for one, at in self._given.items() if at >= late}
         if (surplus := len(self._given) - GIVEN_KEPT) > 0:
             in_order = sorted(self._given, key=lambda one: self._given[one])

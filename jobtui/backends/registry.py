@@ -242,12 +242,9 @@ def servers() -> tuple[str, ...]:
 
 def system_of(spec: SourceSpec) -> str:
     """The system of which a source tells jobs by their numbers alone, "" for any other."""
-    if not ELASTIC_JOBS.names(spec):
-        return spec.setting if of_setting(spec.setting).numbers_jobs else ""
-    from jobtui.backends.elastic.records import presets  # few have such an index
-
-    reads = presets()[spec.options].reads
-    return reads if reads in numbering() else ""
+    if ELASTIC_JOBS.names(spec):
+        return SLURM.setting if spec.options == "jobcomp" else ""
+    return spec.setting if of_setting(spec.setting).numbers_jobs else ""
 
 
 def told_apart(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:

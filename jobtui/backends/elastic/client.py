@@ -48,6 +48,7 @@ class SearchAnswer(NamedTuple):
     missing: str
     total: int
     groups: Document
+    point: str
 
 
 class ElasticClient(HttpClient):
@@ -83,7 +84,8 @@ class ElasticClient(HttpClient):
             raise self.refusal(answer)
         groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
-        return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups)
+        point = as_text(document.get("pit_id"))
+        return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups, point)
 
     async def open_point(self) -> str:
         """A point in time of the index, "" where the server offers none. Raises SourceError."""
@@ -107,6 +109,11 @@ def _missing(document: Document) -> str:
         why = as_text(as_dict(first.get("reason")).get("reason")) or "no reason is given"
         shown = in_words(mask_text(why).encode())[:REASON_CHARACTERS]
         return f"{failed} of {total} shards failed ({shown}): hits are missing"
+    if shards.get("total") == 0:
+        return "no index fits this name: nothing was read"
+    others = map(as_dict(document.get("_clusters")).get, ("skipped", "partial", "failed"))
+    if left := sum(whole_of(one) or 0 for one in others):
+        return f"{left} of its clusters did not answer, or only in part: hits are missing"
     if document.get("timed_out") is True:
         return "the search ran out of time on the server: hits are missing"
     return ""

@@ -49,7 +49,7 @@ class ElasticEngine:
             walk.point, walk.after = "", None  # what is missing is asked for again
         elif walk is not None and not is_all:
             order = as_list(found.hits[-1].get("sort"))
-            point = walk.point or await self._client.open_point()
+            point = found.point or walk.point or await self._client.open_point()
             walk.after = order if walk.point and len(order) > 1 else None  # else it may be one of several
             walk.point = point
         return engine.Rows(rows, is_all, bool(found.missing))
@@ -58,15 +58,14 @@ class ElasticEngine:
         """The answer, to a smaller question where it would be too large, and that question."""
         try:
             return asked, await self._client.search(records.search_of(asked, self._preset))
-        except SourceUnreachable as error:
-            if not isinstance(error.__cause__, TooLarge) or asked.most <= LEAST_ROWS:
+        except SourceError as error:
+            if isinstance(error.__cause__, TooLarge) and asked.most > LEAST_ROWS:
+                asked = asked._replace(most=max(LEAST_ROWS, asked.most // 8))
+            elif asked.walk is None or not asked.walk.point or isinstance(error, SourceUnreachable):
                 raise
-        except SourceError:
-            if asked.walk is None or not asked.walk.point:
-                raise
-            asked.walk.point, asked.walk.after = "", None  # it has lapsed
-            return asked, await self._client.search(records.search_of(asked, self._preset))
-        return await self._searched(asked._replace(most=max(LEAST_ROWS, asked.most // 8)))
+            else:
+                asked.walk.point, asked.walk.after = "", None  # it has lapsed
+        return await self._searched(asked)
 
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
@@ -79,13 +78,9 @@ class ElasticEngine:
             found = await self._client.search(search(keyword=True))
         if found.missing:
             self.doubts.add(found.missing)
-        groups = (as_dict(one).get("buckets") for one in found.groups.values())
-        values = tuple(
-            dict.fromkeys(
-                key for group in groups for one in as_list(group)
-                if isinstance(key := as_dict(one).get("key"), str)
-            )
-        )  # fmt: skip
+        buckets = (one for group in found.groups.values() for one in as_list(as_dict(group).get("buckets")))
+        keys = (as_dict(one).get("key") for one in buckets)
+        values = tuple(dict.fromkeys(key for key in keys if isinstance(key, str)))
         is_known = bool(values) or not found.total
         if names := self.doubts.note_values(field, is_known=is_known, names=self._preset.fields):
             self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")

@@ -38,7 +38,8 @@ class StrictElastic:
     """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got.
 
     Texts are keywords where `keywords` says so, else words with a part `.keyword`, as without a template.
-    `points` is how points in time are opened, "" where there are none. `fault` answers instead.
+    `points` is how points in time are opened, "" where there are none; each search gives one another name.
+    `fault` answers instead, `told` is said in addition.
     """
 
     documents: dict[str, Any]
@@ -52,6 +53,7 @@ class StrictElastic:
     failed_shards: Sequence[Any] = ()
     hidden: frozenset[str] = frozenset()
     timed_out: bool = False
+    told: Mapping[str, Any] = field(default_factory=dict)
     fault: Callable[[], httpx.Response] | None = None
     _points: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -126,7 +128,8 @@ class StrictElastic:
             assert query["pit"].keys() == {"id", "keep_alive"}
             if query["pit"]["id"] not in self._points:
                 raise Refusal(404, "search_context_missing_exception")
-            documents = self._points[query["pit"]["id"]]
+            documents = self._points.pop(query["pit"]["id"])
+            self._points[renewed := f"{query['pit']['id']}."] = documents
         clause = query.get("query", {"bool": {"filter": []}})
         found = [(i, d) for i, d in documents.items() if i not in self.hidden and self._fits(i, d, clause)]
         hits = self._sorted(query, found, has_tie=of_point and self.points == "_pit")
@@ -137,6 +140,7 @@ class StrictElastic:
             "timed_out": self.timed_out, "_shards": shards,
             "hits": {"total": {"value": len(hits)}, "hits": hits[:size]},
         }  # fmt: skip
+        answer |= {"pit_id": renewed, **self.told} if of_point else self.told
         if "aggs" in query:
             answer["aggregations"] = {n: self._group(agg, found) for n, agg in query["aggs"].items()}
         return answer

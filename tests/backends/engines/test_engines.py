@@ -181,25 +181,31 @@ async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
     assert (await following.rows(100)) == ([], True)
 
 
-async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -> None:
-    elastic = index_of(lines(10, every_s=20))
+@pytest.mark.parametrize("count", [10, 900])
+async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back(count: int) -> None:
+    elastic = index_of(lines(count, every_s=200 / count))
     following = following_of(elastic)
     elastic.failed_shards = [{"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2"}}]
     elastic.hidden = frozenset({"d00001", "d00002"})
-    assert len((await following.rows(100))[0]) == 8
+    assert len(set(await ids_to_edge(following))) == count - 2
+    elastic.documents["new"] = journald_document(201, "new")
+    assert await ids_to_edge(following) == ["new"]
     assert "1 of 5 shards failed" in following.engine.doubts.words
     assert "hunter2" not in following.engine.doubts.words
     elastic.failed_shards, elastic.hidden = (), frozenset()
-    assert {row.id for row in (await following.rows(100))[0]} == {"d00001", "d00002"}
+    assert await ids_to_edge(following) == ["d00001", "d00002"]
+    assert await ids_to_edge(following) == []
 
 
 async def test_what_an_engine_does_not_give_is_one_clear_line() -> None:
-    late = index_of(lines(3))
-    late.timed_out = True
+    late, none, apart = index_of(lines(3)), index_of({}), index_of(lines(3))
+    late.timed_out, none.told, apart.told = True, {"_shards": {"total": 0}}, {"_clusters": {"skipped": 1}}
     other = index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}})
     loki = StrictLoki([(at_second(1), {"job": "systemd-journal", "service": "x"}, "line")])
     for source, count, words in (
         (rigs.elastic_journal(late), 3, "ran out of time"),
+        (rigs.elastic_journal(none), 0, "no index fits this name"),
+        (rigs.elastic_journal(apart), 3, "1 of its clusters did not answer"),
         (rigs.elastic_journal(other), 0, "no document has systemd.unit"),
         (rigs.elastic_journal(other), 0, "is journald the right preset?"),
         (rigs.loki_journal(loki), 0, "no stream has a label unit, syslog_identifier, container_name"),
