@@ -1,12 +1,18 @@
-"""The live demo: history at once, then on in real time, in files as a real site has them."""
+"""The simulated site and its Balsam: deterministic, in real formats, with its truth beside it; and live."""
 
 import json
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from jobtui.analysis.traces.failures import study_trace
+from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.source import Balsam
+from jobtui.demo.balsam import TOKEN, BalsamSite, serving
 from jobtui.demo.live import HISTORY_S, SPANS, LiveDemo
 from jobtui.demo.messages import Record
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
@@ -15,6 +21,10 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import TraceId
 from jobtui.model.traces import Trace, growing
 from jobtui.store.traces import TraceBook
+from tests.carried import timed
+from tests.demo.sites import DriverName
+from tests.demo.workload import Settings, WatchedWorld, simulate
+from tests.polling import polled
 
 NOW = Nanos(1_795_206_870 * SECOND)
 
@@ -105,3 +115,86 @@ def test_life_goes_on(tmp_path: Path) -> None:
 def test_an_unknown_incident_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         LiveDemo(tmp_path, incident="no-such-thing")
+
+
+Served = tuple[str, Path, FixedClock]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    clock = FixedClock(NOW)
+    with serving(tmp_path, 1, clock) as (url, login):
+        yield url, login, clock
+
+
+def grown(seed: int = 1, seconds: int = 0) -> BalsamSite:
+    site = BalsamSite(seed, NOW)
+    site.advance(Nanos(NOW + seconds * SECOND))
+    return site
+
+
+async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None:
+    url, _, clock = served
+    source = timed(Balsam(BalsamClient(url, lambda: TOKEN)), clock)
+    batches = await polled(source)
+    assert not sum(batch.skip_count for batch in batches)
+    site = grown()
+    jobs = {job.id: job.native_status for batch in batches for job in batch.jobs}
+    assert jobs == {f"balsam/{number}": job["state"] for number, job in site.jobs.items()}
+    changes = {change.id for batch in batches for change in batch.changes}
+    assert changes == {event["id"] for event in site.events}
+    assert {one.id for batch in batches for one in batch.allocations} == set(site.batch_jobs)
+    clock.advance(600)
+    later = await polled(source)
+    grew = grown(1, 600)
+    assert max(change.id for batch in later for change in batch.changes) == grew.events[-1]["id"]
+    await source.aclose()
+
+
+def test_nobody_gets_in_without_the_login_which_is_for_one_only(served: Served) -> None:
+    url, login, _ = served
+    assert httpx.get(f"{url}/jobs/").status_code == 401
+    assert httpx.get(f"{url}/nothing/", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 404
+    assert os.stat(login).st_mode & 0o777 == 0o600
+
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
+REAL_RECORD = FIXTURES / "local" / "supervisor-job" / "DJouDZ9T-4F4EUZjI-heightWeightReport.json"
+
+SITES = {
+    "local": Settings(users=3, ops=150),
+    "troubled": Settings(users=3, ops=150, restarts=0.03, crashes=0.03, agent_deaths=0.06),
+    "docker": Settings(users=3, ops=150, driver=DriverName.DOCKER, pid_time=False, agent_deaths=0.05),
+    "cluster": Settings(users=1, sbatch_users=3, ops=150, agent_deaths=0.03, restarts=0.01),
+}
+
+
+@pytest.fixture(params=SITES, scope="module")
+def world(request: pytest.FixtureRequest) -> WatchedWorld:
+    return simulate(11, SITES[request.param])
+
+
+def _everything(world: WatchedWorld) -> dict[str, object]:
+    logs: dict[str, object] = {name: world.log(name) for name in world.logs()}
+    return logs | {"records": json.dumps(world.records()), "truth": world.witness.ops}
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_same_seed_gives_same_bytes(site: str) -> None:
+    assert _everything(simulate(5, SITES[site])) == _everything(simulate(5, SITES[site]))
+
+
+def test_truth_of_jobs_is_what_the_records_say(world: WatchedWorld) -> None:
+    records = world.records()
+
+    assert {op.jid for op in world.witness.ops} - {None} <= set(records)
+    for jid, record in records.items():
+        runs = [entry for entry in (*record["history"], record) if entry["computeJobSerial"]]
+        assert len(runs) == sum(op.name == "run" for op in world.witness.of_job(jid)), jid
+
+
+def test_records_have_the_fields_of_the_real_ones(world: WatchedWorld) -> None:
+    real = set(json.loads(REAL_RECORD.read_bytes()))
+    for record in world.records().values():
+        assert real <= set(record) <= real | {"parallelStatus", "queuedState", "internalError"}
+        assert ("parallelStatus" in record) == record["isParallel"]

@@ -22,6 +22,7 @@ from jobtui.model.slurm import Cluster
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
+from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_agent, an_op, fields_of
@@ -172,9 +173,9 @@ async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
 
 
 async def say(pilot: Pilot[None], said: str) -> None:
-    await prompt(pilot, "colon", said)
+    bar = (await prompt(pilot, "colon", said)).query_ancestor(FilterBar)
     await pilot.press("enter")
-    await pilot.pause()
+    await wait_until(lambda: bar.mistake or not bar.is_attached, pilot)  # the next one is another line
 
 
 async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:

@@ -6,7 +6,6 @@ from jobtui.actions import Place
 from jobtui.backends.base import Batch
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobStatus
 from jobtui.screens.charts import ChartsScreen
 from tests.builders import a_job, ago
 from tests.fakes import batch
@@ -55,19 +54,3 @@ async def test_it_can_be_read_and_taken_along() -> None:
         assert "1 job running" in taken.block
         await press(pilot, "enter", until=lambda: getattr(scene.app.screen, "PLACE", None) is Place.READING)
         assert "utilization: 1 points, in jobs" in text(scene.app)
-
-
-async def test_keys_change_what_is_looked_at() -> None:
-    ended = a_job(
-        2, status=JobStatus.COMPLETED, queued_at=ago(9_000), started_at=ago(8_000), ended_at=ago(7_000)
-    )
-    scene = Scene([batch(a_job(1, started_at=ago(60)), ended)])
-    async with read(scene, size=SIZE) as (_, pilot):
-        await press(pilot, "4", until="all 2h30m")
-        await press(pilot, "plus", until="1h15m")
-        await press(pilot, "H", until="1h15m then")
-        await press(pilot, "0", until="all 2h30m")
-        await press(pilot, "w", until="jobs · 5m")
-        await press(pilot, "left", "left", until="▲")
-        await press(pilot, "escape", until=lambda: "▲" not in text(scene.app))
-        await press(pilot, "escape", until=lambda: not isinstance(scene.app.screen, ChartsScreen))

@@ -76,9 +76,8 @@ async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
         scene.correlation.replace(FAILED, more)
         scene.db.add(batch(a_job(id=FAILED, status=JobStatus.RUNNING)))
         await wait_until(lambda: "arrived" in "\n".join(text_of(timeline)), pilot)
-        await pilot.pause()
+        await wait_until(lambda: len(painted) > 1 and "● running" in screen_text(scene.app)[0], pilot)
         assert painted == [2, 3]
-        assert "● running" in screen_text(scene.app)[0]
 
 
 RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")

@@ -47,6 +47,8 @@ TRACES = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
 BUSY = an_agent(
     "busy", state=AgentState.CONNECTED, ops=(RUN, HeldOp(OpPrefix("k2Wc"), "analysis", job_id(4)))
 )
+TIMES = {"queued_at": ago(9_000), "started_at": ago(8_000), "ended_at": ago(7_000)}
+ENDED = a_job(2, status=JobStatus.COMPLETED, **TIMES)
 GOOD = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
 ROLES = (LogRole.SUPERVISOR, LogRole.SERVER)
 SPECS = [SourceSpec("log", str(path), role) for path, role in zip(CAPTURED, ROLES, strict=True)]
@@ -73,6 +75,7 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "near": lambda folder: submitted(folder),
     "script": lambda folder: archived(folder, "2"),
     "output": lambda folder: archived(folder, "1"),
+    "charts": lambda _: Scene([batch(a_job(1, started_at=ago(60)), ENDED)]).app,
     "agents": lambda _: Scene(agents=(BUSY, an_agent("idle"), agents()[0])).app,
 }
 
