@@ -230,7 +230,8 @@ class Output:
             after = list(islice(self._after(at, 6), 4))
             if after and self._is(after[0], "wrapper") and _part("headline").match(self._lines[at].text):
                 continue
-            is_last = self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0)
+            has_failed = self._failed or any(map(self._is_failure, self._last_said[:2]))
+            is_last = self._success is None and len(after) <= (LAST_LINES if has_failed else 0)
             if is_last and (any(map(self._is_failure, after)) or not self._went_on(at, len(self._lines))):
                 weight += 20 if not after and self._ends_alike(at) else 10
             if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
@@ -371,11 +372,6 @@ class Output:
 
     def _says(self, at: int) -> bool:
         return not _part("decoration").match(self._lines[at].text)
-
-    @cached_property
-    def _has_failed(self) -> bool:
-        """Whether the program is known to have failed, or a line at the end of its output says so."""
-        return self._failed is True or any(self._is_failure(at) for at in self._last_said[:2])
 
     @cached_property
     def _success(self) -> int | None:
