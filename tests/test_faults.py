@@ -51,6 +51,7 @@ from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import TraceSearch
 from jobtui.recording.database import FILE_NAME, About, Recording
 from jobtui.recording.recorder import Recorder, RecordingWriter
+from jobtui.render import columns
 from jobtui.session import Session, evidence
 from jobtui.session.evidence import Gatherer
 from jobtui.store.poller import Poller
@@ -71,6 +72,7 @@ from tests.tracing import TRACE_ID
 from tests.waiting import stop, wait_until
 
 JOB, OTHER, BAD = map(a_job, range(3))
+ROW = columns.RowContext(now=NOW)
 CAPTURE = CAPTURES / "local"
 FAILED_OF_CAPTURE = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
 
@@ -777,6 +779,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
         "needs_person",
         lambda: jobs_command.in_order([JOB, BAD], lambda job: NOW),
     ),
+    "printing a job": (columns, "cells_of", lambda: [*columns.job_table([JOB], ROW, 80, colour=False)]),
     "judging a job": (job_rows, "needs_person", judged_again),
     "judging a job: how lately it failed": (job_rows, "FRESH_S", judged_again),
     "judging a job: one that waited": (alerts.Trouble, "_is_stuck_now", waited_again),
