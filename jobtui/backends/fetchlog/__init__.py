@@ -103,8 +103,7 @@ class FetchLog(PolledSource):
 
 
 def _read(path: str, answer: Answer) -> _Archive:
-    """The files of an archive. Raises Unreadable for what is none, or is cut off."""
-    # some proxies have unpacked it already
+    """The files of an archive, also one that a proxy unpacked. Raises Unreadable for what is none or cut."""
     opener = next((one for head, one in FILE_PACKINGS.items() if answer.body.startswith(head)), None)
     unpacker = Unpacker(opener, UNPACKED_BYTES)
     try:
@@ -115,16 +114,17 @@ def _read(path: str, answer: Answer) -> _Archive:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 name = basename(member.name)
-                if not member.isfile() or not name or name in files or len(files) >= MOST_FILES:
+                is_plain = member.isfile() and not member.issparse()
+                if not is_plain or not name or name in files or len(files) >= MOST_FILES:
                     left_out += not member.isdir()
                     continue
                 begin, size = member.offset_data, member.size
                 body = memoryview(data)[begin : begin + size]
                 if len(body) < size:
                     raise tarfile.ReadError("its end is missing")
-                written_at = time_of_seconds(member.mtime) or Nanos(0)
-                entry = RunFile(name, FileKind.FILE, size, written_at)
+                entry = RunFile(name, FileKind.FILE, size, time_of_seconds(member.mtime) or Nanos(0))
                 files[name] = _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, size - PART_BYTES) :]))
+            left_out += any(data[archive.offset : archive.offset + tarfile.BLOCKSIZE])  # no header, no end
     except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
     return _Archive(files, left_out)

@@ -514,6 +514,15 @@ async def test_each_fault_is_one_clear_line(answer: tuple[bytes, int], words: st
     assert "\n" not in str(raised.value)
 
 
+async def test_what_of_an_archive_makes_no_sense_is_counted() -> None:
+    sparse = tarfile.TarInfo("sparse")
+    sparse.type = tarfile.GNUTYPE_SPARSE
+    data = gzip.decompress(archive({"a": "x"}))[:1024] + sparse.tobuf(tarfile.GNU_FORMAT)
+    server, _ = kept(gzip.compress(data + b"no header".ljust(512)))
+    listing = await server.list_files(f"{LANDSCAPE}/job/{JOB}")
+    assert ([file.name for file in listing.files], listing.left_out) == (["a"], 2)
+
+
 async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
     server, _ = kept(FILES, content_encoding="gzip")
     assert len((await server.list_files(f"{LANDSCAPE}/job/{JOB}")).files) == 2
