@@ -12,6 +12,7 @@ from jobtui.commands.help import FIRST_STEPS
 from jobtui.grammar import COMMANDS
 from tests.commands.running import CAPTURES, ROOT, Runner, in_turn
 from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
+from tests.rows import ROWS
 
 DOCS = ROOT / "docs"
 SHOWN = [one for page in sorted(DOCS.rglob("*.md")) for one in excerpts(page)]
@@ -61,17 +62,7 @@ def test_there_is_a_page_for_each_question_of_the_readme() -> None:
 
 REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text()
 EVERYWHERE = {"schema", "partial", "sources"}
-JOB = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
-PRINTED: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "jobs": ("docker", ()), "show": ("docker", (JOB,)), "timeline": ("docker", (JOB,)),
-    "explain": ("docker", (JOB,)), "compare": ("docker", (JOB,)), "status": ("docker", ()),
-    "incidents": ("docker", ()), "logs": ("docker", (JOB,)), "report": ("docker", ("throughput",)),
-    "agents": ("docker", ()), "nodes": ("waiting", ()), "find": ("docker", ("srj-s-VUlhaMOD",)),
-    "trace": ("spans", ("212c8917",)),
-    "script": ("scripts", ("10",)), "doctor": ("docker", ()), "config": ("docker", ()),
-    "seen": ("memory", ()), "changed": ("memory", ("7d",)),
-}  # fmt: skip
-"""What is asked of each command, and where."""
+PRINTED = {command: (place, words) for command, place, words in ROWS["what each command is asked, and where"]}
 
 
 def documented(command: str) -> set[str]:
