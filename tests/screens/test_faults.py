@@ -319,20 +319,22 @@ async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> 
     assert [fault.stage for fault in expected_faults.all()] == ["in the dashboard"]
 
 
-@pytest.mark.parametrize(
-    "stage", ["taking a key", "taking keys", "taking keys: later", "opening the line for commands"]
-)
+KEY_STAGES = "taking a key", "taking keys", "taking keys: later", "opening the line for commands"
+
+
+@pytest.mark.parametrize("stage", [*KEY_STAGES, "Key for JobsScreen"])
 async def test_a_key_or_paste_that_raises_costs_itself(
     stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    handle = App.on_event
+    takes: type[MessagePump] = MessagePump if stage.startswith("Key") else App
+    handle = takes.on_event
 
-    async def handling(self: App[None], event: events.Event) -> None:
+    async def handling(self: Any, event: events.Event) -> None:
         if isinstance(event, events.Key) and event.key == "x":
             fail()
         await handle(self, event)
 
-    monkeypatch.setattr(App, "on_event", handling)
+    monkeypatch.setattr(takes, "on_event", handling)
     monkeypatch.setattr(JobtuiApp, "opens_input", fail_later)
     async with read() as (scene, pilot):
         if stage == "taking keys":
@@ -347,7 +349,7 @@ async def test_a_key_or_paste_that_raises_costs_itself(
                 return give(pump, back, *given)
 
             monkeypatch.setattr(MessagePump, "call_later", later)
-        if stage.startswith("taking"):
+        if not stage.startswith("opening"):
             await pilot.press("z" if stage.endswith("later") else "x")
         else:
             scene.app.post_message(events.Paste("something"))
