@@ -64,9 +64,9 @@ from tests.commands.running import AT, CAPTURES, Runner
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later, fail_once
-from tests.jaeger_server import Jaeger as JaegerServer
 from tests.loopback import served
 from tests.modules import MODULES
+from tests.trace_servers import Jaeger as JaegerServer
 from tests.trace_servers import Site, Spans
 from tests.tracing import TRACE_ID
 from tests.waiting import stop, wait_until

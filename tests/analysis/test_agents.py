@@ -19,9 +19,21 @@ from jobtui.model.ids import ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
-from tests.analysis.correlation_tables import NAMES, TABLES, read
 from tests.analysis.explain.cases import gatherer_of, incidents, jobs_of, samples_of
-from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, message, sent, update
+from tests.analysis.lines import (
+    AGENT,
+    JID,
+    NAMES,
+    START,
+    TABLES,
+    Log,
+    begun,
+    correlated,
+    message,
+    read,
+    sent,
+    update,
+)
 from tests.builders import ago, an_agent
 from tests.demo.sites import DriverName, Settings, World
 from tests.excerpts import FIXTURES

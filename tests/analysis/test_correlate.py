@@ -23,17 +23,21 @@ from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Component, Op, OpStatus, is_told_before
 from tests import builders
-from tests.analysis.correlation_tables import LOG, OTHER_DIR, TABLES, filled, read
 from tests.analysis.lines import (
     AGENT,
     JID,
+    LOG,
+    OTHER_DIR,
     START,
+    TABLES,
     Log,
     arrived,
     begun,
     cmd,
     correlated,
+    filled,
     message,
+    read,
     steps_of,
     the_op,
     update,

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from jobtui.logs.pages import LogPages
-from tests.backends.journal.ssh_rig import SshClient, ssh_client
+from tests.backends.journal.rigs import SshClient, ssh_client
 
 
 @pytest.fixture

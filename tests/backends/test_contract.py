@@ -12,7 +12,7 @@ import pytest
 from jobtui.backends.base import Batch, Source
 from jobtui.model.health import Faults, SourceError
 from tests.backends.engines.rigs import ENGINE_RIGS
-from tests.backends.journal.source_rig import JOURNAL_RIGS, JournalRig
+from tests.backends.journal.readers import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
 from tests.polling import polled
 from tests.waiting import LONG_S

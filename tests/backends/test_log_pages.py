@@ -47,9 +47,19 @@ from jobtui.transport.blocks import (
 )
 from jobtui.transport.files import open_file
 from tests.analysis.captured import ROOT
-from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
-from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers, log_file
-from tests.backends.log_reading import END, all_before, all_errors, all_found, asked, searched
+from tests.backends.journal.rigs import RUNS_HERE, SshClient
+from tests.backends.log_fakes import (
+    END,
+    KeepingParser,
+    MemoryBytes,
+    Parsers,
+    all_before,
+    all_errors,
+    all_found,
+    asked,
+    log_file,
+    searched,
+)
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.journal_memory import MemoryJournal

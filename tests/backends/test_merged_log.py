@@ -23,7 +23,7 @@ from jobtui.logs.pages import LogPages
 from jobtui.model.clock import MONTHS, SECOND, FixedClock, Nanos, Offset, to_rfc3339
 from jobtui.model.pages import Extent, Level, LogUnreadable, SearchState
 from tests.analysis.captured import NEWEST, ROOT
-from tests.backends.log_reading import END, all_before, searched
+from tests.backends.log_fakes import END, all_before, searched
 from tests.journal_memory import T0, MemoryJournal
 from tests.polling import polled
 from tests.waiting import LONG_S

@@ -16,7 +16,7 @@ from jobtui.model.job_reader import FileKind, FilePart, RunListing, Unreadable
 from jobtui.transport import remote_dir as remote_dirs
 from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
-from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
+from tests.backends.journal.rigs import RUNS_HERE, SshClient
 from tests.builders import HOSTILE, some
 from tests.rows import ROWS
 from tests.waiting import LONG_S

@@ -10,11 +10,9 @@ from tests.backends.archive.captured import FIXTURES as ARCHIVES
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import sources_of
 from tests.condor import CONDOR
-from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.slurm_stand_in import StandIn
-from tests.tempo_server import Tempo
-from tests.trace_servers import Answers, Site, Spans
+from tests.trace_servers import Answers, Jaeger, Site, Spans, Tempo
 from tests.tracing import CAPTURES as TRACES
 
 FILES: dict[str, list[str]] = {

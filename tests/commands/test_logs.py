@@ -28,7 +28,7 @@ from jobtui.render.log_lines import job_line
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document
-from tests.backends.journal.source_rig import UNIT
+from tests.backends.journal.readers import UNIT
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT, CAPTURES, Runner, shown, sources_of, started
 from tests.condor import CONDOR

@@ -35,10 +35,9 @@ from tests.backends.recording.files import MB, NOW, about, lines, noise, numbers
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of, started
 from tests.demo.sites import DriverName
 from tests.fakes import ScriptedSource
-from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.rows import ROWS
-from tests.trace_servers import Site, Spans
+from tests.trace_servers import Jaeger, Site, Spans
 from tests.tracing import a_span
 from tests.waiting import wait_for
 

@@ -8,10 +8,8 @@ import pytest
 
 from tests.commands.contract import check_document
 from tests.commands.running import AT, Runner, environment, jobtui
-from tests.jaeger_server import Jaeger
 from tests.loopback import served
-from tests.tempo_server import Tempo
-from tests.trace_servers import TEXT, Answer, Site, Spans
+from tests.trace_servers import TEXT, Answer, Jaeger, Site, Spans, Tempo
 from tests.tracing import CAPTURES, EXPECTED, FORMATS, capture_file
 
 LINE = next(

@@ -18,8 +18,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.analysis.explain import damaged_worlds, disturbed_worlds
-from tests.fuzz.growth import grows_badly
-from tests.fuzz.inputs import inputs
+from tests.fuzz.inputs import grows_badly, inputs
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.whole import fuzz_world
 from tests.fuzz.worlds import WORLDS

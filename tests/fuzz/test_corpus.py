@@ -15,8 +15,7 @@ from jobtui.model.health import FAULTS
 from tests.fuzz import __main__ as fuzzing
 from tests.fuzz import damage, whole
 from tests.fuzz.damage import Edit, applied
-from tests.fuzz.growth import grows_badly
-from tests.fuzz.inputs import inputs, seeds_of
+from tests.fuzz.inputs import grows_badly, inputs, seeds_of
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.whole import Wrong, drawn_run, kept, take
 from tests.fuzz.worlds import WORLDS

@@ -15,8 +15,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.backends.journal.gateway_rig import Gatewayd
-from tests.backends.journal.ssh_rig import Sshd
+from tests.backends.journal.rigs import Gatewayd, Sshd
 from tests.waiting import wait_for
 
 PLACES = (Path("/run/systemd/journal"), Path("/run/log/journal"))

@@ -22,7 +22,7 @@ from jobtui.model.health import SourceState
 from jobtui.model.journal import Gap
 from jobtui.store.poller import Poller
 from jobtui.store.store import Changes, Store
-from tests.backends.journal.ssh_rig import ssh_client
+from tests.backends.journal.rigs import ssh_client
 from tests.real.journal_hosts import SERVICE, JournalHost, Sender, journal_here, missing_programs
 from tests.waiting import wait_until
 

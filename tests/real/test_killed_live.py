@@ -12,7 +12,7 @@ from jobtui.analysis.explain.case import CERTAIN
 from jobtui.analysis.killer import Ending, find_killer
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.model.clock import Nanos, SystemClock
-from tests.backends.journal.ssh_rig import ssh_client
+from tests.backends.journal.rigs import ssh_client
 from tests.real.journal_hosts import JournalHost, missing_programs
 
 GROUPS = (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup"))

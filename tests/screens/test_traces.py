@@ -24,14 +24,14 @@ from jobtui.session import Session
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
-from tests.jaeger_server import Jaeger as JaegerServer
 from tests.loopback import served
 from tests.rows import ROWS
 from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app, open_failed
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
-from tests.tempo_server import Tempo as TempoServer
+from tests.trace_servers import Jaeger as JaegerServer
 from tests.trace_servers import Site, Spans
+from tests.trace_servers import Tempo as TempoServer
 from tests.tracing import TRACE_ID, a_span
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text

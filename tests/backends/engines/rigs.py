@@ -17,8 +17,7 @@ from jobtui.backends.registry import parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.journal.reading import all_backward, all_forward, messages
-from tests.backends.journal.source_rig import DROPPED, LINE, UNIT
+from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_backward, all_forward, messages
 from tests.backends.rigs import Rig
 from tests.carried import carried, timed
 from tests.conftest import NOW

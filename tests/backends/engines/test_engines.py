@@ -46,7 +46,7 @@ from tests.backends.engines.rigs import (
     journald_document,
     loki_journal,
 )
-from tests.backends.journal.source_rig import LINE, UNIT
+from tests.backends.journal.readers import LINE, UNIT
 from tests.carried import carried, timed
 from tests.commands.running import Runner
 from tests.condor import SCHEDD, event, executing, submitted

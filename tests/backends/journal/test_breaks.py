@@ -14,8 +14,7 @@ from jobtui.backends.journal.client import HostPlaces
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import MakeReader, Way, each_program, ways
-from tests.backends.journal.reading import Follower, messages, of
+from tests.backends.journal.readers import Follower, MakeReader, Way, each_program, messages, of, ways
 from tests.waiting import LONG_S
 
 pytestmark = [needs_journal_tools]

@@ -36,8 +36,8 @@ from tests.backends.journal.make import (
     make_journal,
     needs_journal_tools,
 )
-from tests.backends.journal.reading import all_forward
-from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient, Sshd, a_server, free_port, needs_sshd
+from tests.backends.journal.readers import all_forward
+from tests.backends.journal.rigs import RUNS_HERE, SshClient, Sshd, a_server, free_port, needs_sshd
 from tests.carried import carried
 from tests.rows import ROWS
 from tests.waiting import LONG_S, wait_until

@@ -14,9 +14,17 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceMissing
 from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import MakeReader, Way, each_program
-from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
-from tests.backends.journal.ssh_rig import signal_journalctl
+from tests.backends.journal.readers import (
+    Follower,
+    MakeReader,
+    Way,
+    all_backward,
+    all_forward,
+    each_program,
+    messages,
+    of,
+)
+from tests.backends.journal.rigs import signal_journalctl
 from tests.excerpts import FIXTURES
 
 pytestmark = [needs_journal_tools, each_program]

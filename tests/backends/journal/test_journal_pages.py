@@ -12,7 +12,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState
 from jobtui.transport.blocks import RAW_LINE_BYTES
-from tests.backends.log_reading import END, all_after, all_before, all_errors, all_found, asked, searched
+from tests.backends.log_fakes import END, all_after, all_before, all_errors, all_found, asked, searched
 from tests.journal_memory import T0, MemoryJournal
 from tests.waiting import LONG_S
 
