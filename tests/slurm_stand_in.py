@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -98,19 +99,5 @@ class StandIn:
         return truths
 
 
-QUEUED = {
-    "%i": "1", "%A": "1", "%F": "1", "%K": "N/A", "%j": "beam", "%u": "jdoe", "%a": "science", "%P": "debug",
-    "%q": "normal", "%T": "RUNNING", "%r": "None", "%V": "2026-11-20T20:00:00", "%S": "2026-11-20T20:10:00",
-    "%e": "2026-11-20T21:10:00", "%l": "1:00:00", "%N": "n1", "%D": "1", "%C": "4", "%E": "(null)",
-    "%Z": "/home/jdoe", "%W": "(null)", "%Q": "1000",
-}  # fmt: skip
-"""A job that runs, as squeue has it."""
-
-ACCOUNTED = {
-    "JobID": "1", "JobIDRaw": "1", "JobName": "beam", "User": "jdoe", "Account": "science",
-    "Partition": "debug", "QOS": "normal", "Cluster": "huppel", "State": "COMPLETED", "Reason": "None",
-    "ExitCode": "0:0", "Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:00:00",
-    "Start": "2026-11-20T20:10:00", "End": "2026-11-20T20:20:00", "TimelimitRaw": "60", "NodeList": "n1",
-    "NNodes": "1", "NCPUS": "4", "ReqMem": "1G", "WorkDir": "/home/jdoe", "MaxRSS": "",
-}  # fmt: skip
-"""A job that has completed, as sacct has it."""
+ROWS = tomllib.loads((FIXTURES / "programs/slurm.toml").read_text())
+QUEUED, ACCOUNTED = ROWS["squeue"], ROWS["sacct"]

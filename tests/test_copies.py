@@ -130,11 +130,6 @@ def known(session: Session) -> Counter[tuple[object, ...]]:
     )
 
 
-def some_start(chance: random.Random, lines: Sequence[bytes]) -> Start:
-    at = LogParser("").time_of(chance.choice(lines), Nanos(1_800_000_000 * 10**9))
-    return chance.choice((FromStart(), TailBytes(chance.randrange(2_000, 60_000)), FromTime(at or Nanos(1))))
-
-
 class Outcome(NamedTuple):
     """How it was played, what was left out, and the ops that are known otherwise than from the log alone."""
 
@@ -162,7 +157,8 @@ class Copies:
             paths.append(link)
         chance.shuffle(paths)
         self.now = 0.0
-        self.start = some_start(chance, self.lines)
+        at = LogParser("").time_of(chance.choice(self.lines), Nanos(1_800_000_000 * 10**9)) or Nanos(1)
+        self.start = chance.choice((FromStart(), TailBytes(chance.randrange(2_000, 60_000)), FromTime(at)))
         self.limits = Limits(batch_records=chance.choice((5, 50, 2_000)), hold_s=1e6, gone_s=1.0)
         self.paths = paths
         self.memory = MemoryJournal()
@@ -262,15 +258,11 @@ async def ops_of(*logs: LogFile | Journal) -> tuple[Counter[tuple[object, ...]],
     return ops, notes
 
 
-def half_copied(log: Path, other: Path) -> object:
-    return other.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
-
-
 COPIED: tuple[tuple[Callable[[Path, Path], object], str], ...] = (
     (lambda log, other: other.symlink_to(log), "same file as"),
     (os.link, "same file as"),
     (shutil.copyfile, "same lines as"),
-    (half_copied, "same lines as"),
+    (lambda log, other: other.write_bytes(log.read_bytes()[: log.stat().st_size // 2]), "same lines as"),
 )
 
 
@@ -392,11 +384,6 @@ BACK_SEEDS = range(6)
 KEPT, RATE, BACK_STEPS = 60, 8.0, 14
 
 
-async def some_of(session: Session, chance: random.Random) -> None:
-    for poller in chance.choices(session._pollers, k=chance.randint(0, 3)):
-        await poller.poll_once()
-
-
 async def reach_back(session: Session, site: Site, chance: random.Random) -> None:
     at = Nanos(1)
     if chance.random() < 0.5:
@@ -467,7 +454,8 @@ def journal_of(site: Site, chance: random.Random) -> Journal:
 async def live(session: Session, site: Site, chance: random.Random) -> None:
     for _ in range(BACK_STEPS):
         site.step(1.0)
-        await some_of(session, chance)
+        for poller in chance.choices(session._pollers, k=chance.randint(0, 3)):
+            await poller.poll_once()
         if chance.random() < 0.5:
             await session.catch_up()
             rotate(site, chance)

@@ -17,7 +17,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.ops import Component, Correlation, Op, Step
 from tests.analysis import captured
 from tests.demo.sites import DriverName
-from tests.demo.workload import Settings, TrueOp, WatchedWorld, simulate
+from tests.demo.workload import Settings, TrueOp, simulate
 
 SUPERVISOR = "supervisor.log"
 
@@ -161,11 +161,6 @@ def _seen(op: Op | TrueOp) -> Counted:
     return Counted(op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates)
 
 
-def _of_site(world: WatchedWorld, *names: str) -> Correlator:
-    given = {name: world.log(name) for name in names}
-    return captured.correlate(given, Nanos(world.kernel.now + SECOND), limit=1_000_000)
-
-
 def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
     """Every op is as it was. Where two cannot be distinguished, the correlator has to have said so."""
     found = sorted(correlator.ops(), key=lambda op: op.key)
@@ -189,7 +184,8 @@ SIZES = [(site, 101, few) for site in SITES for few in (None, FEW_PREFIXES)]
 @pytest.mark.parametrize(("site", "seed", "prefixes"), [*SIZES, ("big", 5, FEW_PREFIXES)])
 def test_ops_are_exact(site: str, seed: int, prefixes: int | None) -> None:
     world = simulate(seed, msgspec.structs.replace(SITES.get(site, BIG), prefixes=prefixes))
-    correlator = _of_site(world, "supervisor.log")
+    given = {"supervisor.log": world.log("supervisor.log")}
+    correlator = captured.correlate(given, Nanos(world.kernel.now + SECOND), limit=1_000_000)
     _assert_exact(correlator, map(_seen, world.witness.ops))
     assert site != "big" or world.witness.count >= 2_000
     if prefixes is None and site in ("local", "production"):

@@ -27,10 +27,6 @@ SAME = {
 }  # fmt: skip
 
 
-def skips_of(data: bytes) -> list[str]:
-    return [skip.why for skip in EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST).skips]
-
-
 @pytest.mark.parametrize("form", ["log", "json.log", "xml.log"])
 @pytest.mark.parametrize("name", TRUTH)
 def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
@@ -75,7 +71,8 @@ def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_a_note() -> None
 def test_what_makes_no_sense_costs_only_itself(junk: bytes, skips: list[str] | None) -> None:
     data = submitted().encode() + junk + executing().encode()
     assert [fact.what for fact in facts_of(data)] == ["submit", "execute"]
-    assert skips is None or skips_of(data) == skips
+    found = EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST).skips
+    assert skips is None or [skip.why for skip in found] == skips
 
 
 GLOBAL = (

@@ -89,14 +89,11 @@ def test_a_value_too_long_costs_its_entry_whatever_is_in_it(form: Callable[[str,
     assert parser.skipped == 1
 
 
-def broken_by(length: int) -> bytes:
-    return entry(1, "x").removesuffix(b"\n") + b"BAD\n" + length.to_bytes(8, "little") + b"abcdef\n\n"
-
-
 @pytest.mark.parametrize("length", [1_000_000, 50 << 20])
 def test_a_believable_broken_length_is_found_out_at_its_end(length: int) -> None:
     parser = ExportParser()
-    found = in_chunks(entry(0, "before") + broken_by(length) + entry(2, "swallowed"), 50, parser)
+    broken = entry(1, "x").removesuffix(b"\n") + b"BAD\n" + length.to_bytes(8, "little") + b"abcdef\n\n"
+    found = in_chunks(entry(0, "before") + broken + entry(2, "swallowed"), 50, parser)
     assert parser.pending
     found += parser.feed(b"\0" * length + entry(3, "still") + entry(4, "end"))
     assert (found[0][b"MESSAGE"], found[-1][b"MESSAGE"]) == (b"before", b"end")

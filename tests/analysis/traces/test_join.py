@@ -31,11 +31,6 @@ def joined(
     return trace_op(found, lay_out(found), link, JOB, ops, (), grows=grows)
 
 
-def an_op_at(*seconds: int) -> Op:
-    """An op with a step at each of these seconds."""
-    return an_op("run", jid=JOB, steps=[a_step(f"line {second}", second) for second in seconds])
-
-
 @pytest.mark.parametrize(("text", "found"), ROWS["lines that name a trace"])
 def test_a_line_of_the_job_names_its_trace(text: str, found: str) -> None:
     op = an_op("run", jid=JOB, steps=[a_step("status running", 1, text=text, certainty=Certainty.PREFIX)])
@@ -57,7 +52,7 @@ def test_the_surest_line_names_the_trace() -> None:
 
 
 def test_spans_stand_between_lines_by_time_each_with_its_own_certainty() -> None:
-    op = an_op_at(0, 10)
+    op = an_op("run", jid=JOB, steps=[a_step(f"line {second}", second) for second in (0, 10)])
     first, last = op.steps
     begin, end = (step.at or 0 for step in op.steps)
     between = a_span(1, None, (begin + end) // 2, end - 1, name="work", error=True, message="broke")

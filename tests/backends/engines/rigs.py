@@ -50,13 +50,6 @@ def journald_document(number: float, message: str, **more: Any) -> dict[str, Any
     } | more  # fmt: skip
 
 
-def dropped_document(number: float) -> dict[str, Any]:
-    return journald_document(
-        number, DROPPED, systemd={"unit": "systemd-journald.service"},
-        syslog={"identifier": "systemd-journald"},
-    )  # fmt: skip
-
-
 def ended_job(number: int, **more: Any) -> dict[str, Any]:
     """A job as Slurm's plugin jobcomp/elasticsearch writes it."""
     at = to_rfc3339(at_second(number)).removesuffix("Z")
@@ -109,7 +102,11 @@ class ElasticLogsRig(ElasticRig):
         return f"api_run{self._written - 1}"
 
     def tear(self) -> None:
-        self._put(dropped_document(self._written))
+        of_journald = {
+            "systemd": {"unit": "systemd-journald.service"},
+            "syslog": {"identifier": "systemd-journald"},
+        }
+        self._put(journald_document(self._written, DROPPED, **of_journald))
 
 
 class ElasticJobsRig(ElasticRig):

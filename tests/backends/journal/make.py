@@ -28,14 +28,11 @@ needs_journal_tools = pytest.mark.skipif(
 )
 
 
-def two_hosts() -> bytes:
-    return lzma.decompress((FIXTURES / "two-hosts.export.xz").read_bytes())
-
-
 def by_host() -> dict[str, bytes]:
     """The capture's export text by host; its entries begin with their cursor."""
     found: dict[str, bytes] = {}
-    for start in two_hosts().split(b"\n\n__CURSOR=")[0:]:
+    two_hosts = lzma.decompress((FIXTURES / "two-hosts.export.xz").read_bytes())
+    for start in two_hosts.split(b"\n\n__CURSOR=")[0:]:
         text = start if start.startswith(b"__CURSOR=") else b"__CURSOR=" + start
         host = text.partition(b"\n_HOSTNAME=")[2].partition(b"\n")[0].decode()
         found[host] = found.get(host, b"") + text.rstrip(b"\n") + b"\n\n"
