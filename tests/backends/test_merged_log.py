@@ -171,8 +171,9 @@ async def test_a_log_that_hangs_holds_up_no_other(merged_of: Make, monkeypatch: 
 
     monkeypatch.setattr(hanging, "look", wait_and_look)
     merged = merged_of({"a": journal_pages(one), "b": hanging})
-    await asyncio.wait_for(merged.look(), LONG_S)
-    assert words(merged) == ["j1"]
+    async with asyncio.timeout(LONG_S):
+        while words(merged) != ["j1"]:  # a log that answers late comes with a later look
+            await merged.look()
     go_on.set()
     await asyncio.wait_for(merged.changed(LONG_S), LONG_S / 2)
     await merged.look()

@@ -118,33 +118,23 @@ async def test_a_journal_without_an_entry_of_the_stream_loses_none_of_the_first(
     await pages.aclose()
 
 
-async def test_entries_of_the_same_microsecond_have_one_place_each_from_both_sides() -> None:
+@pytest.mark.parametrize("is_set_back", [False, True], ids=["same microsecond", "clock that is set back"])
+async def test_entries_have_one_place_each_in_their_order_from_both_sides(is_set_back: bool) -> None:
     journal = MemoryJournal()
     for n in range(2_000):
-        journal.write(f"line {n}", n // 7, unit=UNIT, host="v3", pid=7)
-    pages = pages_of(journal)
+        at_s = n // 7 if not is_set_back else n if n < 500 else n - 300
+        journal.write(f"line {n}", at_s, unit=UNIT, host="v3", pid=7)
+    pages, fresh = pages_of(journal), pages_of(journal)
     await pages.look()
     page = await pages.before(END, 2_000)
     assert numbers(page.lines) == list(range(2_000))
-    fresh = pages_of(journal)
+    places = [line.place for line in page.lines]
+    assert places == sorted(set(places))
     await fresh.look()
     assert (await fresh.after(0, 2_000)).lines == page.lines
     assert (await fresh.after(page.lines[1_000].place, 1)).lines == (page.lines[1_000],)
     await pages.aclose()
     await fresh.aclose()
-
-
-async def test_a_clock_that_is_set_back_keeps_the_order() -> None:
-    journal = MemoryJournal()
-    for n in range(900):
-        journal.write(f"line {n}", n if n < 500 else n - 300, unit=UNIT, host="v3", pid=7)
-    pages = pages_of(journal)
-    await pages.look()
-    page = await pages.before(END, 900)
-    assert numbers(page.lines) == list(range(900))
-    places = [line.place for line in page.lines]
-    assert places == sorted(set(places))
-    await pages.aclose()
 
 
 @pytest.mark.parametrize("typed", ["line 12", "~ne 12\\d*$"])
