@@ -319,10 +319,6 @@ def loki_engine(loki: StrictLoki) -> LokiEngine:
     return carried(timed(LokiEngine(parse_loki(LOKI_URL), Doubts()), FixedClock(NOW)), loki.transport)
 
 
-def loki_reader(loki: StrictLoki) -> EngineJournal:
-    return EngineJournal(lambda: loki_engine(loki))
-
-
 async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
     whole = {"MESSAGE": LINE.format(5), "_SYSTEMD_UNIT": UNIT, "_HOSTNAME": "v3", "_PID": "7", "N": None}
     lines = [
