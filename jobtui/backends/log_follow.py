@@ -488,6 +488,7 @@ class Follower:
         copied or packed. What comes next are the rotated files after that one; where none holds it, the ones
         after all that were given.
         """
+        self._given += [_given_here(log) for log in self._older if log.is_changed()]
         if is_whole:
             known.learn_head()
             self._given.append(_given_here(known))
@@ -569,7 +570,7 @@ class Follower:
             has_present = self._current is None or self._current.looked.size > 0
             is_over = log.until is not None and now >= log.until and has_present
             try:
-                if log.until is not None and log.is_changed():
+                if log.is_changed():
                     self._given.append(_given_here(log))
                 if log.read(gathered, now, release=is_over or not log.is_renamed):
                     return True

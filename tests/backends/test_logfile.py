@@ -285,6 +285,29 @@ async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(li
             assert text[record.offset :].startswith(record.text.encode()[:20])
 
 
+@pytest.mark.parametrize("at_the_end", [False, True], ids=["while its rest is read", "when that is read"])
+async def test_what_is_written_to_a_renamed_file_counts_once_when_it_is_packed(
+    path: Path, at_the_end: bool
+) -> None:
+    write(path, b"one\ntwo\nthree\n")
+    opened = Opened(path, Limits(batch_records=1, block=8, hold_s=0.0, retire_s=1e6))
+    await opened.reading.poll()
+    rename(path, "supervisor.log.1")
+    write(path, b"five\n")
+    await (opened.reading.drain() if at_the_end else opened.reading.poll())
+    append(path.with_name("supervisor.log.1"), b"four\n")
+    if not at_the_end:
+        await opened.reading.drain()
+    old, packed = path.with_name("supervisor.log.1"), path.with_name("supervisor.log.2.gz")
+    write(packed, gzip.compress(old.read_bytes()))
+    shutil.copystat(old, packed)
+    old.unlink()
+    rename(path, "supervisor.log.1")
+    write(path, b"six\n")
+    await opened.reading.drain()
+    assert sorted(opened.reading.texts) == sorted(("one", "two", "three", "four", "five", "six"))
+
+
 async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     write(late := path.with_name("supervisor.log.3"), b"late\n")
