@@ -10,16 +10,11 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, NamedTuple, NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
-import msgspec
+from jobtui.model.numbers import whole
 
-from jobtui.model.numbers import LEAST, MOST, whole
-
-if TYPE_CHECKING:
-    Nanos = NewType("Nanos", int)
-else:  # so that no document is decoded into a time of more than 64 bits, as one of thousands of digits
-    Nanos = NewType("Nanos", Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)])
+Nanos = NewType("Nanos", int)
 
 SECOND = 1_000_000_000
 LATEST_S = 9_183_110_400

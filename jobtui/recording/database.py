@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,7 @@ from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
+from jobtui.model.numbers import LEAST, MOST
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
 from jobtui.model.tables import text_of
@@ -82,6 +83,9 @@ class What(StrEnum):
     SCRIPT = "script"
     TRACE = "trace"
 
+
+# A document may hold a time of thousands of digits. Set here, as the clock is imported without msgspec
+Nanos.__supertype__ = Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)]  # type: ignore[attr-defined]
 
 TYPES: Mapping[What, Any] = {
     What.BATCH: Batch, What.FAILURE: str, What.JOB: Job, What.DETAIL: JobDetail | None,

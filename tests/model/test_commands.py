@@ -64,7 +64,7 @@ def pasted(shell: str, commands: Sequence[Command], where: Path) -> list[list[st
     done = subprocess.run(
         [shell], input="".join(lines), capture_output=True, text=True, cwd=where, timeout=60, check=False
     )
-    found = [part.split("\n") for part in done.stdout.split("end\n")]
+    found = [part.split("\n") for part in done.stdout.split("\nend\n")]
     return [[word[1:] for word in words if word] for words in found if any(words)]
 
 
