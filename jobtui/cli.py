@@ -254,5 +254,5 @@ def _run(invocation: grammar.Invocation) -> int:
     if not gc.isenabled():
         gc.freeze()  # what was imported stays, and is not looked through again and again
         gc.enable()
-    threading.excepthook = FAULTS.in_thread
+    threading.excepthook = sys.unraisablehook = FAULTS.unseen
     return say_faults(run(context))

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import nullcontext
@@ -542,22 +543,24 @@ async def test_a_callback_that_raises_is_counted(expected_faults: Faults) -> Non
     assert [fault.stage for fault in expected_faults.all()] == ["in the background"]
 
 
-def test_a_thread_that_ends_with_a_fault_is_counted(
+def test_a_fault_that_ends_a_thread_or_a_closing_is_counted(
     run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     def jobs_command(context: object) -> int:
         thread = threading.Thread(target=fail)
         thread.start()
         thread.join()
+        type("Closed", (), {"__del__": lambda self: fail()})()
         return 0
 
     runs = runner("jobs")
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     monkeypatch.setattr(import_module(runs.__module__), runs.__name__, jobs_command)
     ran = run("jobs")
     assert ran.code == 70
     (fault,) = expected_faults.all()
-    assert fault.stage == "in a thread"
+    assert (fault.stage, fault.count) == ("in the background", 2)
     assert fault.words in ran.err
     assert SECRET not in ran.err
 

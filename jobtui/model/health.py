@@ -9,6 +9,7 @@ SystemExit and the cancelling of a task end what they are meant to end.
 """
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -256,10 +257,10 @@ class Faults:
         if (error := context.get("exception")) is not None:
             self.note(error, "in the background")
 
-    def in_thread(self, raised: "threading.ExceptHookArgs") -> None:
-        """Count the exception that ended a thread. This is `threading.excepthook`."""
+    def unseen(self, raised: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
+        """Count what ended a thread or was raised in closing something, where Python would print it raw."""
         if isinstance(raised.exc_value, Exception):
-            self.note(raised.exc_value, "in a thread")
+            self.note(raised.exc_value, "in the background")
 
     def health(self) -> SourceHealth | None:
         """The faults as an entry in the list of sources; None if there are none."""

@@ -57,14 +57,17 @@ def presets() -> Mapping[str, Preset]:
     return {name: msgspec.convert({**table, "name": name}, Preset) for name, table in tables.items()}
 
 
+def _first(value: object) -> object:
+    return value[0] if isinstance(value, list) and value else value
+
+
 def value_at(document: Document, path: str) -> object:
-    """What stands at a path, whether written nested, flat with dots, or partly so; None for nothing."""
+    """What stands at a path, nested, flat with dots, or partly so; of several the first. None for nothing."""
     if path in document:
-        value = document[path]
-        return value[0] if isinstance(value, list) and value else value
+        return _first(document[path])
     head, dot, rest = path.partition(".")
     while dot:
-        inner = document.get(head)
+        inner = _first(document.get(head))
         if isinstance(inner, dict) and (found := value_at(inner, rest)) is not None:
             return found
         more, dot, rest = rest.partition(".")

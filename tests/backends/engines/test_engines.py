@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tarfile
+from itertools import product
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -280,10 +281,10 @@ def test_events_of_condor_keep_the_schedd_of_their_log() -> None:
 @pytest.mark.parametrize("preset", [one for one in presets().values() if one.gives == "logs"], ids=str)
 def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
     for field, paths in preset.fields.items():
-        for path in paths:
+        for path, is_list in product(paths, (False, True)):
             nested: Any = "x"
             for part in reversed(path.split(".")):
-                nested = {part: nested}
+                nested = {part: [nested] if is_list else nested}
             assert fields_of(nested, preset) == fields_of({path: "x"}, preset)
             assert fields_of(nested, preset)[field] == "x"
 
