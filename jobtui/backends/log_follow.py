@@ -304,6 +304,7 @@ def _given(file: RotatedFile) -> _Given:
 
 
 def _given_here(log: OpenLog) -> _Given:
+    log.learn_head()
     seen = log.opened.look()
     return _Given(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size))
 
@@ -490,7 +491,6 @@ class Follower:
         """
         self._given += [_given_here(log) for log in self._older if log.is_changed()]
         if is_whole:
-            known.learn_head()
             self._given.append(_given_here(known))
             self._read_before_present(known, is_renamed=True)
         older = files.older
