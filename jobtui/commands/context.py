@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from jobtui.config import Config, ConfigError
-from jobtui.grammar import Invocation
+from jobtui.backends.registry import of_setting
+from jobtui.config import Config, ConfigError, split_head
+from jobtui.grammar import SETTING_BY_NAME, SETTINGS, Invocation, Setting
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.numbers import whole
+from jobtui.model.specs import LogRole, SourceSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,3 +127,36 @@ def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
         where = written.origin if written.origin.endswith(name) else f"{written.origin}: {name}"
         raise ConfigError(f'{where}: "{text}" is no time; {TIME_EXPECTED}')
     return Nanos(min(max(0, moment.span(now).start), LATEST))
+
+
+def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ...]:
+    """The flags with which jobtui has these settings anywhere; paths are absolute.
+
+    What stands in the configuration file is found there again. `specs` are spelled where no setting names
+    them. None: for the same shell, which has the same variables and finds the same sources.
+    """
+    words = [*config.begins]
+    for setting in SETTINGS:
+        effective = config.settings[setting.name]
+        if effective.origin == setting.flag or (specs is not None and effective.origin == setting.variable):
+            values = effective.values if setting.repeatable else effective.values[-1:]
+            for value in values:
+                words += [setting.flag, *([_absolute(setting, value)] if setting.metavar else [])]
+    return (*words, *(() if config.sources or specs is None else of_specs(specs)))
+
+
+def of_specs(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
+    words = []
+    for spec in specs:
+        setting = SETTING_BY_NAME[spec.setting]
+        label = spec.label if of_setting(spec.setting).is_labelled else ""
+        head = label or ("" if spec.role is LogRole.AUTO else spec.role)
+        words += [setting.flag, _absolute(setting, f"{head}={spec.target}" if head else spec.target)]
+    return tuple(words)
+
+
+def _absolute(setting: Setting, value: str) -> str:
+    if not setting.completes:
+        return value
+    head, path = split_head(setting.name, value)
+    return head + os.path.abspath(path)

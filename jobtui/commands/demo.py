@@ -11,8 +11,8 @@ from pathlib import Path
 
 from jobtui.backends.balsam.login import PATH_VARIABLE
 from jobtui.commands import runner
-from jobtui.commands.context import Context, make_context
-from jobtui.commands.open import has_terminal, of_specs
+from jobtui.commands.context import Context, make_context, of_specs
+from jobtui.commands.open import has_terminal
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import session_to_watch
 from jobtui.commands.record import REPLAYED

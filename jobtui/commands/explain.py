@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
 from jobtui.analysis.paths import Reach
+from jobtui.commands.context import spelled
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.open import spelled
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged

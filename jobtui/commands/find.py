@@ -20,6 +20,7 @@ from jobtui.analysis.find import (
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering, system_of
+from jobtui.commands.context import spelled
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
@@ -298,24 +299,21 @@ async def candidates_for(
 
 
 def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
-    several = tuple(candidates)
+    """Say what may be meant, and what to type: the same command for a job, else the one for its kind."""
+    several, flags = tuple(candidates), spelled(reader.context.config, None)
+    asked = reader.context.invocation.command.name
     for candidate in several[:SHOWN]:
         job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
-        command = command_for(candidate, reader.context.invocation.command.name)
+        command, about = "trace" if candidate.kind == "trace" else "logs", candidate.id
+        if candidate.job is not None:
+            command, about = "show" if asked in ("find", "open") else asked, candidate.job
+        elif candidate.kind == "user":
+            command, about = "jobs", f"user:{candidate.id}"
+        typed = Command("jobtui", *flags, command, about=[about])
         why = f"{candidate.kind} {candidate.id}{job} ({candidate.why})"
-        complain(f"{word}{why}{f': {command}' if command else ''}")
+        complain(f"{word}{why}{f': {typed}' if typed else ''}")
     if len(several) > SHOWN:
         complain(f"and {len(several) - SHOWN} more")
-
-
-def command_for(candidate: Candidate, command: str) -> Command:
-    """What to type for a candidate: the same command for a job, else the one that takes its kind."""
-    if candidate.job is not None:
-        of_job = "show" if command in ("find", "open") else command
-        return Command("jobtui", of_job, about=[candidate.job])
-    if candidate.kind == "user":
-        return Command("jobtui", "jobs", about=[f"user:{candidate.id}"])
-    return Command("jobtui", "trace" if candidate.kind == "trace" else "logs", about=[candidate.id])
 
 
 async def _exact(reader: Reader, job_id: JobId) -> Found:

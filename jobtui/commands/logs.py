@@ -19,7 +19,7 @@ from jobtui.analysis.paths import ADDRESS, Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
 from jobtui.commands.container import LAST_LINES, MOST_LINES
-from jobtui.commands.context import OutputFormat
+from jobtui.commands.context import OutputFormat, spelled
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader, until_ended
@@ -162,7 +162,8 @@ def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
         complain(f"{meant.kind} {meant.id}: lines of {counted(count, 'job')} are given")
     else:
         names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
-        command = Command("jobtui", "logs", f"--grep={meant.id}", about=names)
+        flags = spelled(reader.context.config, None)
+        command = Command("jobtui", *flags, "logs", f"--grep={meant.id}", about=names)
         complain(f"{meant.kind} {meant.id}: no job of it was read; what a log says of it: {command}")
     return ops_of
 

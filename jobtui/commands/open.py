@@ -7,52 +7,18 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jobtui.backends.registry import Gives, gives, of_setting
+from jobtui.backends.registry import Gives, gives
 from jobtui.commands import runner
-from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.context import Context, OutputFormat, spelled
 from jobtui.commands.reader import Reader, configured, no_source, session_to_watch, warn, within
 from jobtui.commands.streams import Exit, complain
-from jobtui.config import Config, split_head
-from jobtui.grammar import COMMAND_BY_NAME, SETTING_BY_NAME, SETTINGS, Setting
+from jobtui.grammar import COMMAND_BY_NAME
 from jobtui.model.ids import JobFilter, JobId, TraceRef, find_trace
-from jobtui.model.specs import LOOPBACK, LogRole, SourceSpec, is_loopback, listen_place
+from jobtui.model.specs import LOOPBACK, SourceSpec, is_loopback, listen_place
 from jobtui.web import DRIVER
 
 if TYPE_CHECKING:
     from jobtui.commands.find import Found
-
-
-def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ...]:
-    """The flags with which jobtui has these settings anywhere; paths are absolute.
-
-    What stands in the configuration file is found there again. `specs` are spelled where no setting names
-    them. None: for the same shell, which has the same variables and finds the same sources.
-    """
-    words = [*config.begins]
-    for setting in SETTINGS:
-        effective = config.settings[setting.name]
-        if effective.origin == setting.flag or (specs is not None and effective.origin == setting.variable):
-            values = effective.values if setting.repeatable else effective.values[-1:]
-            for value in values:
-                words += [setting.flag, *([_absolute(setting, value)] if setting.metavar else [])]
-    return (*words, *(() if config.sources or specs is None else of_specs(specs)))
-
-
-def of_specs(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
-    words = []
-    for spec in specs:
-        setting = SETTING_BY_NAME[spec.setting]
-        label = spec.label if of_setting(spec.setting).is_labelled else ""
-        head = label or ("" if spec.role is LogRole.AUTO else spec.role)
-        words += [setting.flag, _absolute(setting, f"{head}={spec.target}" if head else spec.target)]
-    return tuple(words)
-
-
-def _absolute(setting: Setting, value: str) -> str:
-    if not setting.completes:
-        return value
-    head, path = split_head(setting.name, value)
-    return head + os.path.abspath(path)
 
 
 def run(context: Context) -> Exit:

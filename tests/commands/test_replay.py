@@ -19,7 +19,7 @@ import pytest
 
 from jobtui.backends.base import Batch
 from jobtui.backends.registry import OTLP
-from jobtui.commands.open import of_specs
+from jobtui.commands.context import of_specs
 from jobtui.config import Config
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import LiveDemo

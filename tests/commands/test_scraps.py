@@ -117,7 +117,9 @@ def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each
         else:
             assert (found.code, found.out) == (4, ""), (command, found)
             assert f"is {kind} with {count} jobs" in found.err
-            assert f"jobtui {' '.join(command[:1])} {job_id}" in found.err or count > 9
+            end = f"{' '.join(command[:1])} {job_id}"
+            offered = [line for line in found.err.split("\n") if line.endswith(end)]
+            assert count > 9 or (offered and all(": jobtui --" in line for line in offered)), offered
 
 
 def test_the_log_of_a_unit_is_given_whole_and_by_time(run: Runner) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.registry import told_apart
-from jobtui.commands.open import of_specs, spelled
+from jobtui.commands.context import of_specs, spelled
 from jobtui.config import load
 from jobtui.config.access import access_at, holds_secrets, merged
 from jobtui.model.clock import from_seconds

@@ -12,7 +12,7 @@ from jobtui import cli
 from jobtui.app import JobtuiApp
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.commands.open import of_specs
+from jobtui.commands.context import of_specs
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.model.specs import LogRole, SourceSpec

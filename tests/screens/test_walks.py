@@ -19,7 +19,7 @@ from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.traces.files import TraceFile
-from jobtui.commands.open import of_specs
+from jobtui.commands.context import of_specs
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import JobStatus
