@@ -62,10 +62,8 @@ ABOUT = frozenset(
     {"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time", "signal"}
 )
 """What an exception may be about."""
-BAD_LEVELS = (
-    dict.fromkeys(("E", "ERR", "ERROR"), 45.0)
-    | dict.fromkeys(("CRIT", "CRITICAL", "SEVERE"), 50.0)
-    | dict.fromkeys(("F", "FATAL"), 52.0)
+BAD_LEVELS = dict.fromkeys(("E", "ERR", "ERROR"), 45.0) | dict.fromkeys(
+    ("F", "FATAL", "CRIT", "CRITICAL", "SEVERE"), 52.0
 )
 QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING", "I", "W"})
 
@@ -214,21 +212,22 @@ class Output:
     def _stated(self) -> Iterator[Candidate]:
         """Lines of trouble that have no shape, weighed by their words and what follows them."""
         for at in self._judged:
-            weight = _weight_of_words(self._lines[at].text, self._format) or self._weight_of_place(at)
+            above, text = self._lines[at - 1].text, self._lines[at].text
+            weight = _weight_of_words(text, self._format) or self._weight_of_place(at)
             if weight <= 0 or self._is_handled(at):
                 continue
             if any(self._is(at, role) for role in ("cause", "symptom", "wrapper")):
                 continue
-            if self._is(at, "harmless") and not _part("states_error").match(self._lines[at].text):
+            if self._is(at, "harmless") and not _part("states_error").match(text):
                 continue
             count = self._counts[self._templates[at]]
             is_meant = (weight >= MOST_UNSTATED or count < MOST_TRIED) and self._ends_near(at)
             weight += 10 if count < 3 else 0 if is_meant else -30
-            is_boxed = "-" * 40 in self._lines[at - 1].text or _part("boxed").match(self._lines[at].text)
-            if is_boxed or _part("gives_up").search(self._lines[at].text):
+            is_announced = _part("announced").search(above) or _part("boxed").match(text)
+            if is_announced or _part("gives_up").search(text):
                 weight += 15
             after = list(islice(self._after(at, 6), 4))
-            if after and self._is(after[0], "wrapper") and _part("headline").match(self._lines[at].text):
+            if after and self._is(after[0], "wrapper") and _part("headline").match(text):
                 continue
             has_failed = self._failed or any(map(self._is_failure, self._last_said[:2]))
             is_last = self._success is None and len(after) <= (LAST_LINES if has_failed else 0)
@@ -238,7 +237,7 @@ class Output:
                 weight += 25
             elif self._is_near_end(at, after):
                 weight += 15
-            family = self._family_of(self._lines[at].text, "program")
+            family = self._family_of(text, "program")
             yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
 
     # How lines stand to each other
@@ -285,6 +284,8 @@ class Output:
             is_alike = self._templates[first] == self._templates[second]
             if is_alike or self._lines[first].tag != self._lines[second].tag:
                 return False
+            if _part("caught").match(f"{self._templates[first]}\n{self._templates[second]}"):
+                return not any(map(self._is_failure, range(first + 1, second)))
         before = set(self._templates[max(0, first - NEAR) : first])
         between = range(first + 1, min(second, first + NEAR))
         inside, seen = self._tracebacks.inside, (at for at in between if self._templates[at] in before)
@@ -524,6 +525,5 @@ class Tracebacks:
         return name if is_own or _part("exception_name").search(name) else None
 
     def _is_syntax_error(self, text: str, indexes: Sequence[int], place: int) -> bool:
-        if not text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")):
-            return False
-        return any(self._lines[at].text.startswith("  File ") for at in indexes[max(0, place - 4) : place])
+        frames = (self._lines[at].text.startswith("  File ") for at in indexes[max(0, place - 4) : place])
+        return text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")) and any(frames)
