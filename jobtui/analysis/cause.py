@@ -21,8 +21,8 @@ LEAST = 50.0
 """What a line must weigh to be the cause, and to be told where nothing else says more."""
 EARLY = 14
 """Characters before which words of an end are all that a line tells."""
-MOST_STATED, MOST_UNSTATED = 74.0, 45.0
-"""What the words of an unknown program weigh at most, and what they weigh where it calls them an error."""
+MOST_STATED, MOST_UNSTATED, FATAL = 74.0, 45.0, 70.0
+"""What words of an unknown program weigh at most, where it says error, and from where more is allowed."""
 EXCEPTION, SURE, RESULT = 94.0, 60.0, 46.0
 """What an uncaught exception weighs, what outweighs words of a good end, and one that others bring about."""
 ALIKE = 10.0
@@ -154,8 +154,7 @@ class Output:
 
     def _tells_more(self, below: int, tag: str) -> bool:
         line = self._lines[below]
-        is_list = line.text.endswith("call last):") or _part("item").match(line.text)
-        return line.tag == tag and not is_list and not self._is(below, "wrapper")
+        return line.tag == tag and not _part("item").match(line.text) and not self._is(below, "wrapper")
 
     # What is found
 
@@ -220,6 +219,7 @@ class Output:
                 continue
             if self._is(at, "harmless") and not _part("states_error").match(text):
                 continue
+            most = MOST_STATED if weight < FATAL else MOST_STATED + ALIKE
             count = self._counts[self._templates[at]]
             is_meant = (weight >= MOST_UNSTATED or count < MOST_TRIED) and self._ends_near(at)
             weight += 10 if count < 3 else 0 if is_meant else -30
@@ -238,7 +238,7 @@ class Output:
             elif self._is_near_end(at, after):
                 weight += 15
             family = self._family_of(text, "program")
-            yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
+            yield Candidate(at, min(weight, most), family, "the program's own message of trouble")
 
     # How lines stand to each other
 
