@@ -466,8 +466,6 @@ class Follower:
     def _open_log(self, opened: OpenFile, position: blocks.Position) -> OpenLog:
         return OpenLog(opened, position, self._parser, str(self._path), self._limits)
 
-    # Files that were rotated away.
-
     def _note_all(self, files: Iterable[RotatedFile]) -> None:
         """Note that these are not to be read. What is packed stays as it is, and needs no head."""
         for file in files:
@@ -500,7 +498,9 @@ class Follower:
             self._given.append(_given(holds))
             if not is_whole:
                 self._read_next(holds, known.position, gathered)
-        elif not is_whole:
+        elif is_whole:
+            self._event = "was rotated to no name beside it; what was rotated so unseen would be missing"
+        else:
             self._tell_lost(known, "truncated", gathered)
         begin = older.index(last) + 1 if last else 0
         self._tell_late(older[:begin], gathered)
