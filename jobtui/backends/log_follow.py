@@ -499,7 +499,7 @@ class Follower:
             if not is_whole:
                 self._read_next(holds, known.position, gathered)
         elif is_whole:
-            self._event = "was rotated to no name beside it; what was rotated so unseen would be missing"
+            self._event = "its last rotation left no file beside it: what was rotated unseen would be lost"
         else:
             self._tell_lost(known, "truncated", gathered)
         begin = older.index(last) + 1 if last else 0

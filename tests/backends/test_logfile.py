@@ -320,14 +320,14 @@ async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path:
     assert [(one.where, "newer lines" in one.why) for one in opened.reading.skips] == [(str(late), True)]
 
 
-async def test_that_a_log_was_rotated_to_no_name_beside_it_is_said(path: Path) -> None:
+async def test_that_a_rotation_left_no_file_beside_a_log_is_said(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     for name, text in (("supervisor.log.1", b"two\n"), ("elsewhere", b"three\n")):
         assert opened.reading.note is None
         rename(path, name)
         await opened.append(text)
     assert opened.reading.texts == ["one", "two", "three"]
-    assert "to no name beside it" in (opened.reading.note or "")
+    assert "left no file beside it" in (opened.reading.note or "")
 
 
 async def test_what_a_poll_that_failed_had_read_comes_with_the_next(path: Path) -> None:
