@@ -204,9 +204,8 @@ class _Reading:
         first, last = (Nanos(at * SECOND) for at in times)
         count = self._on((WHOLE,), 0, mark)[0].get(WHOLE, 0)
         sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = ?"
-        days = self._on(range(recurrence.day_of(first), recurrence.day_of(last) + 1)[-OLDEST_DAYS:], 0, mark)[
-            0
-        ]
+        since = range(recurrence.day_of(first), recurrence.day_of(last) + 1)[-OLDEST_DAYS:]
+        days = self._on(since, 0, mark)[0]
         own = dict(sorted(days.items())[-most_days:])
         return Seen(
             signature=text,
@@ -310,11 +309,8 @@ class _Reading:
         for day in range(today - recurrence.BASELINE_DAYS - recurrence.DEVIANT_DAYS, today + 1):
             for value, mark, runs, waited, wait in self._rows(sql, NUMBERS[name], day, FAILED):
                 known = days.setdefault(value, {}).get(day, recurrence.Day())
-                one = (
-                    known._replace(failed=runs)
-                    if mark
-                    else recurrence.Day(runs, known.failed, waited or 0, wait or 0)
-                )
+                whole = recurrence.Day(runs, known.failed, waited or 0, wait or 0)
+                one = known._replace(failed=runs) if mark else whole
                 days[value][day] = one
         for value, of_site in days.items():
             yield from recurrence.deviation(name, self._word(value), of_site, today)

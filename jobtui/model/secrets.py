@@ -151,9 +151,8 @@ def _may_end_key(line: str) -> bool:
     found = _KEY_END_LINE.fullmatch(line) if len(line) >= 16 and " " not in line.strip() else None
     if found is None or found["padding"]:
         return found is not None
-    return _is_mixed(found["body"]) and secret_words.changes(found["body"]) >= _LEAST_CHANGES * len(
-        found["body"]
-    )
+    body = found["body"]
+    return _is_mixed(body) and secret_words.changes(body) >= _LEAST_CHANGES * len(body)
 
 
 def _is_mixed(body: str) -> bool:
