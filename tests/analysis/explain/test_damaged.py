@@ -40,9 +40,8 @@ from tests.analysis.explain.cases import (
     up_to,
     without,
 )
-from tests.analysis.explain.damaged_worlds import told
-from tests.analysis.explain.disturbed_worlds import DISTURBANCES, PAIRS, SURE, SYSTEMS
-from tests.analysis.explain.disturbed_worlds import told as disturbed
+from tests.analysis.explain.disturbances import DISTURBANCES, PAIRS, SURE, damaged, disturbed
+from tests.analysis.explain.worlds import SYSTEMS
 from tests.builders import ago, some
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
@@ -57,13 +56,13 @@ WORLDS = (
 
 @pytest.mark.parametrize("number", WORLDS)
 def test_no_verdict_on_a_damaged_world_is_wrong_and_sure(number: int) -> None:
-    whole, *damaged = told(number)
-    assert not whole.is_wrong, whole
-    for one in damaged:
-        if one.is_wrong:
-            assert not one.is_sure, one
+    whole, *others = damaged(number)
+    assert whole.is_right, whole
+    for one in others:
+        if not one.is_right:
+            assert not one.is_sure_and_wrong, one
             assert one.verdict.blind_spots, one
-        elif "clock" not in str(one.damage):
+        elif "clock" not in one.disturbance:
             assert one.verdict.confidence <= whole.verdict.confidence, one
 
 

@@ -1,26 +1,20 @@
-"""Explains jobs of simulated systems while their sources are disturbed.
+"""Worlds of one job each, with the truth about it: systems that tell of it in time, and sites of Sirepo.
 
-A world is drawn from its number: one job, what happens to it, and when. Its sources are polled by the real
-poller into the real store while time goes on; from some moment on they are disturbed. At some times the job
-is explained as every view does it. A verdict is wrong when it is not what is so at that time in the world.
+A world is drawn from its number: what happens to the job, and when; at a site also users, hosts, paths,
+clock, and how times and prefixes are written.
 """
 
-import asyncio
 import itertools
 import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.analysis.explain.verdict import explain
-from jobtui.analysis.incidents import Sample
 from jobtui.backends.balsam.records import STATUSES as BALSAM_STATUSES
 from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.backends.slurm.records import KnownJobs
@@ -29,35 +23,27 @@ from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.parser import LogParser
 from jobtui.formats.slurm import SACCT, SQUEUE
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.health import QUIET_S, SourceUnreachable
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.logs import RawLine
-from jobtui.model.ops import Step
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
-from jobtui.model.verdicts import Code, Verdict
-from jobtui.session.evidence import Gatherer
-from jobtui.store.poller import Poller
-from jobtui.store.store import Store
-from tests.analysis.explain.cases import reach_back
+from jobtui.model.verdicts import Code
 from tests.condor import JOB as CONDOR_JOB
 from tests.condor import event, executing, facts_of, submitted
 from tests.demo.sites import DriverName, Settings
 from tests.demo.sites import World as SirepoSite
+from tests.demo.workload import WatchedWorld, Workload
 from tests.rows import ROWS
 from tests.slurm_stand_in import ACCOUNTED as IN_ACCOUNTS
 from tests.slurm_stand_in import QUEUED as IN_QUEUE
 
-SURE = 0.5
 EVERY_S = 10
 """How often sources are polled."""
-LOOKS = 4
-"""How often the job of a world is explained."""
-LAG_S = 2 * EVERY_S
-"""So long after a change what was so before may still be told; where polls hang, until that is noticed."""
 OTHERS_S = 40
 BEGIN = Nanos(1_795_172_400 * SECOND)
+ENOUGH_SLOTS = 30
+"""The incident's job does not wait for others then, which would be another verdict."""
+PLAYED_S = (90, 130, 200, 420)
 
 
 class Turn(NamedTuple):
@@ -314,6 +300,11 @@ class BalsamWorld(Turns):
         )  # fmt: skip
 
 
+def _driver(draw: random.Random, incident: str) -> DriverName:
+    on_cluster = INCIDENTS[incident].on_cluster
+    return draw.choice((DriverName.LOCAL,) if on_cluster else (DriverName.LOCAL, DriverName.DOCKER))
+
+
 class SirepoWorld:
     """An incident at a simulated site, played step by step; how it ended is known."""
 
@@ -323,15 +314,14 @@ class SirepoWorld:
     def __init__(self, draw: random.Random) -> None:
         name = draw.choice(list(INCIDENTS))
         self.right = INCIDENTS[name].verdict
-        kinds = (DriverName.LOCAL,) if INCIDENTS[name].on_cluster else (DriverName.LOCAL, DriverName.DOCKER)
-        driver = draw.choice(kinds)
+        driver = _driver(draw, name)
         slots = 1 if driver is DriverName.DOCKER else 2
         settings = Settings(users=2, sbatch_users=1, driver=driver, slots_parallel=slots)
         site = SirepoSite(draw.randrange(1 << 30), settings)
         site.start()
         scenario = play(site, name)
         self.begin = site.kernel.now
-        self.length_s = 420 if name == "time-limit" else draw.choice((90, 130, 200, 420))
+        self.length_s = 420 if name == "time-limit" else draw.choice(PLAYED_S)
         self.logs: dict[str, bytearray] = {SUPERVISOR_LOG: bytearray(), SERVER_LOG: bytearray()}
         self._steps: list[tuple[Nanos, dict[str, int], bytes]] = []
         while site.kernel.now < self.begin + self.length_s * SECOND:
@@ -385,104 +375,6 @@ class SirepoWorld:
 
 
 World = SlurmWorld | CondorWorld | BalsamWorld | SirepoWorld
-
-
-class Feed:
-    """One source of a world, as it is polled. What disturbs it is set from outside."""
-
-    def __init__(self, world: World, name: str, clock: FixedClock) -> None:
-        self.name, self.kind = name, world.sources[name]
-        self.is_gone = self.is_quiet = False
-        self.late_s = self.ahead_s = 0
-        self._world, self._clock = world, clock
-
-    @property
-    def until(self) -> Nanos:
-        return Nanos(self._clock.now() - self.late_s * SECOND)
-
-    async def poll(self, cursor: str | None) -> Batch:
-        if self.is_gone:
-            raise SourceUnreachable(f"{self.name}: no answer")
-        batch = self._world.told(self.name, None if cursor is None else Nanos(int(cursor)), self.until)
-        measured = float(self.ahead_s) if self.kind in MEASURED else 0.0
-        return msgspec.structs.replace(
-            _shifted(batch, self.ahead_s * SECOND), cursor=str(self.until), count=1, ahead_s=measured
-        )
-
-    async def detail(self, job_id: JobId) -> JobDetail | None:
-        if self.is_gone:
-            raise SourceUnreachable(f"{self.name}: no answer")
-        if self.kind != "sirepo_db" or not isinstance(self._world, SirepoWorld):
-            return None
-        found = self._world.detail(self.until)
-        by = self.ahead_s * SECOND
-        return None if found is None else msgspec.structs.replace(found, job=_moved(found.job, by))
-
-    async def changed(self, timeout_s: float) -> None: ...
-
-    async def aclose(self) -> None: ...
-
-
-MEASURED = frozenset({"balsam"})
-"""Kinds of sources that tell what their clock shows."""
-TIMES = ("at", "queued_at", "started_at", "updated_at", "ended_at", "written_at", "start_at", "end_at",
-         "heartbeat_at", "seen_at", "submitted_at")  # fmt: skip
-
-
-def _moved(one: Any, by: int) -> Any:
-    """A record with all its times later."""
-    times = {name: at + by for name in TIMES if (at := getattr(one, name, None)) is not None}
-    if others := getattr(one, "others", ()):
-        times["others"] = tuple(_moved(other, by) for other in others)
-    return msgspec.structs.replace(one, **times) if by and times else one
-
-
-def _shifted(batch: Batch, by: int) -> Batch:
-    fields = ("jobs", "records", "changes", "allocations", "sites", "condor")
-    return msgspec.structs.replace(
-        batch, **{name: tuple(_moved(one, by) for one in getattr(batch, name)) for name in fields}
-    )
-
-
-class StillJobReader(SessionJobReader):
-    """Reads lines behind steps out of the logs of a world."""
-
-    def __init__(self, world: World, feeds: Sequence[Feed]) -> None:
-        super().__init__(lambda: feeds, reach_back)
-        self._logs = world.logs if isinstance(world, SirepoWorld) else {}
-
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        text = bytes(self._logs[step.source][step.offset : step.offset + 6_000]).decode("utf-8", "replace")
-        return tuple(RawLine(None, 0, line) for line in text.split("\n")[:most])
-
-
-DISTURBANCES = ("none", "taken away", "stale", "late", "clock", "contradicting")
-PAIRS = tuple("+".join(pair) for pair in itertools.combinations(DISTURBANCES[1:], 2))[1:]
-"""Two at once; what does not answer at all, the first, is either away or stale."""
-
-
-def _disturb(disturbance: str, draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    ahead_s = draw.choice((-3_600, -330, -90, 90, 330, 3_600)) if disturbance == "clock" else 0
-    some = draw.sample(feeds, draw.randint(1, len(feeds))) if disturbance in OF_SOME else feeds
-    for feed in some:
-        feed.is_gone |= disturbance == "taken away"
-        feed.is_quiet |= disturbance == "stale"
-        feed.late_s += draw.choice((90, 300, 1_200)) if disturbance == "late" else 0
-        feed.ahead_s += ahead_s
-    if disturbance == "contradicting":
-        world.contradict(draw)
-
-
-def _hidden_s(feeds: Sequence[Feed]) -> int:
-    """What is late by as much as its clock is ahead looks new, and nothing shows that it is not."""
-    hidden = (one.late_s for one in feeds if one.late_s == one.ahead_s and one.kind not in MEASURED)
-    return max(hidden, default=0)
-
-
-OF_SOME = frozenset({"taken away", "stale", "late"})
-MEASURED_IN_TIME = frozenset({"late", "clock"})
-"""What shows in news that come while jobtui runs, so it is not started again: it could not know then."""
-FROM_THE_START = MEASURED_IN_TIME | {"contradicting"}
 SYSTEMS: Mapping[str, Callable[[random.Random], World]] = {
     "sirepo": SirepoWorld,
     "slurm": SlurmWorld,
@@ -491,85 +383,33 @@ SYSTEMS: Mapping[str, Callable[[random.Random], World]] = {
 }
 
 
-class Told(NamedTuple):
-    """A verdict at a time of a world, and what would have been right.
-
-    `sample` is the job as incidents look at it, None where no source told of it, and `blind_spots` what they
-    say of sources.
-    """
-
-    disturbance: str
-    number: int
-    after_s: int
-    right: set[str]
-    verdict: Verdict
-    sample: Sample | None
-    blind_spots: tuple[str, ...]
-
-    @property
-    def is_right(self) -> bool:
-        return self.verdict.code.value in self.right
-
-    @property
-    def is_sure(self) -> bool:
-        return self.verdict.confidence >= SURE
-
-    @property
-    def is_sure_and_wrong(self) -> bool:
-        """Not where a record that tells a wrong end is all that can be read, as the verdict says."""
-        is_unread = "no log of the supervisor was read" in self.verdict.blind_spots
-        has_witness = not (is_unread and self.disturbance.endswith("+contradicting"))
-        return self.is_sure and not self.is_right and has_witness
+def _settings(draw: random.Random, incident: str, *, is_busy: bool) -> Settings:
+    return Settings(
+        users=draw.choice((0, 1, 3, 5)),
+        sbatch_users=draw.choice((0, 1)),
+        driver=_driver(draw, incident),
+        prefixes=draw.choice((None, None, 3, 30)),
+        pid_time=draw.random() < 0.85,
+        agents_in_supervisor_log=draw.random() < 0.7,
+        slots_parallel=ENOUGH_SLOTS if is_busy else draw.choice((1, 2, 3)),
+        slots_sequential=ENOUGH_SLOTS if is_busy else 2,
+        hosts=tuple(f"gpu-{number}" for number in range(draw.choice((1, 2)))),
+        root=draw.choice(("/srv/sirepo/db", "/var/lib/my-app/db", "/home/x/run")),
+        dev=draw.random() < 0.5,
+        start=Nanos(draw.randint(1_700_000_000, 1_795_000_000) * SECOND),
+        site_packages=draw.choice(("", "/opt/py/lib/python3.12/site-packages/")),
+    )
 
 
-def told(system: str, disturbance: str, number: int) -> list[Told]:
-    """The verdicts on one world; jobtui is started again in the middle of every other one."""
-    return asyncio.run(_told(system, disturbance, number))
-
-
-async def _told(system: str, disturbance: str, number: int) -> list[Told]:
-    draw = random.Random(f"{system}/{disturbance}/{number}")
-    world = SYSTEMS[system](draw)
-    clock = FixedClock(world.begin)
-    feeds = [Feed(world, name, clock) for name in world.sources]
-    steps = world.length_s // EVERY_S
-    kinds = {*disturbance.split("+")}
-    begins = 0 if kinds & FROM_THE_START else draw.randrange(steps)
-    restarts = draw.randrange(steps) if draw.random() < 0.5 and not kinds & MEASURED_IN_TIME else -1
-    looks = {steps - 1} if world.settles else {draw.randrange(begins, steps) for _ in range(LOOKS)}
-    lag_s = QUIET_S + EVERY_S if "stale" in kinds else LAG_S
-    store, pollers = _begin(feeds, clock)
-    found = []
-    for step in range(steps):
-        clock.advance(EVERY_S)
-        if step == begins:
-            for kind in disturbance.split("+"):
-                _disturb(kind, draw, world, feeds)
-        if step == restarts:
-            store, pollers = _begin(feeds, clock)
-        for poller, feed in zip(pollers, feeds, strict=True):
-            if not feed.is_quiet:
-                await poller.poll_once()
-        if step in looks:
-            now, job_reader = clock.now(), StillJobReader(world, feeds)
-            verdict = explain(await Gatherer(store, job_reader, now).whole(world.job_id))
-            job, gatherer = store.job(world.job_id), Gatherer(store, job_reader, now)
-            sample = await gatherer.sample(job) if job is not None else None
-            right = world.truth(now, lag_s + _hidden_s(feeds))
-            found.append(
-                Told(disturbance, number, step * EVERY_S, right, verdict, sample, gatherer.blind_spots())
-            )
-    return found
-
-
-def _begin(feeds: Sequence[Feed], clock: FixedClock) -> tuple[Store, list[Poller]]:
-    store = Store(Correlator(), clock)
-    return store, [Poller(feed, store) for feed in feeds]
-
-
-def wrong(number: int) -> Iterator[str]:
-    """Verdicts that were sure and wrong in a world of this number, whose system and disturbance it draws."""
-    kinds = [*itertools.product(SYSTEMS, (*DISTURBANCES, *PAIRS))]
-    system, disturbance = kinds[number % len(kinds)]
-    found = told(system, disturbance, number)
-    yield from (f"{system}, {disturbance}: {one}" for one in found if one.is_sure_and_wrong)
+def site_of(draw: random.Random, incident: str) -> tuple[SirepoSite, str]:
+    """A site, where others may be busy, some time after an incident; and the job of that."""
+    is_busy = incident != "waiting-for-slot" and draw.random() < 0.4
+    world = WatchedWorld(draw.randrange(1 << 30), _settings(draw, incident, is_busy=is_busy))
+    world.start()
+    if is_busy:
+        Workload(world).start()
+        world.advance(Nanos(world.kernel.now + draw.choice((20, 90, 240)) * SECOND))
+    scenario = play(world, incident)
+    seconds = 430 if incident == "time-limit" else draw.choice(PLAYED_S)
+    world.advance(Nanos(world.kernel.now + seconds * SECOND))
+    return world, scenario.jid or ""
