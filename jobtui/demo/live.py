@@ -117,126 +117,108 @@ class LiveDemo:
 
 
 class JobTraces:
-    """Traces of jobs, made from their records as they are saved: what was sent of each run so far.
+    """Traces of jobs, made from their records as they are saved: what has ended and was not sent yet.
 
-    They are sent as a program with OpenTelemetry sends them: OTLP's JSON, one post a line. What has ended is
-    sent, children first; the root of a run is sent when the run is over, so that the traces of what goes on
-    grow.
+    They are sent as a program with OpenTelemetry sends them: OTLP's JSON, one post a line, children first.
+    The root of a run ends with the run, so that the traces of what goes on grow.
     """
 
     def __init__(self) -> None:
-        self._steps: dict[str, int] = {}
-        """How many steps of a run were sent."""
-        self._over: set[str] = set()
+        self._sent: dict[str, set[int] | None] = {}
+        """The numbers of the spans of a run that were sent, None for all."""
 
     def posts(self, records: Iterable[Record]) -> Iterator[bytes]:
         for record in records:
-            run = f"{record['computeJid']} {record['computeJobQueued']}"
-            if not record["computeJobQueued"] or run in self._over or record["computeModel"].startswith("_"):
+            if not record["computeJobQueued"] or record["computeModel"].startswith("_"):
                 continue
+            run = f"{record['computeJid']} {record['computeJobQueued']}"
             about = {
                 "job.id": record["computeJid"],
                 "sirepo.app": record["simulationType"],
                 "sirepo.model": record["computeModel"],
             }
-            for service, spans in self._sent(run, record):
+            sent, fresh = self._sent.setdefault(run, set()), dict[str, list[Span]]()
+            if sent is None:
+                continue
+            if record["status"] not in LIVE:
+                self._sent[run] = None
+            for service, number, span in _spans(run, record):
+                if number not in sent:
+                    sent.add(number)
+                    fresh.setdefault(service, []).append(span)
+            for service, spans in fresh.items():
                 resource = {"attributes": _attributes({"service.name": service, **about})}
                 scopes = [{"scope": {"name": "sirepo"}, "spans": spans}]
                 post = {"resourceSpans": [{"resource": resource, "scopeSpans": scopes}]}
                 yield json.dumps(post, separators=(",", ":")).encode() + b"\n"
 
-    def _sent(self, run: str, record: Record) -> Iterator[tuple[str, list[Span]]]:
-        maker = RunSpans(run, record)
-        if run not in self._steps:
-            self._steps[run] = 0
-            yield SUPERVISOR, maker.accepted()
-        if maker.has_begun and (steps := maker.steps(self._steps[run])):
-            self._steps[run] += len(steps)
-            yield AGENT, steps
-        if record["status"] not in LIVE:
-            self._over.add(run)
-            if maker.has_begun:
-                yield AGENT, maker.ended(self._steps[run])
-            yield SERVER, [maker.root()]
 
+def _spans(run: str, record: Record) -> Iterator[tuple[str, int, Span]]:
+    """The spans of a run that have ended by its record as it is now, each with its service and number.
 
-class RunSpans:
-    """Makes the spans of one run, out of its record as it is now."""
+    All steps of a run take the same time; one that fails does so in its last step.
+    """
+    digest = hashlib.sha256(run.encode()).hexdigest()
+    has_begun, has_failed = bool(record["computeJobStart"]), record["status"] == "error"
+    queued = int(record["computeJobQueued"]) * SECOND + int(digest[44:50], 16) * 10
+    start = max(int(record["computeJobStart"] or 0) * SECOND, queued + SECOND // 10)
+    now = max(int(record["lastUpdateTime"] or 0) * SECOND, start + SECOND // 5)
+    begin, step = start + SECOND // 10, SECOND + int(digest[50:56], 16) * 80
+    status = ERROR if has_failed else {}
 
-    def __init__(self, run: str, record: Record) -> None:
-        digest = hashlib.sha256(run.encode()).hexdigest()
-        self.has_begun = bool(record["computeJobStart"])
-        self._said = str(record["error"] or "the program failed")
-        self._has_failed = record["status"] == "error"
-        self._status = ERROR if self._has_failed else {}
-        self._trace, self._base = digest[:32], digest[32:44]
-        self._queued = int(record["computeJobQueued"]) * SECOND + int(digest[44:50], 16) * 10
-        self._start: int = max(int(record["computeJobStart"] or 0) * SECOND, self._queued + SECOND // 10)
-        self._now: int = max(int(record["lastUpdateTime"] or 0) * SECOND, self._start + SECOND // 5)
-        self._begin = self._start + SECOND // 10
-        """When its first step begins. All steps take the same time."""
-        self._step = SECOND + int(digest[50:56], 16) * 80
-
-    def accepted(self) -> list[Span]:
-        taken = self._queued + SECOND // 50
-        return [
-            self._span(3, 2, "op created", self._queued + SECOND // 200, taken),
-            self._span(2, 1, "api_runSimulation", self._queued + SECOND // 500, taken + SECOND // 100),
-        ]
-
-    def root(self) -> Span:
-        end = self._now + SECOND // 100 if self.has_begun else self._queued + SECOND // 10
-        return self._span(1, 0, "runSimulation", self._queued, end) | {"status": self._status}
-
-    def steps(self, sent: int) -> list[Span]:
-        passed = self._now - self._begin
-        over = min(MOST_STEPS, passed // self._step)
-        if self._has_failed:  # the last one is that which fails
-            over = min(over, max(0, (passed - self._step // 3) // self._step))
-        return [
-            self._span(100 + nth, 10, "step", self._nth(nth), self._nth(nth + 1), step=nth)
-            for nth in range(sent, over)
-        ]
-
-    def ended(self, sent: int) -> list[Span]:
-        last = min(self._nth(sent), self._now)
-        spans = [self._span(11, 10, "prepare", self._start + SECOND // 50, self._begin)]
-        if self._has_failed:
-            stack = f'  File "parameters.py", line 88, in main\nRuntimeError: {self._said}'
-            exception = {
-                "exception.type": "RuntimeError",
-                "exception.message": self._said,
-                "exception.stacktrace": stack,
-            }
-            at, attributes = str(self._now - SECOND // 1000), _attributes(exception)
-            spans.append(
-                self._span(100 + sent, 10, "step", last, self._now, step=sent)
-                | {
-                    "status": {**ERROR, "message": f"RuntimeError: {self._said}"},
-                    "events": [{"timeUnixNano": at, "name": "exception", "attributes": attributes}],
-                }
-            )
-        elif last < self._now:
-            spans.append(self._span(12, 10, "write results", last, self._now))
-        job_cmd = self._span(10, 9, "job_cmd", self._start + SECOND // 100, self._now)
-        run = self._span(9, 1, "run", self._start, self._now)
-        return [*spans, job_cmd | {"status": self._status}, run | {"status": self._status}]
-
-    def _nth(self, step: int) -> int:
-        return self._begin + step * self._step
-
-    def _span(self, number: int, parent: int, name: str, start: int, end: int, **given: object) -> Span:
-        return {
-            "traceId": self._trace,
-            "spanId": f"{self._base}{number:04x}",
-            "parentSpanId": f"{self._base}{parent:04x}" if parent else "",
+    def span(
+        service: str, number: int, parent: int, name: str, *ends: int, **more: Any
+    ) -> tuple[str, int, Span]:
+        made = {
+            "traceId": digest[:32],
+            "spanId": f"{digest[32:44]}{number:04x}",
+            "parentSpanId": f"{digest[32:44]}{parent:04x}" if parent else "",
             "name": name,
             "kind": 1,
-            "startTimeUnixNano": str(start),
-            "endTimeUnixNano": str(end),
-            "attributes": _attributes(given),
+            "startTimeUnixNano": str(ends[0]),
+            "endTimeUnixNano": str(ends[1]),
+            "attributes": [],
             "status": {},
         }
+        return service, number, made | more
+
+    taken = queued + SECOND // 50
+    yield span(SUPERVISOR, 3, 2, "op created", queued + SECOND // 200, taken)
+    yield span(SUPERVISOR, 2, 1, "api_runSimulation", queued + SECOND // 500, taken + SECOND // 100)
+    over = min(MOST_STEPS, (now - begin) // step) if has_begun else 0
+    ends = [begin + step * nth for nth in range(over + 1)]
+    for nth in range(over):
+        yield span(AGENT, 100 + nth, 10, "step", *ends[nth : nth + 2], attributes=_attributes({"step": nth}))
+    if record["status"] in LIVE:
+        return
+    if has_begun:
+        yield span(AGENT, 11, 10, "prepare", start + SECOND // 50, begin)
+        if has_failed:
+            failure = _failure(str(record["error"] or "the program failed"), now)
+            attributes = _attributes({"step": over})
+            yield span(AGENT, 100 + over, 10, "step", ends[-1], now, attributes=attributes, **failure)
+        elif ends[-1] < now:
+            yield span(AGENT, 12, 10, "write results", ends[-1], now)
+        yield span(AGENT, 10, 9, "job_cmd", start + SECOND // 100, now, status=status)
+        yield span(AGENT, 9, 1, "run", start, now, status=status)
+    yield span(
+        SERVER, 1, 0, "runSimulation", queued, now if has_begun else queued + SECOND // 10, status=status
+    )
+
+
+def _failure(said: str, at: int) -> Span:
+    """The status and the exception of a step that fails."""
+    exception = {
+        "exception.type": "RuntimeError",
+        "exception.message": said,
+        "exception.stacktrace": f'  File "parameters.py", line 88, in main\nRuntimeError: {said}',
+    }
+    event = {
+        "timeUnixNano": str(at - SECOND // 1000),
+        "name": "exception",
+        "attributes": _attributes(exception),
+    }
+    return {"status": {**ERROR, "message": f"RuntimeError: {said}"}, "events": [event]}
 
 
 def _attributes(given: Mapping[str, object]) -> list[Span]:
