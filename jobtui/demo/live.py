@@ -201,9 +201,8 @@ def _spans(run: str, record: Record) -> Iterator[tuple[str, int, Span]]:
             yield span(AGENT, 12, 10, "write results", ends[-1], now)
         yield span(AGENT, 10, 9, "job_cmd", start + SECOND // 100, now, status=status)
         yield span(AGENT, 9, 1, "run", start, now, status=status)
-    yield span(
-        SERVER, 1, 0, "runSimulation", queued, now if has_begun else queued + SECOND // 10, status=status
-    )
+    ended = now if has_begun else queued + SECOND // 10
+    yield span(SERVER, 1, 0, "runSimulation", queued, ended, status=status)
 
 
 def _failure(said: str, at: int) -> Span:
