@@ -17,7 +17,7 @@ from textual.screen import Screen
 
 from jobtui.actions import ACTIONS, Keymap, Place, with_wishes
 from jobtui.allocator import give_back, share_heaps
-from jobtui.model.clock import SECOND, Nanos, Offsets, Player
+from jobtui.model.clock import SECOND, Nanos, Offsets
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.settings import AUTO, USUAL_LOOKS, Looks
@@ -36,6 +36,7 @@ from jobtui.views import START, Views, ViewsError
 from jobtui.widgets.filter_bar import CommandBar, FilterBar, Mistake
 
 if TYPE_CHECKING:
+    from jobtui.recording.replay import ReplayPlayer
     from jobtui.screens.commander import Commander
 
 READ_AFTER_S = 0.5
@@ -366,7 +367,7 @@ class JobtuiApp(TerminalApp[None]):
         self._go_in_time(lambda player: player.go_to_change(forward=forward))
 
     @work(group="replay")
-    async def _go_in_time(self, go: Callable[[Player], Awaitable[None]]) -> None:
+    async def _go_in_time(self, go: "Callable[[ReplayPlayer], Awaitable[None]]") -> None:
         if self._shared.player is None:
             self.notify(NO_REPLAY, severity="warning")
             return

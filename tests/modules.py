@@ -34,12 +34,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "theme": frozenset({"model", "render"}),
     "terminal": frozenset({"model", "render"}),
     "allocator": frozenset(),
-    "session": frozenset({"model", "backends", "logs", "analysis", "memory", "store", "config"}),
+    "session": frozenset(
+        {"model", "backends", "logs", "recording.replay", "analysis", "memory", "store", "config"}
+    ),
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render", "actions"}),
     "screens": frozenset(
         {"model", "analysis", "render", "store", "terminal", "widgets", "actions", "views",
-         "session.evidence", "session.traces", "backends.base", "backends.registry"}
+         "session.evidence", "session.traces", "recording.replay", "backends.base", "backends.registry"}
     ),
     "web": frozenset({"model"}),
     "commands": BELOW_TERMINAL | {"demo", "actions", "web"},

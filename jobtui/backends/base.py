@@ -11,7 +11,7 @@ Errors of this boundary:
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import Clock, Nanos, Player, SystemClock, to_rfc3339
+from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import JobId, TraceId
@@ -30,7 +30,6 @@ from jobtui.model.traces import Span, SpanLog, Telemetry, TraceList, TraceSearch
 
 if TYPE_CHECKING:
     from jobtui.model.job_reader import FilePart, JobReader, RunListing
-    from jobtui.model.pages import LogBook
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -337,19 +336,3 @@ class Observer(Protocol):
 
     def beside(self, job_reader: "JobReader") -> "JobReader":
         """A `JobReader` that asks this one and may record the answers."""
-
-
-class Replay(Protocol):
-    """Replaces the live systems by a recording. The live sources are never polled."""
-
-    def in_place_of(self, source: Source) -> Source:
-        """The source to poll in place of a live one."""
-
-    def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> "JobReader":
-        """The reader for questions about one job; `told` gives jobs that are put together."""
-
-    def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":
-        """The logs of the recording."""
-
-    def player(self, start_over: Callable[[], Awaitable[None]]) -> "Player":
-        """What moves through its time. `start_over` reads everything again from the beginning."""

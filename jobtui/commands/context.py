@@ -17,7 +17,7 @@ from jobtui.model.specs import LogRole, SourceSpec
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jobtui.backends.base import Replay
+    from jobtui.recording.replay import RecordingReplay
     from jobtui.session import Session
 
 
@@ -48,7 +48,7 @@ class Context(NamedTuple):
     until: Nanos | None = None
     write: Callable[[Iterable[str]], object] | None = None
     """What takes the lines of the answer; None prints them."""
-    replay: "Replay | None" = None
+    replay: "RecordingReplay | None" = None
     """What stands in for the systems, as a recording does."""
     remembers: bool = True
     """Whether what this user's memory tells is about what is read here."""

@@ -164,34 +164,6 @@ def spread_between(offsets: Offsets, one: str, other: str) -> float:
     return (found.spread_s or 0.0) if found else 0.0
 
 
-class Player(Protocol):
-    """The position in a recording. Moving it changes what all sources deliver."""
-
-    @property
-    def at(self) -> Nanos: ...
-
-    @property
-    def begins_at(self) -> Nanos: ...
-
-    @property
-    def ends_at(self) -> Nanos: ...
-
-    @property
-    def speed(self) -> int:
-        """How many recorded seconds pass in one second; 0 while it is stopped."""
-
-    def play(self) -> None:
-        """Start, or go faster, or stop after the fastest speed. It stops at the end."""
-
-    def tick(self, passed_s: float) -> None: ...
-
-    async def go(self, at: Nanos) -> None:
-        """Move to a time, or to the nearest one in the recording."""
-
-    async def go_to_change(self, *, forward: bool) -> None:
-        """Move to the next delivery, or to the one before. There is no move at either end."""
-
-
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
 TIME_LENGTH = len("Nov 20 20:34:30")

@@ -17,7 +17,7 @@ from jobtui.backends.job_reader import SessionJobReader, nothing_told
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
-from jobtui.model.clock import SECOND, Nanos, Player, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.job_reader import FilePart, JobReader, Noted, RunListing, Unreadable
@@ -155,7 +155,11 @@ SPEEDS = (1, 10, 60, 600)
 
 
 class ReplayPlayer:
-    """See `model.clock.Player`. `start_over` lets all that is known be read from its beginning again."""
+    """The position in a recording. Moving it changes what all sources deliver.
+
+    `start_over` reads everything again from the beginning. `speed` is how many recorded seconds pass in one
+    second, 0 while it is stopped.
+    """
 
     def __init__(self, opened: OpenRecording, start_over: Callable[[], Awaitable[None]]) -> None:
         recording, _, clock = self._recording, self._worker, self._clock = opened
@@ -171,6 +175,7 @@ class ReplayPlayer:
         return self._clock.now()
 
     def play(self) -> None:
+        """Start, or go faster, or stop after the fastest speed. It stops at the end."""
         following = dict(zip((0, *SPEEDS), (*SPEEDS, 0), strict=True))
         self.speed = following[self.speed] if self.at < self.ends_at else 0
 
@@ -182,6 +187,7 @@ class ReplayPlayer:
             self.speed = 0
 
     async def go(self, at: Nanos) -> None:
+        """Move to a time, or to the nearest one in the recording."""
         before, wanted = self.at, min(max(at, self.begins_at), self.ends_at)
         if wanted == before:
             return
@@ -196,6 +202,7 @@ class ReplayPlayer:
                 await self._start_over()
 
     async def go_to_change(self, *, forward: bool) -> None:
+        """Move to the next delivery, or to the one before. There is no move at either end."""
         at = await self._worker.run(lambda: self._recording.next_change(self.at, forward=forward))
         if at is not None:
             await self.go(at)
@@ -499,7 +506,7 @@ KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
 
 
 class RecordingReplay:
-    """See `backends.base.Replay`. `clock` is a time in the recording: first when it was made."""
+    """Replaces the live systems by a recording. `clock` is a time in it: first when it was made."""
 
     def __init__(self, path: Path) -> None:
         self.recording = Recording(path)
@@ -525,7 +532,7 @@ class RecordingReplay:
 
         return ReplayedLogs(self._opened, numbers)
 
-    def player(self, start_over: Callable[[], Awaitable[None]]) -> Player:
+    def player(self, start_over: Callable[[], Awaitable[None]]) -> ReplayPlayer:
         return ReplayPlayer(self._opened, start_over)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 from textual.worker import Worker
 
 from jobtui.actions import Place, key_of
-from jobtui.model.clock import Clock, Nanos, Player
+from jobtui.model.clock import Clock, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook
+    from jobtui.recording.replay import ReplayPlayer
     from jobtui.render.columns import Column
     from jobtui.session.evidence import Gatherer, Reads
     from jobtui.session.traces import SessionTraces
@@ -89,7 +90,7 @@ class Shared:
     """How the user wants it to look and be handled."""
     overview: "Callable[[Nanos], Overview] | None" = None
     """What tells all that is remembered of finished runs; None where nothing is."""
-    player: Player | None = None
+    player: "ReplayPlayer | None" = None
     """What goes through recorded time, where there is a recording."""
 
     def __post_init__(self) -> None:

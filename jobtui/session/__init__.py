@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from jobtui.analysis.correlation import NothingRead
 from jobtui.backends import base
 from jobtui.model import health
-from jobtui.model.clock import Clock, Nanos, Offsets, Player, SystemClock
+from jobtui.model.clock import Clock, Nanos, Offsets, SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.logs import Reached
@@ -20,12 +20,13 @@ from jobtui.store.poller import Poller, read_again
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.backends.base import Observer, Replay
+    from jobtui.backends.base import Observer
     from jobtui.backends.job_reader import SessionJobReader
     from jobtui.memory.database import Memory
     from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook
+    from jobtui.recording.replay import RecordingReplay, ReplayPlayer
     from jobtui.session.traces import SessionTraces
 
 HEAD_START_S = 0.05
@@ -43,7 +44,7 @@ class Session:
         sources: Sequence[base.Source | base.Announced],
         clock: Clock | None = None,
         *,
-        replay: "Replay | None" = None,
+        replay: "RecordingReplay | None" = None,
         observer: "Observer | None" = None,
     ) -> None:
         self.clock = clock or SystemClock()
@@ -228,7 +229,7 @@ class Session:
         memory = self.memory
         return None if memory is None else lambda now: memory().overview(now)
 
-    def player(self) -> "Player | None":
+    def player(self) -> "ReplayPlayer | None":
         """What moves through recorded time; None if the systems are live."""
         return None if self._replay is None else self._replay.player(self.start_over)
 
