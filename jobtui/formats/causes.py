@@ -7,8 +7,9 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from jobtui.formats.schema import FormatError, document_of, text_of
+from jobtui.formats.schema import FormatError
 from jobtui.model.numbers import whole
+from jobtui.model.tables import tables_of
 
 _KEYS = frozenset({"role", "family", "weight", "shapes"})
 _LONG = 5
@@ -56,7 +57,7 @@ class CauseFormat(NamedTuple):
 @cache
 def load_causes() -> CauseFormat:
     """Raises FormatError when the file breaks its own rules."""
-    document = document_of("causes", text_of("causes"))
+    document = tables_of("jobtui.formats", "causes")
     try:
         shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
         words = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in document["words"].items()}
@@ -136,7 +137,7 @@ class KillFormat(NamedTuple):
 @cache
 def load_kills() -> KillFormat:
     """Raises FormatError when the file breaks its own rules."""
-    document = document_of("kills", text_of("kills"))
+    document = tables_of("jobtui.formats", "kills")
     try:
         shapes = tuple(
             KillShape(

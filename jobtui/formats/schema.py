@@ -8,13 +8,12 @@ looking at the lines. In a busy one the search costs more than it saves: then ev
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from jobtui.model import tables
 from jobtui.model.ops import Component
+from jobtui.model.tables import tables_of
 
 DRIVER_HEAD = "*Driver"
 ANY_HEAD = "*"
@@ -77,7 +76,7 @@ class LogFormat(NamedTuple):
 @cache
 def load(name: str) -> LogFormat:
     """The format in `<name>.toml` of this folder. Raises FormatError when the file breaks its own rules."""
-    return read_format(name, text_of(name))
+    return read_format(name, tables_of("jobtui.formats", name))
 
 
 @cache
@@ -87,21 +86,8 @@ def step_words(shape: str) -> tuple[str, Component]:
     return found.step or shape.replace("_", " "), found.component
 
 
-def text_of(name: str) -> str:
-    return tables.text_of("jobtui.formats", f"{name}.toml")
-
-
-def document_of(name: str, text: str) -> dict[str, Any]:
-    """What `text`, the content of `<name>.toml`, holds. Raises FormatError."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"{name}.toml: {error}") from error
-
-
-def read_format(name: str, text: str) -> LogFormat:
-    """The format that `text`, the content of `<name>.toml`, describes. Raises FormatError."""
-    document = document_of(name, text)
+def read_format(name: str, document: Mapping[str, Any]) -> LogFormat:
+    """The format that `<name>.toml` describes, which holds this. Raises FormatError."""
     several = (
         {**lines, "pattern": pattern} for lines in document.get("lines", ()) for pattern, _ in lines["shapes"]
     )

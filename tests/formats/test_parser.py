@@ -16,9 +16,10 @@ from jobtui.formats import schema
 from jobtui.formats.job_output import read_date
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.parser import LogParser
-from jobtui.formats.schema import FormatError, LogFormat, document_of, load, read_format, text_of
+from jobtui.formats.schema import FormatError, LogFormat, load, read_format
 from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
+from jobtui.model.tables import tables_of
 from tests.builders import some
 from tests.rows import ROWS
 
@@ -441,7 +442,7 @@ MAY_HOLD: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_every_shape_gives_its_samples_and_a_file_holds_nothing_else(name: str) -> None:
-    document, log_format = document_of(name, text_of(name)), load(name)
+    document, log_format = tables_of("jobtui.formats", name), load(name)
     shapes, lines = document.get("shape", []), document.get("lines", [])
     samples = [entry["sample"] for entry in shapes]
     for kind, tables in (
@@ -493,11 +494,12 @@ GOOD, LINES = ROWS["formats"]
 def test_a_fault_in_a_file_is_told_with_file_and_shape(old: str, new: str, why: str) -> None:
     assert old in GOOD
     with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
-        read_format("made", GOOD.replace(old, new, 1))
+        read_format("made", tomllib.loads(GOOD.replace(old, new, 1)))
 
 
 def lines_of(pattern: str, heads: str = "") -> LogFormat:
-    return read_format("made", LINES.replace(r"widget=\d+", pattern).replace("shapes", f"{heads}\nshapes"))
+    text = LINES.replace(r"widget=\d+", pattern).replace("shapes", f"{heads}\nshapes")
+    return read_format("made", tomllib.loads(text))
 
 
 @pytest.mark.parametrize("pattern", [r"\w+=3", "widgets?=3", "(?:widget|frob)=3", "widget|frob", "wid[gh]et"])
