@@ -342,7 +342,7 @@ def _age(suffix: str) -> tuple[bool, tuple[int, str]]:
     return True, (0, re.sub(r"\D", "", suffix))
 
 
-def source_error(error: OSError | ValueError, path: Path) -> SourceError:
+def source_error(error: OSError | ValueError, path: Path | str) -> SourceError:
     """The SourceError for a failure to read `path`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return SourceMissing(f"{path}: no such file; check the path")

@@ -30,7 +30,7 @@ import msgspec
 from jobtui.backends.base import Batch, Closable, PolledSource
 from jobtui.formats.sarchive import parse_environment, slurm_names, torque_tasks
 from jobtui.model.clock import SECOND, Nanos, SystemClock, time_of_iso, to_rfc3339, utc_of
-from jobtui.model.health import SourceDenied, SourceMissing, SourceUnreachable
+from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import (
     Answer,
@@ -46,7 +46,7 @@ from jobtui.model.scripts import (
     text_of,
 )
 from jobtui.model.specs import SourceSpec, Window
-from jobtui.transport.files import odd_kind
+from jobtui.transport.files import odd_kind, source_error
 from jobtui.transport.worker import Worker
 
 DAY = 86_400 * SECOND
@@ -147,11 +147,8 @@ def root_of(path: str) -> str:
         raise SourceMissing(f"{path}: no such directory") from error
     except NotADirectoryError as error:
         raise SourceMissing(f"{path}: is no directory; name the one that SArchive writes into") from error
-    except PermissionError as error:
-        raise SourceDenied(f"{path}: permission denied; run as a user who may read it") from error
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise SourceUnreachable(f"{path}: cannot be read: {why}") from error
+        raise source_error(error, path) from error
     return root
 
 

@@ -30,11 +30,11 @@ import msgspec
 
 from jobtui.backends.base import SKIPS_NAMED, Batch, PolledSource
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
-from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import FAULTS, Skip, SourceError, SourceMissing
 from jobtui.model.ids import JID, JobId, split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.specs import SourceSpec, Window
-from jobtui.transport.files import FileId, odd_kind
+from jobtui.transport.files import FileId, odd_kind, source_error
 from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system
 from jobtui.transport.worker import Worker
 
@@ -465,11 +465,8 @@ class SirepoDb(PolledSource):
             os.close(directory)
 
     def _error(self, error: OSError | ValueError, path: str) -> SourceError:
-        if isinstance(error, PermissionError):
-            return SourceDenied(f"{path}: permission denied; run as a user who may read it")
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            return SourceUnreachable(f"{path}: cannot be read: {reason}")
+            return source_error(error, path)
         if not os.path.lexists(self.name):
             why = "no such directory; name the db directory of Sirepo"
         elif not os.path.isdir(self.name):
