@@ -25,8 +25,6 @@ LIMITS = Limits(silence_s=40.0, whole_s=80.0, connections=2)
 """A sound server may take 30 s. One connection is for polls, one for what a person asks for meanwhile."""
 PAGE_ROWS = 5_000
 """Rows asked for at once: half a second of the server's time at most, and little enough to decode at once."""
-LARGE_BYTES = 1 << 16
-"""A body from this size on is decoded in a thread."""
 
 BALSAM = ServerKind(**tables_of("jobtui.backends", "servers")["balsam"])
 
@@ -64,8 +62,6 @@ class BalsamClient:
         if told is not None:
             self.ahead_s = seconds_between(SystemClock().now(), told)
         try:
-            if len(answer.body) < LARGE_BYTES:
-                return decode_page(kind, answer.body, f"{self.name}{path}")
             # Others have their turn meanwhile
             return await asyncio.to_thread(decode_page, kind, answer.body, f"{self.name}{path}")
         except ValueError as error:

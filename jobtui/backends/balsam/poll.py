@@ -339,11 +339,9 @@ class Questions:
         )
 
     async def _events_page(self, asked: Parameters) -> records.Decoded[StateChange]:
-        """One page of events as changes, made in a thread when there are many: their times take a while."""
+        """One page of events as changes, made in a thread: their times take a while."""
         client = self._client
         page = await client.rows("/events/", records.EventRow, asked)
-        if page.received < SLICE_ROWS:
-            return records.changes_in(page, client.name, client.system)
         return await asyncio.to_thread(records.changes_in, page, client.name, client.system)
 
     def events(self, since: Nanos, about: Sequence[records.JobRow] = ()) -> Step:

@@ -32,8 +32,6 @@ def window_of(search: TraceSearch, usual: Window, clock: Clock) -> tuple[Nanos, 
 NAMES_BYTES, SEARCH_BYTES, TRACE_BYTES = 8 << 20, 64 << 20, 128 << 20
 """The largest answers that are taken: names of services and spans, a search, a trace (some 100,000 spans)."""
 LIMITS = Limits(body_bytes=TRACE_BYTES)
-LARGE_BYTES = 1 << 16
-"""A body from this size on is decoded in a thread."""
 
 
 class Refused(SourceError):
@@ -65,10 +63,7 @@ class TraceServer(HttpClient):
         """
         answer = await self.ask(path, params, fine=(200, 400, 404, 500, 501), most_bytes=most_bytes)
         try:  # Jaeger labels what it says in JSON as text, so that the label tells nothing
-            if len(answer.body) < LARGE_BYTES:
-                found = decoded(answer.body)
-            else:
-                found = await asyncio.to_thread(decoded, answer.body)
+            found = await asyncio.to_thread(decoded, answer.body)
         except ValueError:
             found = None
         return ServerAnswer(answer, found if isinstance(found, dict) else None)
