@@ -219,7 +219,7 @@ class BatchWriter(Generic[One]):
         self.problem: str | None = None
         self._writer, self._stage = writer, stage
         self._came: queue.SimpleQueue[tuple[One, int] | None] = queue.SimpleQueue()
-        self._waiting = 0
+        self.waiting = 0
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._serve, name=stage, daemon=True)
         self._thread.start()
@@ -231,16 +231,12 @@ class BatchWriter(Generic[One]):
     def write_end(self) -> None:
         """Called at the end of each batch, in its transaction. Raises RecordingError."""
 
-    @property
-    def waiting(self) -> int:
-        return self._waiting
-
     def put(self, one: One, records: int = 1) -> None:
         with self._lock:
-            if self._waiting + records > MOST_WAITING and self._waiting:
+            if self.waiting + records > MOST_WAITING and self.waiting:
                 self.lost += records
                 return
-            self._waiting += records
+            self.waiting += records
         self._came.put((one, records))
 
     def close(self, timeout_s: float = 10.0) -> None:
@@ -269,7 +265,7 @@ class BatchWriter(Generic[One]):
     def _count(self, came: Sequence[tuple[One, int]], *, are_kept: bool) -> None:
         records = sum(count for _, count in came)
         with self._lock:
-            self._waiting -= records
+            self.waiting -= records
             if are_kept:
                 self.kept += records
             else:
@@ -301,7 +297,7 @@ class BatchWriter(Generic[One]):
         except Exception as error:  # noqa: BLE001 - it costs this one; the others are kept
             FAULTS.note(error, self._stage)
             with self._lock:
-                self._waiting -= records
+                self.waiting -= records
                 self.lost += records
             return False
         return True

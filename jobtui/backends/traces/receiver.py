@@ -61,15 +61,6 @@ class Refusal(Exception):
         self.status = status
 
 
-class Request(NamedTuple):
-    """One request. Names of headers are in lower case; `body` is unpacked."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class Reply(NamedTuple):
     """An answer. `retry_s` asks for the same again after so many seconds."""
 
@@ -115,11 +106,8 @@ class _Connection:
             async with asyncio.timeout(REQUEST_S):
                 body = await self._body(_headers(head))
             self.is_answering = True
-            target = head.target.decode("ascii", "replace").partition("?")[0]
-            request = Request(head.method.decode("ascii", "replace"), target, _headers(head), body)
+            reply = await self._receiver._answer(head, body)
             del body
-            reply = await self._receiver._answer(request)
-            del request
         except h11.RemoteProtocolError as error:
             reply = self._receiver.error(error.error_status_hint, str(error), _headers(head))
         except Refusal as refusal:
@@ -341,31 +329,31 @@ class Receiver(PolledSource):
         self._open[connection] = task
         task.add_done_callback(ended)
 
-    async def _answer(self, request: Request) -> Reply:
-        encoding = encoding_of(request.headers.get("content-type", ""))
-        if (signal := PATHS.get(request.path)) is None:
-            return self.error(
-                404, f"nothing is taken at {request.path}, but at {', '.join(PATHS)}", request.headers
-            )
-        if request.method != "POST":
-            return self.error(405, f"{request.method} is not taken, but POST", request.headers)
+    async def _answer(self, head: h11.Request, body: bytes) -> Reply:
+        headers = _headers(head)
+        encoding = encoding_of(headers.get("content-type", ""))
+        method, target = (part.decode("ascii", "replace") for part in (head.method, head.target))
+        path = target.partition("?")[0]
+        if (signal := PATHS.get(path)) is None:
+            return self.error(404, f"nothing is taken at {path}, but at {', '.join(PATHS)}", headers)
+        if method != "POST":
+            return self.error(405, f"{method} is not taken, but POST", headers)
         if encoding is None:
-            told = request.headers.get("content-type", "nothing")
-            return self.error(415, f"content type {told}, expected {' or '.join(Encoding)}", request.headers)
+            told = headers.get("content-type", "nothing")
+            return self.error(415, f"content type {told}, expected {' or '.join(Encoding)}", headers)
         if signal is Signal.METRICS:
             return Reply(200, answer_to(signal, encoding, 0, NO_METRICS), encoding.value)
-        body = request.body
         async with self._turn:
             if len(self._waiting) >= MOST_WAITING or self._waiting_bytes >= WAITING_BYTES:
-                return self.error(503, "too much is sent at once", request.headers)
+                return self.error(503, "too much is sent at once", headers)
             try:
                 found = await self._worker.run(lambda: read_export(body, signal, encoding, self.name))
             except TooMany as error:
-                return self.error(413, str(error), request.headers)
+                return self.error(413, str(error), headers)
             except ValueError as error:
-                return self.error(400, str(error), request.headers)
+                return self.error(400, str(error), headers)
             except Exception as error:  # noqa: BLE001 - it costs what this request brought
-                return self.error(500, FAULTS.note(error, "reading what was sent").words, request.headers)
+                return self.error(500, FAULTS.note(error, "reading what was sent").words, headers)
         self._waiting.extend((*found.spans, *found.logs))
         self._waiting_bytes += len(body) if found.spans or found.logs else 0
         self._skips.extend(found.skipped)
