@@ -70,16 +70,15 @@ def _in_units(seconds: int) -> str:
     return f"{days}d {rest // _HOUR_S}h" if rest >= _HOUR_S and days < 10 else f"{days}d"
 
 
-_UNITS_S = {"s": 1.0, "m": _MINUTE_S, "h": _HOUR_S, "d": DAY_S, "w": 7 * DAY_S}
-_DURATION = (
-    r"(?:(?P<w>\d{1,9})w)?(?:(?P<d>\d{1,9})d)?(?:(?P<h>\d{1,9})h)?(?:(?P<m>\d{1,9})m)?"
-    r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)s)?"
-)
+_UNITS_S = {
+    "w": 7 * DAY_S, "d": DAY_S, "h": _HOUR_S, "m": _MINUTE_S, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
+}  # fmt: skip
+_DURATION = "".join(rf"(?:(?P<{unit}>\d{{1,9}}(?:\.\d{{1,9}})?){unit})?" for unit in _UNITS_S)
 
 
 def parse_duration(text: str) -> float | None:
-    """Seconds of "90s", "10m", "2h30m", "1d", "3d 2h" or "0.5s"; None for others, or above a century."""
-    found = re.fullmatch(_DURATION, text.replace(" ", "").lower(), re.ASCII)
+    """Seconds of "90s", "2h30m", "3d 2h", "0.5s" or "10ms"; None for others, or above a century."""
+    found = re.fullmatch(_DURATION, text.replace(" ", "").lower().replace("µ", "u"), re.ASCII)
     if found is None or not any(found.groups()):
         return None
     seconds = sum((real(amount) or 0.0) * _UNITS_S[unit] for unit, amount in found.groupdict().items())

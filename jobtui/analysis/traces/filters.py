@@ -11,9 +11,9 @@ from operator import eq, ge, gt, le, lt
 from typing import NamedTuple
 
 from jobtui.analysis import filter_syntax
+from jobtui.analysis.times import parse_duration
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.model.clock import Nanos
-from jobtui.model.numbers import real
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.traces import Span, Trace, TraceSummary, growing, is_waited_for
 
 SpanTest = Callable[[Span], bool]
@@ -26,11 +26,6 @@ _ORDER: Mapping[str, Callable[[int, int], bool]] = {
 """`dur:10ms` asks for so much at least."""
 _DOTTED = re.compile(r"(\w+(?:[.-]\w+)+)([:=])(.+)", re.DOTALL)
 """An attribute with a value, which the grammar takes for a word: no field of jobs has a dot."""
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)", re.IGNORECASE)
-_UNITS_NS: Mapping[str, int] = {
-    "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9,
-    "d": 86_400 * 10**9,
-}  # fmt: skip
 
 
 def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
@@ -47,11 +42,10 @@ def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
 
 def nanos_of(value: filter_syntax.Value) -> int:
     """A length of time as one writes it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
-    low = value.text.strip().lower()
-    parts = _PART.findall(low)
-    if not parts or "".join(number + unit for number, unit in parts) != low:
+    seconds = parse_duration(value.text)
+    if seconds is None:
         raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is no length of time", "10ms")
-    return round(sum((real(number) or 0.0) * _UNITS_NS[unit] for number, unit in parts))
+    return round(seconds * SECOND)
 
 
 def _word(node: filter_syntax.Word) -> SpanTest:
