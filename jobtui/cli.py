@@ -30,9 +30,8 @@ class _Parser:
     def __init__(self, arguments: Sequence[str]) -> None:
         self._rest = list(reversed(arguments))
         # Every way to write a flag, over all commands: a flag may stand before its command
-        flags = [
-            flag for command in (grammar.DASHBOARD, *grammar.COMMANDS) for flag in grammar.flags_of(command)
-        ]
+        commands = (grammar.DASHBOARD, *grammar.COMMANDS)
+        flags = [flag for command in commands for flag in grammar.flags_of(command)]
         self._spellings: dict[str, _Known] = {
             **{setting.flag: setting for setting in grammar.SETTINGS},
             **{flag.flag: flag for flag in flags},
@@ -137,12 +136,10 @@ def _check_flags(invocation: grammar.Invocation) -> None:
         flag = allowed.get(name)
         if flag is None:
             owners = [c.name for c in grammar.COMMANDS if any(f.name == name for f in grammar.flags_of(c))]
-            raise UsageError(
-                f"--{name} is a flag of {' and '.join(owners)}, not of {_called(invocation.command)}"
-            )
-        if flag.expects is grammar.Expects.COUNT and not (
-            value.isdecimal() and value.isascii() and len(value) < 10
-        ):
+            called = _called(invocation.command)
+            raise UsageError(f"--{name} is a flag of {' and '.join(owners)}, not of {called}")
+        is_count = value.isdecimal() and value.isascii() and len(value) < 10
+        if flag.expects is grammar.Expects.COUNT and not is_count:
             raise UsageError(f"--{name} needs a whole number, not {value!r}")
         if flag.expects is grammar.Expects.REGEX:
             import re
@@ -165,23 +162,14 @@ def _check_words(invocation: grammar.Invocation) -> None:
     if argument.required and not words:
         raise UsageError(f"{name} needs {argument.name}: {argument.help}")
     if not argument.many and len(words) > 1:
-        hint = (
-            grammar.nearest(words[0], grammar.COMMAND_BY_NAME)
-            if invocation.command is grammar.DASHBOARD
-            else ""
-        )
-        where = (
-            f"unknown command {words[0]!r}"
-            if hint
-            else f"{name} takes one {argument.name}, found {words[1]!r} too"
-        )
-        raise UsageError(where + hint)
+        hint = grammar.nearest(words[0], grammar.COMMAND_BY_NAME)
+        if hint and invocation.command is grammar.DASHBOARD:
+            raise UsageError(f"unknown command {words[0]!r}{hint}")
+        raise UsageError(f"{name} takes one {argument.name}, found {words[1]!r} too")
     is_free = any(flag.frees and flag.name in invocation.flags for flag in invocation.command.flags)
     if argument.choices and not is_free and words[0] not in argument.choices:
-        expected = f"; expected {', '.join(argument.choices)}"
-        raise UsageError(
-            f"unknown {argument.name} {words[0]!r}{grammar.nearest(words[0], argument.choices) or expected}"
-        )
+        near = grammar.nearest(words[0], argument.choices) or f"; expected {', '.join(argument.choices)}"
+        raise UsageError(f"unknown {argument.name} {words[0]!r}{near}")
 
 
 def _called(command: grammar.Command) -> str:

@@ -183,18 +183,15 @@ class Tally:
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         self._pulse = Pulse(now)
-        self._by_status: Counter[JobStatus] = Counter()
+        self._by_status: Counter[JobStatus | None] = Counter()
         self._failed_at: dict[JobId, Nanos] = {}
 
     def move(self, before: Job | None, after: Job | None) -> None:
         """Count a changed job; None for one that was not there before, or is gone."""
         old = None if before is None or before.is_quasi else before.status
         new = None if after is None or after.is_quasi else after.status
-        if old is not new:
-            if old is not None:
-                self._by_status[old] -= 1
-            if new is not None:
-                self._by_status[new] += 1
+        self._by_status[old] -= 1
+        self._by_status[new] += 1
         if after is not None:
             self._pulse.note(before, after)
         if old is JobStatus.FAILED and before is not None:

@@ -7,6 +7,7 @@ slurmd could not start is said to have ended by a real-time signal. Reads nothin
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -75,10 +76,8 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     job, detail = evidence.job, evidence.detail
     assert job is not None
     now = evidence.now_at(job.source)
-    if detail is not None and (detail.job.native_status, detail.job.started_at) == (
-        job.native_status,
-        job.started_at,
-    ):
+    state = attrgetter("native_status", "started_at")
+    if detail is not None and state(detail.job) == state(job):
         job = detail.job  # it tells more: whole exit codes, and whether anything ran
     pending = _pending_of(job, evidence, now) if job.status is JobStatus.PENDING else None
     matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {}, pending)
