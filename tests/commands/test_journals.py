@@ -6,11 +6,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 from tests.backends.journal.make import make_journal, needs_journal_tools
-from tests.commands.running import AT, CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, Runner
 from tests.journal_captures import container_rows, exported, supervisor_rows
 
 DOCKER = CAPTURES / "docker"
@@ -142,6 +143,8 @@ def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: 
 
 KILLED_JID, KILLED_CONTAINER = "eGO70vz3-COebzySB-heightWeightReport", "44520da17f71"
 ENDED_US = 1_795_207_791_000_000
+SIREPO_SAYS = 'Traceback (most recent call last):\n  File "a.py", line 1\nRuntimeError: error exit(-9)\n'
+"""What Sirepo writes below the output of a program that was killed: no reason."""
 OOM = (
     "memory: usage 2097152kB, limit 2097152kB, failcnt 60",
     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/docker/{cgroup},"
@@ -164,7 +167,12 @@ def test_the_journal_of_its_host_tells_who_killed_a_program(
     make_journal(tmp_path / "v1", [entries.encode()], "system.journal")
     settings = tmp_path / "config.toml"
     settings.write_text(f'[hosts]\n"v1.sirepo.example" = "{tmp_path / "v1"}"\n')
-    flags = ("--config", settings, "--at", AT, *sources_of("docker"))
+    srdb = tmp_path / "docker"
+    copytree(DOCKER / "supervisor-job", srdb / "supervisor-job")
+    output = srdb / "user/eGO70vz3/myapp/COebzySB/heightWeightReport/run.log"
+    output.parent.mkdir(parents=True)
+    output.write_text(SIREPO_SAYS)
+    flags = ("--config", settings, "--at", AT, "--srdb", srdb, "--log", DOCKER / "supervisor.log")
     bundle = tmp_path / "killed.jobtui"
     assert run("bundle", KILLED_JID, "--output", bundle, *flags).code == 0
     for told in (

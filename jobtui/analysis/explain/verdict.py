@@ -190,8 +190,9 @@ OF_KILLS = frozenset({"signal", "memory", "mpi", "scheduler", "time", "elsewhere
 
 
 def may_be_killed(verdict: Verdict, cause: Cause | None) -> bool:
-    """Whether something may have killed the program; not if its output gives another reason."""
-    return verdict.code in KILLED and (cause is None or cause.family in OF_KILLS)
+    """Whether something may have killed it; not a program whose output gives another reason."""
+    is_open = verdict.code is Code.AGENT_LOST or cause is None or cause.family in OF_KILLS
+    return verdict.code in KILLED and is_open
 
 
 def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:

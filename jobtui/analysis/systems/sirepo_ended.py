@@ -30,7 +30,10 @@ _NOT_SUBMITTED = "error submitting sbatch job error="
 QUASI = "It is the record of a compute call and no simulation."
 ASKED_AGAIN = "; asked again, a new agent knew nothing of it"
 UNTOUCHED = "It was looked at and never run."
-MEMORY_SIGNAL = 9
+SENDERS = {
+    9: " (by whom is not known; most often it is the kernel, because memory ran out)",
+    15: ", from outside it",
+}
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
 
@@ -71,11 +74,8 @@ def killed(case: Case) -> Finding | None:
     if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
         return None
     by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
-    why = "" if is_memory else ", from outside it"
-    if killer is not None and killer.words:
-        why = ""
-    elif signal == MEMORY_SIGNAL and not is_memory:
-        why = " (by whom is not known; most often it is the kernel, because memory ran out)"
+    is_told = is_memory or (killer is not None and killer.words)
+    why = "" if is_told else SENDERS.get(signal or 0, "")
     sentence = f"Its program was killed by {by}{why}: {error}."
     return Finding(Code.KILLED_BY_SIGNAL, sentence, SURE, (case.ended_in_log, case.last(Mark.EXITED)))
 
