@@ -39,17 +39,6 @@ MOST_WHOLE = 20
 """Traces that are asked for at once where they come whole."""
 
 
-class Question(NamedTuple):
-    """What one search asks for, "" for anything."""
-
-    service: str = ""
-    operation: str = ""
-    attribute: str = ""
-    value: str = ""
-    names: tuple[str, ...] = ()
-    """The attributes that name jobs, which are told of where traces come whole."""
-
-
 class V3:
     """Version 3."""
 
@@ -71,10 +60,10 @@ class V3:
         return await asyncio.to_thread(telemetry_of, self._server.document(answer), self._server.name)
 
     async def search(
-        self, question: Question, window: tuple[Nanos, Nanos], most: int
+        self, asked: traces.TraceSearch, attribute: str, window: tuple[Nanos, Nanos]
     ) -> list[traces.TraceSummary]:
         if self._has_summaries:
-            answer = await self._ask_for("/api/v3/trace-summaries", question, window, most)
+            answer = await self._ask_for("/api/v3/trace-summaries", asked, attribute, window)
             if answer.document is not None and "summaries" in answer.document:
                 summaries = as_list(answer.document["summaries"])
                 return list(filter(None, FAULTS.each("reading a trace's summary", summaries, _summary)))
@@ -83,20 +72,21 @@ class V3:
             if answer.status not in (200, 404, 501):
                 raise self._server.no_document(answer)
             self._has_summaries = answer.status == 200
-        answer = await self._ask_for("/api/v3/traces", question, window, min(most, MOST_WHOLE))
+        asked = msgspec.structs.replace(asked, most=min(asked.most, MOST_WHOLE))
+        answer = await self._ask_for("/api/v3/traces", asked, attribute, window)
         if _is_none_v3(answer):
             return []
         return await asyncio.to_thread(
-            summaries_in, self._server.document(answer), self._server.name, question.names
+            summaries_in, self._server.document(answer), self._server.name, asked.names
         )
 
     async def _ask_for(
-        self, path: str, question: Question, window: tuple[Nanos, Nanos], most: int
+        self, path: str, asked: traces.TraceSearch, attribute: str, window: tuple[Nanos, Nanos]
     ) -> ServerAnswer:
         """The answer, by the new names, or the old ones where the new are unknown."""
         for names in (self._names,) if self._names else (NAMES, OLD_NAMES):
             since, until = map(to_rfc3339, window)
-            params = _params(question, names, since, until, most)
+            params = _params(asked, attribute, names, since, until)
             answer = await self._server.question(path, params, SEARCH_BYTES)
             if answer.status == 200:
                 self._names = names
@@ -128,9 +118,9 @@ OLD_NAMES = Names(
 V1_NAMES = Names("service", "operation", "tags", "start", "end", "limit")
 
 
-def _params(question: Question, names: Names, since: str, until: str, most: int) -> Params:
-    attributes = json.dumps({question.attribute: question.value}) if question.attribute else ""
-    said = Names(question.service, question.operation, attributes, since, until, str(most))
+def _params(asked: traces.TraceSearch, attribute: str, names: Names, since: str, until: str) -> Params:
+    attributes = json.dumps({attribute: asked.value}) if attribute else ""
+    said = Names(asked.service, asked.operation, attributes, since, until, str(asked.most))
     return [(name, value) for name, value in zip(names, said, strict=True) if value]
 
 
@@ -174,13 +164,14 @@ class V1:
         return await asyncio.to_thread(telemetry_of, {"data": self._data(answer)}, self._server.name)
 
     async def search(
-        self, question: Question, window: tuple[Nanos, Nanos], most: int
+        self, asked: traces.TraceSearch, attribute: str, window: tuple[Nanos, Nanos]
     ) -> list[traces.TraceSummary]:
         since, until = (str(at // MICROSECOND) for at in window)
-        params = _params(question, V1_NAMES, since, until, min(most, MOST_WHOLE))
+        asked = msgspec.structs.replace(asked, most=min(asked.most, MOST_WHOLE))
+        params = _params(asked, attribute, V1_NAMES, since, until)
         answer = await self._server.question("/api/traces", params, SEARCH_BYTES)
         return await asyncio.to_thread(
-            summaries_in, {"data": self._data(answer)}, self._server.name, question.names
+            summaries_in, {"data": self._data(answer)}, self._server.name, asked.names
         )
 
     def _data(self, answer: ServerAnswer) -> object:
@@ -268,14 +259,13 @@ class Jaeger(AskedServer):
     ) -> traces.TraceList:
         window = window_of(search, self._usual, self.clock)
         names = search.names if search.value else ("",)  # Jaeger has no "or"
-        asked = [
-            Question(service, search.operation, name, search.value, search.names)
-            for service in services
-            for name in names
-        ]
-        each = max(LEAST, -(-2 * search.most // max(1, len(asked))))
+        asked = [(service, name) for service in services for name in names]
+        each = min(search.most, max(LEAST, -(-2 * search.most // max(1, len(asked)))))
         answers = await asyncio.gather(
-            *(api.search(question, window, min(each, search.most)) for question in asked[:MOST_QUESTIONS])
+            *(
+                api.search(msgspec.structs.replace(search, service=service, most=each), name, window)
+                for service, name in asked[:MOST_QUESTIONS]
+            )
         )
         found: dict[TraceId, traces.TraceSummary] = {}
         for one in (one for answer in answers for one in answer):
