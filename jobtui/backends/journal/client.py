@@ -55,6 +55,10 @@ ASKED_AT_ONCE = 50
 
 FIELD_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}", re.ASCII)
 
+Entries = AsyncGenerator[list[JournalEntry], None]
+"""Some at a time."""
+Slices = AsyncGenerator[Slice, None]
+
 
 class Position(NamedTuple):
     """What a cursor is made of (sd_journal_get_cursor in systemd's sd-journal.c). None where it lacks it."""
@@ -193,7 +197,7 @@ class Lane:
 
     def __init__(
         self,
-        listen: Callable[[FollowStart], AsyncGenerator[Slice, None]],
+        listen: Callable[[FollowStart], Slices],
         start: FollowStart,
         hosts: tuple[Match, ...],
         beside: Cursor | None,
@@ -531,9 +535,7 @@ class JournalReader(ABC):
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`; the slice is still oldest first."""
 
-    async def stream(
-        self, start: Start, matches: Matches, *, back: bool = False
-    ) -> AsyncGenerator[list[JournalEntry], None]:
+    async def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
         """All wanted entries from `start` on, or before it, newest first. Close it to read no further."""
         while True:
             if back and not isinstance(start, Head):
@@ -575,7 +577,7 @@ class ExportReader(JournalReader):
     skipped = 0
 
     @abstractmethod
-    def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+    def _ask(self, asks: Sequence[Ask]) -> Entries:
         """The answers one after the other: one list for each question, for the last one lists as they come.
 
         Only the last one may be for many entries. When it follows, it ends where nothing was heard for long.
@@ -587,9 +589,7 @@ class ExportReader(JournalReader):
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         return await self._slice(Ask(start, matches, most + 1, back=True), most)
 
-    def stream(
-        self, start: Start, matches: Matches, *, back: bool = False
-    ) -> AsyncGenerator[list[JournalEntry], None]:
+    def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
         return self._beyond(Ask(start, matches, back=back))
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
@@ -609,7 +609,7 @@ class ExportReader(JournalReader):
 
     # Slices.
 
-    async def _beyond(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
+    async def _beyond(self, ask: Ask) -> Entries:
         """The answer to one question, without what precedes its start."""
         beyond = Beyond(own_cursor(ask.start), back=ask.back)
         asked = ask._replace(matches=checked(ask.matches, self.name))
@@ -635,9 +635,7 @@ class ExportReader(JournalReader):
         before = len(asks) - 1
         return [*came[:before], [entry for some in came[before:] for entry in some]]
 
-    async def _entries(
-        self, pieces: AsyncIterable[bytes], matches: Matches = ()
-    ) -> AsyncGenerator[list[JournalEntry], None]:
+    async def _entries(self, pieces: AsyncIterable[bytes], matches: Matches = ()) -> Entries:
         """The wanted entries of export text as it comes. Raises SourceError when it ends inside one."""
         parser = ExportParser()
         skipped = 0
@@ -658,9 +656,7 @@ class ExportReader(JournalReader):
 
     # Following.
 
-    async def listen(
-        self, start: FollowStart, matches: Matches, scope: Matches
-    ) -> AsyncGenerator[Slice, None]:
+    async def listen(self, start: FollowStart, matches: Matches, scope: Matches) -> Slices:
         """What is there from `start` on, then what is written, until the connection breaks with SourceError.
 
         Each slice is new and comes after the one before. The first one says that it is connected; `at_edge`
@@ -677,9 +673,7 @@ class ExportReader(JournalReader):
                     start = Beside(some[-1].cursor)
                     yield Slice(tuple(some), some[-1].cursor, True)
 
-    async def _catch_up(
-        self, start: FollowStart, matches: Matches, scope: Matches
-    ) -> AsyncGenerator[Slice, None]:
+    async def _catch_up(self, start: FollowStart, matches: Matches, scope: Matches) -> Slices:
         """What is there up to the edge, which is the last entry of `scope` as it was before."""
         own = own_cursor(start)
         near = [] if own is None else [_near(own)]

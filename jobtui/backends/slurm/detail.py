@@ -62,6 +62,8 @@ class Queue(NamedTuple):
     priorities: Mapping[str, int]
 
 
+Shown = tuple[SlurmJob, dict[str, str]]
+"""A job as `scontrol show job` has it, and the fields of that by name."""
 QueueOf = Callable[[], Awaitable[Queue]]
 """Gives the queue as it was read last. Raises SourceError."""
 
@@ -314,9 +316,7 @@ def _not_read(detail: JobDetail, error: SourceError) -> JobDetail:
     return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(error))))
 
 
-async def _with_question(
-    detail: JobDetail, said: tuple[SlurmJob, dict[str, str]], commands: Commands, queue_of: QueueOf
-) -> JobDetail:
+async def _with_question(detail: JobDetail, said: Shown, commands: Commands, queue_of: QueueOf) -> JobDetail:
     job, fields = said
     if detail.job.status is JobStatus.PENDING:
         try:
@@ -332,7 +332,7 @@ async def _with_question(
 
 
 async def _accounted(
-    commands: Commands, native: str, shown: Sequence[tuple[SlurmJob, dict[str, str]]]
+    commands: Commands, native: str, shown: Sequence[Shown]
 ) -> tuple[list[SlurmJob], SourceError | None]:
     """The runs of a job, or of its tasks, by accounting, and why they could not be asked for."""
     components = {job.raw: job.id for job, _ in shown if "+" in job.id}
@@ -354,9 +354,7 @@ async def _accounted(
     return accounted, None
 
 
-async def _shown(
-    commands: Commands, native: str
-) -> tuple[list[tuple[SlurmJob, dict[str, str]]], SourceError | None]:
+async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceError | None]:
     try:
         answer = await commands.scontrol("--all", "show", "job", native)
     except SourceError as error:
@@ -384,9 +382,7 @@ def _meant(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
     return (exact or tasks)[:1]
 
 
-def _detail(
-    said: tuple[SlurmJob, dict[str, str]] | None, runs: Sequence[SlurmJob], source: str, label: str, left: str
-) -> JobDetail:
+def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
     """A job out of what both know; `runs` are its runs that accounting tells of, oldest first.
 
     `left` says in words that slurmctld does not know it any more.
