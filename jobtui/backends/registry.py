@@ -48,9 +48,8 @@ def parse_elastic_records(text: str) -> SourceSpec:
     name = query.removeprefix("preset=") if given else "journald"
     if (preset := presets().get(name)) is None:
         raise ValueError(f"expected ?preset= with one of {', '.join(presets())}")
-    spec = specs.parse_elastic(address)
-    target = f"{spec.target}?{query}" if given else spec.target
-    return SourceSpec(f"elastic_{preset.gives}", target, options=name)
+    spec = specs.parse_elastic(address, f"elastic_{preset.gives}")
+    return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=name)
 
 
 def parse_loki(text: str) -> SourceSpec:

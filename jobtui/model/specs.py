@@ -226,9 +226,9 @@ def parse_archive(text: str) -> SourceSpec:
     return SourceSpec("archive", path, label=label)
 
 
-def parse_elastic(text: str) -> SourceSpec:
+def parse_elastic(text: str, setting: str = "elastic") -> SourceSpec:
     """The source that `--elastic URL/INDEX` names. Raises ValueError for what is none."""
-    spec = parse_server("elastic", text)
+    spec = parse_server(setting, text)
     if "/" not in spec.target.partition("://")[2]:
         raise ValueError("the index is missing: expected http://host:port/index")
     return spec

@@ -14,8 +14,9 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, quote_plus, urlsplit
 
 from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, whole
@@ -262,12 +263,33 @@ class HttpClient:
         except TimeoutError as error:
             raise self._fault(error) from error
 
-    def refusal(self, answer: Answer, form: bytes = b"") -> SourceError:
-        login: Headers = {}
+    def _quoted(self, form: bytes = b"") -> re.Pattern[bytes]:
+        """What a server may quote of a login: as it was sent, or the password that was in it."""
+        sent = {value.rpartition(" ")[2] for value in self._sent.values()}
+        sent.update(*parse_qs(form.decode()).values())
+        for one in tuple(sent):
+            with contextlib.suppress(ValueError):
+                sent.add(base64.b64decode(one, validate=True).decode().partition(":")[2])
+        words = []
+        for one in sorted(sent - {""}, key=len, reverse=True):
+            edge = "" if len(one) > 4 else r"\b"
+            words.append(f"{edge}{''.join(map(_as_written, one))}{edge}")
+        return re.compile("|".join(words).encode() or b"(?!)")
+
+    @property
+    def _sent(self) -> Headers:
         with contextlib.suppress(SourceError):
-            login = self._login()
-        sent = {value.rpartition(" ")[2] for value in login.values()}
-        answer = _without(answer, sent.union(*parse_qs(form.decode()).values()))
+            return self._login()
+        return {}
+
+    def in_words(self, body: bytes) -> str:
+        """The beginning of what a server says in one line, without what is secret or quoted of a login."""
+        return in_words(self._quoted().sub(MASK.encode(), body[: 2 * PAGE_BYTES]))
+
+    def refusal(self, answer: Answer, form: bytes = b"") -> SourceError:
+        hide = partial(self._quoted(form).sub, MASK.encode())
+        headers = {name: hide(value.encode()).decode() for name, value in answer.headers.items()}
+        answer = answer._replace(headers=headers, body=hide(answer.body))
         if explained := self.kind.explain(answer):
             kind, line = explained
         elif 300 <= answer.status < 400:
@@ -284,7 +306,7 @@ class HttpClient:
             kind, line, status=answer.status, told=told, bytes=len(answer.body),
             says="" if answer.is_page or told == NOTHING else f", it says: {told}",
             wait="a while" if wait_s is None else f"{wait_s} s",
-            login_is="the login is refused, it may have expired" if login else "a login is wanted",
+            login_is="the login is refused, it may have expired" if self._sent else "a login is wanted",
         )  # fmt: skip
 
     def _fault(self, error: Exception) -> SourceError:
@@ -397,18 +419,13 @@ class Requests:
             task.exception()  # who asked has it, or wants to hear nothing of it
 
 
-def _without(answer: Answer, sent: set[str]) -> Answer:
-    """An answer without what it quotes of a login: as it was sent, or the password that was in it."""
-    for one in tuple(sent):
-        with contextlib.suppress(ValueError):
-            sent.add(base64.b64decode(one, validate=True).decode().partition(":")[2])
-    written = {form for one in sent - {""} for form in (one, quote(one, ""), json.dumps(one)[1:-1])}
-    longest_first = sorted(written, key=len, reverse=True)
-    words = (re.escape(one) if len(one) > 4 else rf"\b{re.escape(one)}\b" for one in longest_first)
-    own = re.compile("|".join(words).encode() or b"(?!)")
-    hide = partial(own.sub, MASK.encode())
-    headers = {name: hide(value.encode()).decode() for name, value in answer.headers.items()}
-    return answer._replace(headers=headers, body=hide(answer.body))
+def _as_written(sign: str) -> str:
+    """What finds a sign of a login as texts, addresses, JSON and pages write it."""
+    if sign.isalnum() and sign.isascii():
+        return sign
+    forms = {sign, quote(sign, ""), quote_plus(sign), json.dumps(sign)[1:-1], escape(sign)}
+    forms |= {f"\\{sign}", f"\\u{ord(sign):04x}", f"&#{ord(sign)};"}
+    return f"(?i:{'|'.join(map(re.escape, forms))})"
 
 
 def _no_document(answer: Answer) -> tuple[type[SourceError], str]:

@@ -13,11 +13,10 @@ from jobtui.backends.engine import document_of
 from jobtui.formats.json_values import as_dict, as_list, as_text, opened, whole
 from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole_of
-from jobtui.model.secrets import mask_text
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
 from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words
+from jobtui.transport.http import HttpClient, Limits, ServerKind
 
 LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 POINT_KEPT = "1m"
@@ -85,7 +84,9 @@ class ElasticClient(HttpClient):
         groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
         point = as_text(document.get("pit_id"))
-        return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups, point)
+        return SearchAnswer(
+            [as_dict(whole(hit)) for hit in hits], self._missing(document), total, groups, point
+        )
 
     async def open_point(self) -> str:
         """A point in time of the index, "" where the server offers none. Raises SourceError."""
@@ -99,21 +100,20 @@ class ElasticClient(HttpClient):
         self._points = ()
         return ""
 
-
-def _missing(document: Document) -> str:
-    """What an answer says was left out: parts of the index that failed, or the end of the search."""
-    shards = as_dict(document.get("_shards"))
-    failed, total = whole_of(shards.get("failed")) or 0, whole_of(shards.get("total")) or 0
-    if failed:
-        first = as_dict((as_list(shards.get("failures")) or [{}])[0])
-        why = as_text(as_dict(first.get("reason")).get("reason")) or "no reason is given"
-        shown = in_words(mask_text(why).encode())[:REASON_CHARACTERS]
-        return f"{failed} of {total} shards failed ({shown}): hits are missing"
-    if shards.get("total") == 0:
-        return "no index fits this name: nothing was read"
-    others = map(as_dict(document.get("_clusters")).get, ("skipped", "partial", "failed"))
-    if left := sum(whole_of(one) or 0 for one in others):
-        return f"{left} of its clusters did not answer, or only in part: hits are missing"
-    if document.get("timed_out") is True:
-        return "the search ran out of time on the server: hits are missing"
-    return ""
+    def _missing(self, document: Document) -> str:
+        """What an answer says was left out: parts of the index that failed, or the end of the search."""
+        shards = as_dict(document.get("_shards"))
+        failed, total = whole_of(shards.get("failed")) or 0, whole_of(shards.get("total")) or 0
+        if failed:
+            first = as_dict((as_list(shards.get("failures")) or [{}])[0])
+            why = as_text(as_dict(first.get("reason")).get("reason")) or "no reason is given"
+            shown = self.in_words(why.encode())[:REASON_CHARACTERS]
+            return f"{failed} of {total} shards failed ({shown}): hits are missing"
+        if shards.get("total") == 0:
+            return "no index fits this name: nothing was read"
+        others = map(as_dict(document.get("_clusters")).get, ("skipped", "partial", "failed"))
+        if left := sum(whole_of(one) or 0 for one in others):
+            return f"{left} of its clusters did not answer, or only in part: hits are missing"
+        if document.get("timed_out") is True:
+            return "the search ran out of time on the server: hits are missing"
+        return ""

@@ -33,6 +33,7 @@ SERVER_WAITS = "20s"
 """After so long the server gives what it has found."""
 VALUES_MOST = 1_000
 EVENT_END = "\n..."
+OF_LINES = frozenset({"MESSAGE", "text"})
 OF_PARTS = {"_": ("ArrayJobID", "ArrayTaskID"), "+": ("HetJobID", "HetJobOffset")}
 """The fields that name a task of an array, as `22_1`, and a part of a heterogeneous job, as `22+1`."""
 
@@ -62,9 +63,9 @@ def _first(value: object) -> object:
 
 
 def value_at(document: Document, path: str) -> object:
-    """What stands at a path, nested, flat with dots, or partly so; of several the first. None for nothing."""
+    """What stands at a path, nested, flat with dots, or partly so. None for nothing."""
     if path in document:
-        return _first(document[path])
+        return document[path]
     head, dot, rest = path.partition(".")
     while dot:
         inner = _first(document.get(head))
@@ -75,17 +76,23 @@ def value_at(document: Document, path: str) -> object:
     return None
 
 
-def text_at(document: Document, paths: Iterable[str]) -> str:
+def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False) -> str:
     """The first of these fields that is a text, a number or a truth; "" for none."""
     for path in paths:
-        value = value_at(document, path)
-        if isinstance(value, str | int | float):
-            return str(value).lower() if isinstance(value, bool) else str(value)
+        values = value_at(document, path)
+        found = [_text(one) for one in as_list(values) or [values] if isinstance(one, str | int | float)]
+        if found:
+            return "\n".join(found) if is_of_lines else found[0]
     return ""
 
 
+def _text(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def fields_of(document: Document, preset: Preset) -> dict[str, str]:
-    found = ((field, text_at(document, paths)) for field, paths in preset.fields.items())
+    """The fields that a document has. Of several values the first counts, of texts all are lines."""
+    found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in preset.fields.items())
     return {field: text for field, text in found if text}
 
 

@@ -124,7 +124,8 @@ def _read(path: str, answer: Answer) -> _Archive:
                     raise tarfile.ReadError("its end is missing")
                 entry = RunFile(name, FileKind.FILE, size, time_of_seconds(member.mtime) or Nanos(0))
                 files[name] = _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, size - PART_BYTES) :]))
-            left_out += any(data[archive.offset : archive.offset + tarfile.BLOCKSIZE])  # no header, no end
+            end = data[archive.offset : archive.offset + tarfile.BLOCKSIZE]
+            left_out += end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
     except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
     return _Archive(files, left_out)

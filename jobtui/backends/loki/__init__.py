@@ -23,7 +23,7 @@ from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
 from jobtui.model.specs import NO_ACCESS, SourceSpec, Window
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
+from jobtui.transport.http import HttpClient, Limits, Params, ServerKind
 
 LIMITS = Limits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
 """One connection is for `tail`."""
@@ -164,7 +164,7 @@ class LokiEngine:
         if document.get("status") != "success":
             raise self._http.refusal(answer)
         for warning in as_list(document.get("warnings")):
-            self.doubts.add(f"Loki warns: {in_words(as_text(warning).encode())}")
+            self.doubts.add(f"Loki warns: {self._http.in_words(as_text(warning).encode())}")
         return document
 
     async def aclose(self) -> None:

@@ -11,7 +11,7 @@ from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.tables import tables_of
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
+from jobtui.transport.http import HttpClient, Limits, Params, ServerKind
 
 LOOKBACK_S = 6 * 24 * 3600
 """How far back is searched when no time is given. Tempo refuses more than a week."""
@@ -76,22 +76,21 @@ class TraceServer(HttpClient):
 
     def no_document(self, answer: ServerAnswer) -> SourceError:
         if answer.status in (400, 500) and not answer.http.is_page:
-            return Refused(f"{self.name}: refused what was asked ({answer.status}): {said(answer)}")
+            return Refused(f"{self.name}: refused what was asked ({answer.status}): {self.said(answer)}")
         return self.refusal(answer.http)
 
-
-def said(answer: ServerAnswer) -> str:
-    document = answer.document or {}
-    errors = as_list(document.get("errors"))
-    for text in (
-        as_text(as_dict(document.get("error")).get("message")),
-        as_text(document.get("message")),
-        as_text(document.get("error")),
-        as_text(as_dict(errors[0]).get("msg")) if errors else "",
-    ):
-        if text:
-            return in_words(text.encode("utf-8", "replace"))
-    return in_words(answer.http.body)
+    def said(self, answer: ServerAnswer) -> str:
+        document = answer.document or {}
+        errors = as_list(document.get("errors"))
+        for text in (
+            as_text(as_dict(document.get("error")).get("message")),
+            as_text(document.get("message")),
+            as_text(document.get("error")),
+            as_text(as_dict(errors[0]).get("msg")) if errors else "",
+        ):
+            if text:
+                return self.in_words(text.encode("utf-8", "replace"))
+        return self.in_words(answer.http.body)
 
 
 class AskedServer(PolledSource):

@@ -21,7 +21,6 @@ from jobtui.backends.traces.client import (
     Refused,
     ServerAnswer,
     TraceServer,
-    said,
     window_of,
 )
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
@@ -180,7 +179,7 @@ class V1:
         if "data" not in document:
             raise self._server.no_document(answer._replace(document=None))
         if document.get("errors") and not document["data"]:
-            raise SourceError(f"{self._server.name}: {said(answer)}")
+            raise SourceError(f"{self._server.name}: {self._server.said(answer)}")
         return document["data"]
 
 

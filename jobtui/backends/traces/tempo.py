@@ -100,7 +100,7 @@ class Tempo(client.AskedServer):
             since, until = self._window(search)
             times = [("start", str(since // SECOND)), ("end", str(-(-until // SECOND)))]
             answer = await self._server.question(path, [*params, *times], client.SEARCH_BYTES)
-            longer = TOO_LONG.search(client.said(answer)) if answer.status == 400 else None
+            longer = TOO_LONG.search(self._server.said(answer)) if answer.status == 400 else None
             if self._most_hours is not None or longer is None:
                 return self._server.document(answer)
             self._most_hours = whole(longer[1])

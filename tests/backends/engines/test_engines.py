@@ -230,8 +230,14 @@ async def test_keys_come_out_of_files(tmp_path: Any) -> None:
     (key := tmp_path / "key").write_text("key-of-the-reader\n")
     (word := tmp_path / "word").write_text(LOGIN[1])
     elastic = index_of(lines(2), wants_login=True)
-    for access in (Access(api_key_file=str(key)), Access(user=LOGIN[0], password_file=str(word))):
-        assert len((await EngineFollowing(engine_of(elastic, access), At(T0)).rows(10))[0]) == 2
+    for access, own in (
+        (Access(api_key_file=str(key)), "key-of-the-reader"),
+        (Access(user=LOGIN[0], password_file=str(word)), LOGIN[1]),
+    ):
+        elastic.failed_shards = [{"reason": {"reason": f"{own} may not read"}}]
+        following = EngineFollowing(engine_of(elastic, access), At(T0))
+        assert len((await following.rows(10))[0]) == 2
+        assert "(*** may not read)" in following.engine.doubts.words
     with pytest.raises(SourceError, match="is not there"):
         await EngineFollowing(engine_of(elastic, Access(api_key_file=f"{tmp_path}/x")), At(T0)).rows(1)
 
@@ -287,6 +293,7 @@ def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
                 nested = {part: [nested] if is_list else nested}
             assert fields_of(nested, preset) == fields_of({path: "x"}, preset)
             assert fields_of(nested, preset)[field] == "x"
+    assert fields_of({preset.fields["MESSAGE"][0]: ["a", "b"]}, preset) == {"MESSAGE": "a\nb"}
 
 
 @pytest.mark.parametrize(("label", "other", "systems"), ROWS["clusters of an index"])
@@ -514,10 +521,12 @@ async def test_each_fault_is_one_clear_line(answer: tuple[bytes, int], words: st
 async def test_what_of_an_archive_makes_no_sense_is_counted() -> None:
     sparse = tarfile.TarInfo("sparse")
     sparse.type = tarfile.GNUTYPE_SPARSE
-    data = gzip.decompress(archive({"a": "x"}))[:1024] + sparse.tobuf(tarfile.GNU_FORMAT)
-    server, _ = kept(gzip.compress(data + b"no header".ljust(512)))
-    listing = await server.list_files(f"{LANDSCAPE}/job/{JOB}")
-    assert ([file.name for file in listing.files], listing.left_out) == (["a"], 2)
+    data = gzip.decompress(archive({"a": "x"}))[:1024]
+    odd = data + sparse.tobuf(tarfile.GNU_FORMAT)
+    for body, left_out in ((odd + b"no header".ljust(512), 2), (odd + bytes(512), 1), (data, 1)):
+        server, _ = kept(gzip.compress(body))
+        listing = await server.list_files(f"{LANDSCAPE}/job/{JOB}")
+        assert ([file.name for file in listing.files], listing.left_out) == (["a"], left_out)
 
 
 async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
