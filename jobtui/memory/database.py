@@ -18,6 +18,7 @@ from jobtui.analysis import recurrence
 from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import expected
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Deviation, Overview, Remembered, Seen, Share
 from jobtui.model.secrets import mask_text
@@ -59,10 +60,12 @@ def kept(text: str) -> str:
 
 
 def hash_of(job_id: str) -> int:
-    """A number to find a job by; several jobs may have the same."""
+    """A number to find a job by, whichever label its cluster has now; several jobs may have the same."""
     from hashlib import blake2b
 
-    return int.from_bytes(blake2b(job_id.encode("utf-8", "replace"), digest_size=7).digest(), "big")
+    parts = numbered(job_id)
+    text = job_id if parts is None else system_job_id(parts.system, parts.number)
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=7).digest(), "big")
 
 
 class Memory:
@@ -103,7 +106,7 @@ class Memory:
             return Remembered(now)
         with self._reading() as reading:
             seen = reading.seen(signature(kept(text)), now) if text else None
-            if seen is not None and seen.count == 1 and seen.job == job.id:
+            if seen is not None and seen.count == 1 and hash_of(seen.job) == hash_of(job.id):
                 seen = None  # it is this failure
             if not job.status.is_live:
                 return Remembered(now, seen)
@@ -240,8 +243,9 @@ class _Reading:
 
     def marks_of(self, text: str) -> list[int]:
         """The signatures of a job, else those that hold a text or are made of it."""
-        sql = "SELECT DISTINCT signature FROM run WHERE hash = ? AND job = ? AND signature > ?"
-        if found := self._rows(sql, hash_of(text), text, FAILED):
+        of_any = "job = ? OR instr(job, '@') = 0 OR instr(?, '@') = 0"
+        sql = f"SELECT DISTINCT signature FROM run WHERE hash = ? AND signature > ? AND ({of_any})"
+        if found := self._rows(sql, hash_of(text), FAILED, text, text):
             return [mark for (mark,) in found]
         sql = "SELECT id FROM signature WHERE instr(lower(text), lower(?)) OR text = ? LIMIT ?"
         return [mark for (mark,) in self._rows(sql, text, signature(text), MOST_FOUND)]

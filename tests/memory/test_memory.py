@@ -78,6 +78,16 @@ def test_first_and_last_are_those_of_the_runs_in_whatever_order_they_come(
     assert (times, seen.job) == ([1, 3], "job-3")
 
 
+def test_a_run_counts_once_whichever_label_its_cluster_has(tmp_path: Path) -> None:
+    run, now = a_run(22, "a big ugly error"), Nanos((DAY * 86_400 + 99) * SECOND)
+    told = [replace(run, id=name) for name in ("slurm/22", "slurm@es.org-jobs/22", "slurm@hpc/22")]
+    memory = written(tmp_path / FILE_NAME, *told, *2 * [replace(told[2], user="one of another cluster")])
+    assert rows(memory.path) == 2
+    for one in told:
+        assert [seen.count for seen in memory.signatures(now, one.id)] == [2]
+    assert memory.signatures(now, "slurm/23") == ()
+
+
 def test_explain_and_incidents_say_that_a_failure_was_seen_before(run: Runner, tmp_path: Path) -> None:
     asked = (*sources_of("docker"), "--at", AT, "explain", FAILED)
     assert run(*asked, "--json").json["seen_before"] is None
