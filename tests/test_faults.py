@@ -228,7 +228,7 @@ QUESTIONS: dict[str, tuple[Callable[[Session], Awaitable[object]], str]] = {
 POLLED = {"poll", "read", "changed", "aclose"}
 BY_OTHERS = {
     "continuations", "lines_from", "list_files", "read_file", "offset_at",
-    "sample_lines", "is_reachable", "services",
+    "sample_lines", "is_reachable", "services", "cluster_name",
 }  # fmt: skip
 """What sources are asked by a `JobReader`, whose test is beside it, by `doctor`, a source or a replay."""
 

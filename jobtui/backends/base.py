@@ -266,11 +266,11 @@ class TraceSource(Source, Protocol):
 
 
 @runtime_checkable
-class SharesFiles(Protocol):
-    """A source that is not read while another one reads the same file."""
+class SeesOthers(Protocol):
+    """A source that does not tell again what another one tells."""
 
     others: Callable[[], Iterable[Any]]
-    """All sources of its kind in their order, with itself."""
+    """All sources in their order, with itself."""
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from jobtui.backends import log_start
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import Batch, PolledSource, Source
 from jobtui.backends.log_follow import Follower
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
@@ -54,7 +54,7 @@ class LogFile(PolledSource):
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: Look | None = None
-        self.others: Callable[[], Iterable[LogFile]] = tuple
+        self.others: Callable[[], Iterable[Source]] = tuple
         """The logs that are read beside it; it is not read where one before it reads the same file."""
         self._led_by: LogFile | None = None
         """The log that gives what is in this one, which is not read as long as that is so."""
@@ -124,7 +124,7 @@ class LogFile(PolledSource):
         mine, is_before = self._looked, True
         if mine is None:
             return None
-        others = tuple(self.others())
+        others = [one for one in self.others() if isinstance(one, LogFile)]
         for other in others:
             if self._path.parent == other._path.parent and self._path in rotated(other._path):
                 self._led_by = other

@@ -308,14 +308,9 @@ class Session:
 
 
 def _share(source: base.Source, pollers: Callable[[], Iterable[Poller]]) -> None:
-    """Let a log find the others that are polled with it, so that only one of them reads a file."""
-
-    def others() -> tuple[base.Source, ...]:
-        logs = (base.unwrapped(poller.source) for poller in pollers())
-        return tuple(log for log in logs if isinstance(log, base.SharesFiles))
-
-    if isinstance(log := base.unwrapped(source), base.SharesFiles):
-        log.others = others
+    """Let a source see the others that are polled with it, so that only one of them tells a thing."""
+    if isinstance(one := base.unwrapped(source), base.SeesOthers):
+        one.others = lambda: tuple(base.unwrapped(poller.source) for poller in pollers())
 
 
 async def _close(source: base.Source) -> None:

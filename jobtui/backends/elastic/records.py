@@ -184,18 +184,23 @@ class JobsRead(NamedTuple):
 class DocumentReader:
     """Makes jobs of rows, in their order, as a preset says.
 
-    `label` tells the index from others, `clusters` are those in it. Of several each has numbers of its own.
+    `label` tells the index from others, `clusters` are those in it, `home` is the one that is asked itself,
+    too. Any other of several has numbers of its own.
     """
 
-    def __init__(self, source: str, preset: Preset, label: str = "", clusters: Iterable[str] = ()) -> None:
+    def __init__(
+        self, source: str, preset: Preset, label: str = "", clusters: Iterable[str] = (), home: str = ""
+    ) -> None:
         self._source = source
         self._preset = preset
         self._label = label
         self._clusters = frozenset(clusters)
+        self._home = home.lower()
         self._events: dict[str, EventReader] = {}
 
     def _system_of(self, cluster: str) -> str:
-        own = cluster if self._clusters - {cluster} else ""
+        is_home = cluster.lower() == self._home if self._home else not self._clusters - {cluster}
+        own = "" if is_home else cluster
         return named(SYSTEM, ".".join(filter(None, (self._label, own))))
 
     def asked_for(self, job_id: JobId) -> Matches:

@@ -1,17 +1,18 @@
 """An index of Elasticsearch or OpenSearch as a source: its logs as a journal, or its records of jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 
 from jobtui.backends import engine
-from jobtui.backends.base import Batch, PolledSource, skipping
+from jobtui.backends.base import Batch, PolledSource, Source, skipping
 from jobtui.backends.elastic import records
 from jobtui.backends.elastic.client import ElasticClient, KeptAsWords, SearchAnswer
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import as_dict, as_list
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import SourceError, SourceUnreachable, rows_of
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import JobDetail
 from jobtui.model.journal import At
 from jobtui.model.slurm import SYSTEM
@@ -121,6 +122,7 @@ class ElasticJobs(PolledSource):
         self._since = since
         self._following: engine.EngineFollowing | None = None
         self._label = label
+        self.others: Callable[[], Iterable[Source]] = tuple
         self._reader: records.DocumentReader | None = None
 
     async def _begun(self) -> records.DocumentReader:
@@ -129,7 +131,18 @@ class ElasticJobs(PolledSource):
             self._since = Nanos(max(0, self.clock.now() - WINDOW_S * SECOND))
         self._engine.since = self._since
         clusters = await self._engine.values("Cluster")
-        return records.DocumentReader(self.name, self._preset, self._label, clusters)
+        home = await self._home() if clusters else ""
+        return records.DocumentReader(self.name, self._preset, self._label, clusters, home)
+
+    async def _home(self) -> str:
+        """What the cluster beside this index calls itself, "" where none is asked or it does not say."""
+        from jobtui.backends.slurm.source import Slurm  # few have both
+
+        for one in self.others():
+            if isinstance(one, Slurm) and one.system == named(SYSTEM, self._label):
+                with suppress(SourceError):
+                    return await one.cluster_name()
+        return ""
 
     async def read(self, *, begins: bool) -> Batch:
         if self._reader is None or self._following is None or begins:

@@ -163,8 +163,6 @@ class KnownJobs:
         self._seen: dict[str, dict[str, tuple[int, SlurmJob]]] = {QUEUE: {}, ACCOUNTS: {}}
         self._unseen: set[str] = set()
         self._bad: dict[str, dict[str, Skip]] = {QUEUE: {}, ACCOUNTS: {}}
-        self.cluster = ""
-        """The cluster's name, as soon as accounting has told it."""
         self.priorities: dict[str, int] = {}
         """Those of the jobs that are pending, as the queue had them last."""
         self._reasons: dict[str, tuple[Nanos, str]] = {}
@@ -228,7 +226,6 @@ class KnownJobs:
     def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
         jobs, skips, recovered = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
         for job in jobs:
-            self.cluster = self.cluster or job.cluster
             if not answer.is_cut:
                 times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
                 self.newest = max((at for at in times if at is not None and at <= now), default=None)

@@ -165,12 +165,12 @@ class Slurm(PolledSource):
         self._worker = Worker(f"slurm {commands.name}")
         super().__init__(commands.name, self._worker)
         self._commands = commands
-        self._system = named(SYSTEM, label)
+        self.system = named(SYSTEM, label)
         self._since = since
         self._queue_pace, self._accounts_pace, self._nodes_pace = Pace(self), Pace(self), Pace(self)
         self._asking = asyncio.Lock()
         self._nodes_every_s: float | None = None
-        self._known = KnownJobs(self.name, self._system)
+        self._known = KnownJobs(self.name, self.system)
         self._news = Batch()
         """What is known and not given yet."""
         self._fault = self._nodes_fault = ""
@@ -292,9 +292,9 @@ class Slurm(PolledSource):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         system, slash, native = job_id.partition("/")
-        if not slash or system != self._system:
+        if not slash or system != self.system:
             return None
-        return await fetch_detail(self._commands, native, self._system, self.clock.now(), self._queue)
+        return await fetch_detail(self._commands, native, self.system, self.clock.now(), self._queue)
 
     async def _queue(self) -> Queue:
         """The queue as the table has it; read once where nobody polls. Raises SourceError."""
@@ -304,6 +304,12 @@ class Slurm(PolledSource):
     @property
     def cluster(self) -> str:
         return ""
+
+    async def cluster_name(self) -> str:
+        """What the cluster calls itself, "" where it does not say. Raises SourceError."""
+        answer = await self._commands.scontrol("show", "config")
+        found = re.search(rb"(?m)^ClusterName\s*=\s*(\S+)", answer.printed)
+        return found[1].decode("utf-8", "replace") if found else ""
 
     async def find(self, wanted: Wanted) -> Answer:
         return await find_kept(self._commands, wanted)

@@ -24,6 +24,8 @@ from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.journal import client
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
+from jobtui.backends.slurm.client import Commands
+from jobtui.backends.slurm.source import Slurm
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
@@ -55,6 +57,7 @@ from tests.conftest import NOW
 from tests.loopback import response, served
 from tests.polling import polled
 from tests.rows import ROWS
+from tests.slurm_stand_in import StandIn
 
 
 def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
@@ -296,17 +299,20 @@ def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
     assert fields_of({preset.fields["MESSAGE"][0]: ["a", "b"]}, preset) == {"MESSAGE": "a\nb"}
 
 
-@pytest.mark.parametrize(("label", "other", "systems"), ROWS["clusters of an index"])
+@pytest.mark.parametrize(("label", "other", "home", "systems"), ROWS["clusters of an index"])
 async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_names(
-    tmp_path: Any, label: str, other: str, systems: list[str]
+    cluster: StandIn, tmp_path: Any, label: str, other: str, home: str, systems: list[str]
 ) -> None:
     rig = rigs.ElasticJobsRig(tmp_path)
+    cluster.show("config", f"Configuration data as of now\nClusterName             = {home}\n")
+    beside = Slurm(Commands("local"), label=label) if home else None
     rig.label, rig.elastic.keywords = label, bool(label)
     task, part = {"array_job_id": 5, "array_task_id": 0}, {"het_job_id": 5, "het_job_offset": 1}
     kept = [ended_job(6, **task), ended_job(8, **part), ended_job(7, job_name="of c")]
     kept += [ended_job(9, **{"@end": "2020-01-01T00:00:00"}), *([ended_job(7, cluster=other)] * bool(other))]
     rig.elastic.documents |= {f"d{n}": one for n, one in enumerate(kept)}
     source: Any = rig.source()
+    source.others = lambda: (source, beside)
     ids = [*(f"{systems[0]}/{n}" for n in ("9", "7", "5_0", "5+1")), *(f"{one}/7" for one in systems[1:])]
     for one in ids:
         found = await source.detail(JobId(one))
@@ -317,10 +323,12 @@ async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_nam
         f"{systems[0]}/10",
         "balsam/7",
         "slurm@x/7",
-        *(["slurm/7"] if systems != ["slurm"] else ()),
+        *(["slurm/7"] if "slurm" not in systems else ()),
     ):
         assert await source.detail(JobId(absent)) is None
     await source.aclose()
+    if beside is not None:
+        await beside.aclose()
 
 
 def loki_engine(loki: StrictLoki) -> LokiEngine:
