@@ -91,14 +91,8 @@ async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, 
         found = await forward(reader, most)
         assert found == await backward(reader, most)
         assert sorted(found, key=wanted.index) == wanted
-
-
-async def test_a_time_divides_what_is_before_from_what_is_after() -> None:
-    reader = reader_of(index_of(lines(20)))
-    before = (await reader.backward(At(at_second(2.5)), (), 100)).entries
-    after = (await reader.forward(At(at_second(2.5)), (), 100)).entries
-    assert [len(before), len(after)] == [10, 10]
-    assert before[-1].at < at_second(2.5) <= after[0].at
+        parts = [await read(At(at_second(2.5)), (), 100) for read in (reader.backward, reader.forward)]
+        assert [len(part.entries) for part in parts] == ([10, 10] if every_s else [20, 0])
 
 
 @pytest.mark.parametrize("kind", ["template", "dynamic mapping", "loki"])
@@ -482,8 +476,9 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
     return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), httpx.MockTransport(answer), Limits()), asked
 
 
-async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts() -> None:
-    server, asked = kept()
+@pytest.mark.parametrize("unpacked", [{}, {"content_encoding": "gzip"}], ids=["as it is", "by a proxy"])
+async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts(unpacked: dict[str, Any]) -> None:
+    server, asked = kept(**unpacked)
     path = server.directory_of(JobId(JOB))
     assert path == f"{LANDSCAPE}/job/{JOB}"
     listing = await server.list_files(path)
@@ -497,10 +492,6 @@ async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts() -> None
         await server.read_file(path, "../passwd", tail=False)
     assert asked == [f"/fetchlog/job/{JOB}.tar.gz"]
     await server.aclose()
-
-
-def test_only_jobs_of_jobsub_have_files_there() -> None:
-    server, _ = kept()
     for other in ("7.0", f"7@{SCHEDD}", "slurm/7", "vn9mPEFC-abcdefgh-animation"):
         assert server.directory_of(JobId(other)) is None
 
@@ -535,11 +526,6 @@ async def test_what_of_an_archive_makes_no_sense_is_counted() -> None:
         server, _ = kept(gzip.compress(body))
         listing = await server.list_files(f"{LANDSCAPE}/job/{JOB}")
         assert ([file.name for file in listing.files], listing.left_out) == (["a"], left_out)
-
-
-async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
-    server, _ = kept(FILES, content_encoding="gzip")
-    assert len((await server.list_files(f"{LANDSCAPE}/job/{JOB}")).files) == 2
 
 
 def test_the_failing_line_and_the_log_are_of_its_files(run: Runner, tmp_path: Path) -> None:
