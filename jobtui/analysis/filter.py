@@ -8,9 +8,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
-from operator import attrgetter, eq, ge, gt, le, lt
+from operator import eq, ge, gt, le, lt
 from os.path import commonprefix
 from typing import NamedTuple, TypeVar
 
@@ -491,13 +491,13 @@ def _word_test(node: Word) -> Test:
     if low == STUCK:
         return lambda job, now, context: needs_person(job, now) or low in _haystack(job)
     states = STATUS_WORDS[low] if low in STATE_WORDS else frozenset()
-    texts_of = attrgetter("model", "app", "name")
+    abbreviates = lru_cache(maxsize=32768)(partial(_is_abbreviation, low))
 
     def test(job: Job, now: Nanos, context: JobContext) -> bool:
         if job.status in states or low in _haystack(job):
             return True
         # ids are left out: nearly anything can be found in random letters
-        return any(text and _is_abbreviation(low, text) for text in texts_of(job))
+        return abbreviates(job.model) or abbreviates(job.app) or _is_abbreviation(low, job.name or "")
 
     return test
 
@@ -506,7 +506,6 @@ def _haystack(job: Job) -> str:
     return f"{job.id}\n{job.owner}\n{job.name or ''}\n{job.app}\n{job.model}".lower()
 
 
-@lru_cache(maxsize=32768)
 def _is_abbreviation(low: str, text: str) -> bool:
     """Whether `low` is made of beginnings of words of a text, in order: "hwr" of heightWeightReport."""
     at = -1

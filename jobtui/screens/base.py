@@ -126,7 +126,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         )
         await self.mount(bar, before=next(iter(self.query(KeyLine)), None))
 
-    def known_values(self) -> Mapping[str, Sequence[str]]:
+    def known_values(self) -> Mapping[str, Iterable[str]]:
         from jobtui.screens.command_table import known_values
 
         try:

@@ -101,8 +101,6 @@ def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
     return test_of(parse, text)
 
 
-PREVIEW_S = 0.08
-"""So long after a key the filter that is typed is tried; the table works it out in slices."""
 REST_S = 0.3
 """So long after a key the job under the cursor is explained."""
 JUDGE_EVERY_S = 1.0
@@ -156,8 +154,7 @@ class JobsScreen(JobsFilteringScreen):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._preview_text = self._more = ""
-        self._preview_timer: Timer | None = None
+        self._more = ""
         self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
         self._profiles = ProfileLines(
@@ -288,21 +285,7 @@ class JobsScreen(JobsFilteringScreen):
         elif self._table.marked:
             self._table.clear_marks()
 
-    def edit_filter(self, bar: FilterBar, text: str) -> None:
-        """Show soon what the filter does; a mistake is shown at its place, and filters nothing."""
-        self._preview_text = text
-        bar.set_mistake(parsed(text)[1])
-        if self._preview_timer is None:
-            self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
-
-    def _show_preview(self) -> None:
-        self._preview_timer = None
-        self.set_filter(self._preview_text)
-
     async def close_filter(self, bar: FilterBar, text: str) -> None:
-        if self._preview_timer is not None:
-            self._preview_timer.stop()
-            self._preview_timer = None
         from jobtui.screens.choices import NOWHERE, jump_to, names_a_job
 
         before = bar.before
@@ -333,13 +316,13 @@ class JobsScreen(JobsFilteringScreen):
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
         table, text = self._table, self.filter_text
-        more = self._more
+        more = "+" if table.rows.has_more else self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
         hidden = table.total - table.count
-        count = counted(table.total if text else table.count, "job").replace(" ", f"{more} ")
+        count = counted(table.count, "job").replace(" ", f"{more} ")
         if text:
-            count = f"{table.count:,}{more} of {count}"
-        elif hidden:
+            count = f"{table.count:,}{more} of {counted(table.total, 'job').replace(' ', f'{self._more} ')}"
+        elif hidden and not table.rows.has_more:
             count += f", {hidden:,}{more} internal hidden ({key_of('show_hidden')})"
         parts = [
             f"{len(table.marked):,} marked" if table.marked else "",

@@ -6,7 +6,7 @@ in slices; until that is done the old order is served.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
-from itertools import islice
+from itertools import chain, islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ BULK = 4096
 """More changes than this at once rebuild the index."""
 SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
+FIRST, FIRST_S = 100, 0.02
+"""So many rows of a new filter are served before all were looked at, when they are found in so long."""
 FRESH_S = 3_600
 """A job that failed within so long comes before those that run."""
 ON_TOP, LOOKED_AT = 3, 500
@@ -108,6 +110,10 @@ class RowIndex:
         keyless = range(max(0, start - count), min(stop - count, len(self._keyless)))
         shown = [self._keyed[count - 1 - at if self.order.reverse else at] for at in keyed]
         return [entry[1] for entry in (*shown, *(self._keyless[at] for at in keyless))]
+
+    def ids(self) -> Iterator[JobId]:
+        keyed = reversed(self._keyed) if self.order.reverse else iter(self._keyed)
+        return (entry[1] for entry in chain(keyed, self._keyless))
 
     def _part(self, entry: Entry) -> "SortedList[Entry]":
         return self._keyless if entry[0] is None else self._keyed
@@ -197,6 +203,8 @@ class JobRows:
         self._on_top: set[JobId] = set()
         self._index: RowIndex = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
+        self._whole = self._index
+        """The last that was worked out to its end; `_index` may have only the first of its rows."""
         self._work: Generator[None, None, RowIndex] | None = None
         self._late: set[JobId] = set()
         self._ages = False
@@ -214,6 +222,11 @@ class JobRows:
     @property
     def is_sorting(self) -> bool:
         return self._work is not None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether only the first rows are served by now."""
+        return self._index is not self._whole
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
         jobs = list(changed)
@@ -274,6 +287,20 @@ class JobRows:
         self._wanted = Order(sort or self._urgency, reverse, keep)
         self._top()
         self._begin()
+        self._serve_first()
+
+    def _serve_first(self) -> None:
+        """Serve the first rows at once, if they are soon found in the order that was worked out last."""
+        if self._whole.order._replace(keep=None) != self._wanted._replace(keep=None):
+            return
+        first, end = RowIndex(self._wanted), perf_counter() + FIRST_S
+        for job_id in self._whole.ids():
+            if (job := self.jobs.get(job_id)) is not None:
+                first.put(job)
+            if len(first) == FIRST:
+                self._index = first
+            if len(first) == FIRST or perf_counter() > end:
+                return
 
     def work(self) -> bool:
         if self._work is None:
@@ -359,7 +386,8 @@ class JobRows:
             else:
                 index.discard(job_id)
         self._late.clear()
-        self._index, self._work = index, None
+        self._index = self._whole = index
+        self._work = None
         self._is_urgent_first = index.order.sort == self._urgency and not self._ages
 
     def _urgency(self, job: Job) -> int:

@@ -1,6 +1,7 @@
 """The table of jobs: its rows, their order, the cursor, and what is painted."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
-from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows, Order, RowIndex
+from jobtui.widgets.job_rows import BULK, FIRST, FRESH_S, JobRows, Order, RowIndex
 from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
@@ -257,18 +258,35 @@ def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
 def test_a_filter_on_ages_lets_jobs_go_as_time_passes(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     rows.apply([a_job(n, status=JobStatus.COMPLETED, ended_at=ago(10 * n)) for n in range(5)])
-    rows.set_order(
-        None, keep=lambda job: (job.elapsed_s(clock.now()) or 0) >= 0 and is_young(job.ended_at), ages=True
-    )
 
     def is_young(at: int | None) -> bool:
         return at is not None and clock.now() - at < 35e9
 
+    rows.set_order(
+        None, keep=lambda job: (job.elapsed_s(clock.now()) or 0) >= 0 and is_young(job.ended_at), ages=True
+    )
     settle(rows)
     assert len(rows) == 4
     clock.advance(10)
     rows.sweep()
     assert len(rows) == 3
+
+
+def test_the_first_rows_of_a_filter_come_before_all_were_looked_at(
+    clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.widgets.job_rows.FIRST_S", 60.0)
+    rows = JobRows(clock.now)
+    rows.apply([a_job(n, status=JobStatus.COMPLETED, ended_at=ago(n)) for n in range(4 * FIRST)])
+    settle(rows)
+    before = shown(rows)
+    for passing, has_more in ((before[::2], True), (before[1::2], False)):
+        # What passes at last did not before: then what was shown stays until all were looked at
+        rows.set_order(None, keep=partial(lambda passing, job: job.id in passing, frozenset(passing)))
+        assert rows.has_more is has_more
+        assert shown(rows) == before[::2][: FIRST if has_more else None]
+        settle(rows)
+        assert (shown(rows), rows.has_more) == (passing, False)
 
 
 def test_what_changes_while_a_new_order_is_worked_out_is_not_lost(clock: FixedClock) -> None:
