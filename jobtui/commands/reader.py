@@ -143,12 +143,9 @@ class Reader:
 
     async def noted_of(self, job: Job) -> "Noted | None":
         """What is noted of the job on its cluster, where that can be reached from here."""
-        from jobtui.analysis.paths import Reach  # only questions about one job need it
-        from jobtui.session.evidence import noted_of
+        from jobtui.session.evidence import Gatherer  # only questions about one job need it
 
-        session = self.session
-        reach = Reach(session.mounts, session.hosts)
-        return await noted_of(session.store, session.job_reader(), job, reach)
+        return await Gatherer.of(self.session).noted(job)
 
     async def slurm_of(self, job: Job, noted: "Noted | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
-from jobtui.analysis.find import submitted_as
-from jobtui.analysis.keys import slurm_of
 from jobtui.backends.archive.search import Hit, Query, Tally, find_script
 from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
@@ -19,13 +17,13 @@ from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.ids import JobId, system_job_id
-from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.scripts import Answer, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render import job_files
 from jobtui.render.spans import Span
 from jobtui.render.table import Head, fact_lines, paint, painted, table_lines
 from jobtui.render.text import safe, show
+from jobtui.session.evidence import Gatherer
 
 GOOD = "good"
 """What stands for the last good run of the same name and user."""
@@ -120,19 +118,12 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
     found = await resolve(reader, text)
     if found.job is None:
         return found, None
-    if found.job.system == SYSTEM:
-        return found, scripts.wanted_of_slurm(found.job, found.detail)
-    await reader.read_logs(found.detail)
-    noted = await reader.noted_of(found.job)
-    ops = reader.session.store.correlation.ops_of(found.job.id)
-    number = noted.status.slurm_id if noted is not None else submitted_as(ops)
-    if (slurm := slurm_of(found.job, reader.session.store.jobs.values(), number)) is not None:
-        detail = await reader.look_up(slurm.id)
-        return Found(slurm, detail), scripts.wanted_of_slurm(slurm, detail)
-    wanted = scripts.wanted_of_sirepo(noted.status if noted is not None else SbatchStatus("", number))
+    if found.job.system != SYSTEM:
+        await reader.read_logs(found.detail)
+    wanted, job, detail = await Gatherer.of(reader.session).script_of(found.job, found.detail)
     if wanted is None:
         complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")
-    return found, wanted
+    return Found(job, detail), wanted
 
 
 async def _other(reader: Reader, side: Side, text: str) -> Side | None:

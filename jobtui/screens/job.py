@@ -213,11 +213,9 @@ class JobScreen(LiveScreen):
     @work(group="cluster", exclusive=True)
     async def _show_cluster(self) -> None:
         """Which it is in Slurm, and its state by Slurm's own word if there is one, else as noted."""
-        from jobtui.analysis.keys import sirepo_of, slurm_of
-        from jobtui.session.evidence import noted_of  # the first paint does not need it
+        from jobtui.analysis.keys import sirepo_of, slurm_of  # the first paint does not need it
 
-        reader, store = self.shared.job_reader, self.shared.store
-        noted = await noted_of(store, reader, store.job(self.job_id), self.shared.reach)
+        noted = await self.shared.gatherer().noted(self.shared.store.job(self.job_id))
         status = noted.status if noted is not None else None
         number = status.slurm_id if status is not None else None
         self._judged.note_slurm(number)

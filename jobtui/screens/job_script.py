@@ -9,13 +9,10 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.analysis.paths import reached, run_dirs_of
-from jobtui.analysis.scripts import Output, outputs_of, told_outputs, wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.paths import reached
+from jobtui.analysis.scripts import Output, outputs_of, told_outputs
 from jobtui.model.job_reader import Unreadable
-from jobtui.model.jobs import JobDetail
-from jobtui.model.scripts import Answer, Wanted
-from jobtui.model.slurm import SYSTEM
+from jobtui.model.scripts import Answer
 from jobtui.render import job_files
 from jobtui.render.spans import Line, Paragraph, Span
 from jobtui.render.text import Zone, show
@@ -84,8 +81,11 @@ class ScriptTab(JobTab):
 
     @work(group="script", exclusive=True, description="")
     async def _find(self, subject: Subject) -> None:
+        wanted, detail = None, subject.detail
+        job = subject.job or (detail.job if detail is not None else None)
         try:
-            wanted, detail = await self._wanted(subject)
+            if job is not None:
+                wanted, _, detail = await self.shared.gatherer().script_of(job, detail)
             if wanted is None:
                 self._read, self._problem = None, "no script"
                 self._set((), (_line(NO_NUMBER),))
@@ -103,27 +103,6 @@ class ScriptTab(JobTab):
         self._read = Read(answer, outputs)
         # a script can be large, and keys are not to wait for it
         self._set(*await asyncio.to_thread(_drawn, self._read))
-
-    async def _wanted(self, subject: Subject) -> tuple[Wanted | None, JobDetail | None]:
-        job = subject.job or (subject.detail.job if subject.detail is not None else None)
-        if job is None:
-            return None, None
-        if job.system == SYSTEM:
-            return wanted_of_slurm(job, subject.detail), subject.detail
-        if job.mode != CLUSTER_MODE:
-            return None, None
-        agent = self.shared.store.correlation.agent_of(job.id)
-        paths = run_dirs_of(job, None, subject.ops, agent.host if agent else None, self.shared.reach)
-        noted = await self.shared.job_reader.noted_on_cluster(paths)
-        number = noted.status.slurm_id if noted is not None else None
-        slurm = slurm_of(job, self.shared.store.jobs.values(), number)
-        if slurm is None:
-            return wanted_of_sirepo(noted.status) if noted is not None else None, None
-        try:
-            detail = await self.shared.job_reader.detail(slurm.id)
-        except Unreadable:
-            detail = None
-        return wanted_of_slurm(slurm, detail), detail
 
     def _set(self, script: Iterable[Line], about: Iterable[Line]) -> None:
         lines = tuple(script)

@@ -57,6 +57,7 @@ from jobtui.store.store import Store
 if TYPE_CHECKING:
     from jobtui.analysis.compare import Choice, Comparison, Side
     from jobtui.analysis.find import Candidate
+    from jobtui.model.scripts import Wanted
     from jobtui.session import Session
 
 ANALYSIS_LIMIT_S = 144.0
@@ -124,20 +125,6 @@ class Reads:
         self.texts = Bounded[tuple[str, int, int], str](TEXTS_KEPT)
         self.records = Bounded[JobId, tuple[Job | None, JobRecord]](TEXTS_KEPT)
         self.causes = Bounded[JobId, tuple[Job | None, Cause | None]](TEXTS_KEPT)
-
-
-async def noted_of(
-    store: Store, job_reader: JobReader, job: Job | None, reach: Reach = NOWHERE
-) -> Noted | None:
-    """What is noted of the newest run on its cluster, where that can be reached from here."""
-    if job is None or job.mode != CLUSTER_MODE:
-        return None
-    agent = store.correlation.agent_of(job.id)
-    host = agent.host if agent is not None else job.host
-    paths = run_dirs_of(job, None, store.correlation.ops_of(job.id), host, reach)
-    noted = await job_reader.noted_on_cluster(paths)
-    at = noted.status.submitted_at if noted is not None else None
-    return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
 
 _SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+))?")
@@ -238,6 +225,39 @@ class Gatherer:
         reach = Reach(session.mounts, session.hosts)
         return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
+    async def noted(self, job: Job | None) -> Noted | None:
+        """What is noted of the newest run on its cluster, where that can be reached from here."""
+        if job is None or job.mode != CLUSTER_MODE:
+            return None
+        agent = self._store.correlation.agent_of(job.id)
+        host = agent.host if agent is not None else job.host
+        paths = run_dirs_of(job, None, self._store.correlation.ops_of(job.id), host, self._reach)
+        noted = await self._job_reader.noted_on_cluster(paths)
+        at = noted.status.submitted_at if noted is not None else None
+        return noted if at is None or job.queued_at is None or at == job.queued_at else None
+
+    async def script_of(
+        self, job: Job, detail: JobDetail | None
+    ) -> "tuple[Wanted | None, Job, JobDetail | None]":
+        """What archives are asked for its script, if known, and the job of Slurm that it ran as, or itself.
+
+        Raises Unreadable.
+        """
+        from jobtui.analysis.find import submitted_as  # few look so far
+        from jobtui.analysis.scripts import wanted_of_sirepo, wanted_of_slurm
+        from jobtui.model.job_reader import SbatchStatus
+
+        if job.system == SLURM:
+            return wanted_of_slurm(job, detail), job, detail
+        noted, ops = await self.noted(job), self._store.correlation.ops_of(job.id)
+        status = noted.status if noted is not None else SbatchStatus("", submitted_as(ops))
+        if (slurm := slurm_of(job, self._slurm_jobs, status.slurm_id)) is None:
+            return wanted_of_sirepo(status), job, detail
+        detail = None
+        with suppress(Unreadable):
+            detail = await self._job_reader.detail(slurm.id)
+        return wanted_of_slurm(slurm, detail), slurm, detail
+
     async def whole(self, job_id: JobId) -> Evidence:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         found = await self._with_record(job_id, await self._read_record(job_id))
@@ -251,7 +271,7 @@ class Gatherer:
         newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
         on_cluster = [job for job in newest if job.mode == CLUSTER_MODE] if numbers else []
         for job in on_cluster[:MOST_LOOKED_AT]:
-            noted = await noted_of(self._store, self._job_reader, job, self._reach)
+            noted = await self.noted(job)
             if noted is not None and noted.status.slurm_id in numbers:
                 why = "its run directory notes this number in Slurm"
                 found.append(Candidate("job", job.id, 0.97, why, job.id))
@@ -298,7 +318,7 @@ class Gatherer:
             detail = await self._job_reader.detail(job_id)
         except Unreadable as error:
             problems.append(f"its record cannot be read: {error}")
-        noted = await noted_of(self._store, self._job_reader, self._store.job(job_id), self._reach)
+        noted = await self.noted(self._store.job(job_id))
         return JobRecord(detail, noted.status.slurm_id if noted is not None else None, tuple(problems))
 
     async def _kept_record(self, job: Job) -> JobRecord:
@@ -576,26 +596,30 @@ class Gatherer:
 
     @cached_property
     def _scene(self) -> Scene:
-        knows, jobs = self._store.correlation, self._store.jobs
-        open_ops = knows.open_ops()
-        runs = {op.jid: op for op in open_ops if op.name == "run"}
-        cancels = {
-            runs[op.jid].key: op
-            for op in open_ops
-            if op.name == "cancel" and op.jid in runs and op.key > runs[op.jid].key
-        }
+        return scene_of(self._store, self._now)
 
-        def usual_of(op: Op) -> Usual | None:
-            parts = split_jid(op.jid) if op.jid is not None else None
-            if parts is None or op.name != "run":
-                return None
-            return usual_length(knows.runs_like(parts.model, op.driver))
 
-        def limit_of(op: Op) -> float | None:
-            if op.name != "run":
-                return ANALYSIS_LIMIT_S
-            job = jobs.get(op.jid) if op.jid is not None else None
-            return limit_s(job) if job is not None else LIMITS_S.get(op.kind or "")
+def scene_of(store: Store, now: Nanos) -> Scene:
+    knows, jobs = store.correlation, store.jobs
+    open_ops = knows.open_ops()
+    runs = {op.jid: op for op in open_ops if op.name == "run"}
+    cancels = {
+        runs[op.jid].key: op
+        for op in open_ops
+        if op.name == "cancel" and op.jid in runs and op.key > runs[op.jid].key
+    }
 
-        agents = {agent.agent: agent for agent in knows.agents()}
-        return Scene(open_ops, agents, self._now, usual_of, limit_of, cancels)
+    def usual_of(op: Op) -> Usual | None:
+        parts = split_jid(op.jid) if op.jid is not None else None
+        if parts is None or op.name != "run":
+            return None
+        return usual_length(knows.runs_like(parts.model, op.driver))
+
+    def limit_of(op: Op) -> float | None:
+        if op.name != "run":
+            return ANALYSIS_LIMIT_S
+        job = jobs.get(op.jid) if op.jid is not None else None
+        return limit_s(job) if job is not None else LIMITS_S.get(op.kind or "")
+
+    agents = {agent.agent: agent for agent in knows.agents()}
+    return Scene(open_ops, agents, now, usual_of, limit_of, cancels)
