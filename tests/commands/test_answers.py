@@ -13,13 +13,14 @@ from tests.commands.contract import TABLES, check_document
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.commands.sites import Flags, flags
 from tests.excerpts import FIXTURES
+from tests.slurm_stand_in import StandIn
 from tests.tracing import CAPTURES as TRACES
 from tests.tracing import EXPECTED
 
 __all__ = ["flags"]
 
 ANSWERS = tomllib.loads((FIXTURES / "answers.toml").read_text())
-MADE = ANSWERS.pop("made")
+MADE, CLUSTERS = ANSWERS.pop("made"), ANSWERS.pop("cluster")
 CASES = [
     (site, words, *answer)
     for sites, told in ANSWERS.items()
@@ -60,6 +61,17 @@ def test_it_is_said_of_files_that_are_made(
     check(run, (), case["words"], {"tmp": tmp_path, **NAMES}, code, said)
 
 
+@pytest.mark.parametrize("case", CLUSTERS, ids=lambda case: case["words"])
+def test_it_is_said_of_a_cluster(case: dict[str, Any], cluster: StandIn, tmp_path: Path, run: Runner) -> None:
+    cluster.waiting() if case.get("waits") else cluster.captured()
+    if "queue" in case:
+        cluster.queue(*case["queue"])
+    for command, text in case.get("faults", {}).items():
+        cluster.fault(command, text)
+    code, *said = case["answer"]
+    check(run, ("--slurm=local",), case["words"], {"tmp": tmp_path, **NAMES}, code, said)
+
+
 def check(
     run: Runner, flags: Sequence[str], words: str, names: Mapping[str, object], code: int, said: Sequence[str]
 ) -> None:
@@ -76,5 +88,5 @@ def check(
             assert ["rows:", *sorted(row["id"] for row in ran.json["jobs"])] == one.split()
             continue
         assert (one.lstrip("!").format(**names) in everything) is not one.startswith("!"), one
-    if code == 2:
+    if code == 2 or said[0].startswith("jobtui: "):
         assert (ran.out, ran.err.count("\n"), ran.err[:8]) == ("", 1, "jobtui: ")

@@ -24,7 +24,6 @@ from jobtui.recording.database import Recording
 from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam, write_login
-from tests.commands.contract import check_document
 from tests.commands.running import Ran, Runner
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource
@@ -90,11 +89,6 @@ def test_a_timeline_has_a_step_for_each_event(site: Site) -> None:
     assert len(ran.json["ops"]) > 1
     assert {step["component"] for step in steps} <= {"balsam", "site", "launcher"}
     assert "restart" in site("timeline", str(number)).out.lower()
-
-
-def test_documents_keep_the_contract(site: Site) -> None:
-    for words in (["jobs"], ["show", "1"], ["timeline", "1"]):
-        check_document(site(*words, "--json").json, words[0])
 
 
 def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:

@@ -28,12 +28,6 @@ def test_the_contract_of_nodes(cluster: StandIn, run: Runner) -> None:
     assert [(row["node"], row["standing"], row["jobs"]) for row in rows] == [("n1", "full", "slurm/1")]
 
 
-def test_what_is_asked_wrongly_or_of_nobody(run: Runner, cluster: StandIn) -> None:
-    assert run(*SLURM, "nodes", "nosuch:x").code == 2
-    cluster.fault("sdiag", "slurmctld hangs")
-    assert run(*SLURM, "nodes").code == 5
-
-
 @pytest.mark.parametrize("job", ["13", "18", "21", "24", "39"])
 def test_the_contract_of_pending(job: str, cluster: StandIn, run: Runner) -> None:
     told = run(*SLURM, "explain", f"slurm/{job}", "--json").json

@@ -21,14 +21,6 @@ def run(cluster: StandIn, capsys: pytest.CaptureFixture[str]) -> Runner:
 LOCAL = ("--slurm", "local", "--at", AT)
 
 
-def test_what_never_starts_is_to_be_looked_at(run: Runner, cluster: StandIn) -> None:
-    waits = {"%T": "PENDING", "%N": "", "%r": "Priority"}
-    cluster.queue({**waits}, {**waits, "%i": "2", "%A": "2", "%r": "BadConstraints"})
-    (row,) = run(*LOCAL, "jobs", "flag:stuck", "--json").json["jobs"]
-    assert (row["id"], row["flags"]) == ("slurm/2", ["never_starts"])
-    assert "nodes with features that no node has" in run(*LOCAL, "jobs", "flag:never_starts").out
-
-
 def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     for number in (31, 32):
         cluster.show(str(number), shown(number, tmp_path, "beam-%j.out", "beam-%j.err"))
@@ -49,21 +41,6 @@ def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: Stan
     half = run(*LOCAL, "logs", "slurm/32", "--json")
     assert len(half.json["lines"]) == 5
     assert "its output beam-32.err" in half.err
-
-
-@pytest.mark.parametrize("thing", ["7", "7_[2-4%1]", "slurm/7_[2,4-9:2]"])
-def test_a_waiting_array_is_found_as_squeue_writes_it(run: Runner, cluster: StandIn, thing: str) -> None:
-    waits = {
-        "%T": "PENDING",
-        "%N": "",
-        "%r": "Priority",
-        "%i": "7_[2-4%1]",
-        "%A": "7",
-        "%F": "7",
-        "%K": "2-4%1",
-    }
-    cluster.queue(waits, {"%i": "7_1", "%A": "8", "%F": "7", "%K": "1"})
-    assert run("--slurm", "local", "explain", thing, "--json").json["job"]["id"] == "slurm/7"
 
 
 def test_a_failure_is_remembered_by_what_its_program_wrote(
@@ -99,22 +76,6 @@ def test_output_is_read_where_the_directory_is_mounted(run: Runner, cluster: Sta
     config = tmp_path / "config.toml"
     config.write_text(f'[mounts]\n"/cluster/home" = "{tmp_path}"\n')
     assert run(*LOCAL, "--config", config, "logs", "slurm/31").out.endswith("there\n")
-
-
-def test_a_job_that_is_listed_is_explained_although_nothing_more_is_told_of_it(
-    run: Runner, cluster: StandIn
-) -> None:
-    cluster.queue({"%i": "741", "%A": "741", "%T": "PENDING", "%r": "Resources", "%N": ""})
-    told = run(*LOCAL, "explain", "slurm/741", "--json")
-    assert (told.code, told.json["verdict"]) == (0, "slurm_queued")
-
-
-def test_a_cluster_that_is_down_is_one_line(run: Runner, cluster: StandIn) -> None:
-    cluster.fault("squeue", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
-    ran = run(*LOCAL, "jobs")
-    assert ran.code != 0
-    assert ran.err.count("\n") == 1
-    assert "scontrol ping" in ran.err
 
 
 def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:

@@ -130,9 +130,3 @@ def test_a_login_is_taken_from_the_configuration_file(
     ran = run(*flags, "trace", ERROR_LINE)
     assert "may be read by others" not in ran.err
     assert SECRET not in ran.out + ran.err
-
-
-def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
-    ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", ERROR_LINE)
-    assert (ran.code, ran.json["sources"]) == (5, [])
-    assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err
