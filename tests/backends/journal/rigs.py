@@ -54,23 +54,40 @@ def is_open(port: int, address: str = "127.0.0.1") -> bool:
     return False
 
 
-def started(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-    """A program in a session of its own, which writes into `log`."""
-    with log.open("ab") as file:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
-        )
+@dataclass(slots=True)
+class Server:
+    """A program that listens. `prefix` is put before its command, to start it elsewhere."""
+
+    address: str = field(default="127.0.0.1", kw_only=True)
+    port: int = field(default_factory=free_port, kw_only=True)
+    prefix: tuple[str, ...] = field(default=(), kw_only=True)
+    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def run(self, command: Sequence[str], log: Path) -> int:
+        """Start it in a session of its own, where it writes into `log`; its process id."""
+        command, nothing = [*self.prefix, *command], subprocess.DEVNULL
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                command, stdin=nothing, stdout=file, stderr=file, start_new_session=True
+            )
+        return self._process.pid
+
+    def die(self) -> None:
+        """End it with every connection it has, at once: it, and what serves its connections."""
+        process, self._process = self._process, None
+        if process is not None:
+            end_tree(process.pid)
+            process.wait()
+
+    def children(self) -> list[int]:
+        return children_of(self._process.pid) if self._process is not None else []
 
 
 @dataclass(slots=True)
-class Sshd:
-    """One sshd below `root`. `prefix` is put before its command, to start it elsewhere."""
+class Sshd(Server):
+    """One sshd below `root`."""
 
     root: Path
-    address: str = "127.0.0.1"
-    port: int = field(default_factory=free_port)
-    prefix: tuple[str, ...] = ()
-    _process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def spec(self) -> str:
@@ -91,20 +108,8 @@ class Sshd:
         (self.root / "sshd_config").write_text(settings)
 
     def start(self) -> None:
-        command = [*self.prefix, SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")]
-        self._process = started(command, self.root / "sshd.log")
+        self.run([SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")], self.root / "sshd.log")
         wait_for(lambda: is_open(self.port, self.address))
-
-    def children(self) -> list[int]:
-        return children_of(self._process.pid) if self._process is not None else []
-
-    def die(self) -> None:
-        """End it with every connection it has, at once: it, and what serves its connections."""
-        if self._process is None:
-            return
-        end_tree(self._process.pid)
-        self._process.wait()
-        self._process = None
 
 
 def children_of(pid: int) -> list[int]:
@@ -209,15 +214,11 @@ needs_gatewayd = pytest.mark.skipif(
 
 
 @dataclass(slots=True)
-class Gatewayd:
-    """One gatewayd; `directory` instead of its host's journal, `prefix` starts it elsewhere."""
+class Gatewayd(Server):
+    """One gatewayd; `directory` instead of its host's journal."""
 
     directory: Path | None
     log: Path
-    address: str = "127.0.0.1"
-    port: int = field(default_factory=free_port)
-    prefix: tuple[str, ...] = ()
-    _process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def spec(self) -> str:
@@ -227,16 +228,9 @@ class Gatewayd:
         """Start it; what is asked before it runs waits in its socket."""
         program = gatewayd()
         assert program is not None
-        command = [*self.prefix, ACTIVATE, "-l", f"{self.address}:{self.port}", program]
-        command += ["-D", str(self.directory)] if self.directory else []
-        process = self._process = started(command, self.log)
-        wait_for(lambda: is_listening(self.port, process.pid))
-
-    def die(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            end_tree(process.pid)
-            process.wait()
+        command = [ACTIVATE, "-l", f"{self.address}:{self.port}", program]
+        pid = self.run([*command, *(["-D", str(self.directory)] if self.directory else [])], self.log)
+        wait_for(lambda: is_listening(self.port, pid))
 
 
 def is_listening(port: int, pid: int) -> bool:
