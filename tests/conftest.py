@@ -19,7 +19,7 @@ from jobtui.model.health import FAULTS, Fault, Faults
 from jobtui.transport.worker import Worker
 from tests.backends.journal.make import make_journal
 from tests.commands.running import Runner
-from tests.journal_captures import container_rows, exported, supervisor_rows
+from tests.journal_memory import container_rows, exported, supervisor_rows
 from tests.slurm_stand_in import StandIn
 
 settings.register_profile("jobtui", deadline=None, max_examples=60)

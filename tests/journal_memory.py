@@ -1,16 +1,18 @@
-"""A journal in memory that does what the contract says, and fails when a test wants it to."""
+"""Journals in memory that do what the contract says, also with what a captured Sirepo would have in them."""
 
 import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from jobtui.backends.journal.client import Ask, ExportReader, Following, HostPlaces
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.model import journal as model
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError
+from jobtui.model.journal import JournalEntry
 
 Fields = dict[str, tuple[bytes, ...]]
 """All fields of one entry as stored; a field may occur several times."""
@@ -199,3 +201,59 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
         (msgspec.structs.replace(entry, cursor=model.Cursor(f"s=0;i={n:x}")), fields)
         for n, (entry, fields) in enumerate(ordered)
     ]
+
+
+ROOT = Path(__file__).parent / "fixtures" / "sirepo"
+NEWEST = Nanos(1_795_300_000 * SECOND)
+BOOTED_US = 1_795_000_000_000_000
+DELAY = Nanos(SECOND // 3)
+"""How long after the second that a line names it is received."""
+
+
+def supervisor_rows(capture: str) -> list[Row]:
+    return rows_of_export((ROOT / capture / "journal.export").read_bytes())
+
+
+def container_rows(capture: str, host: str = "docker7.sirepo.example") -> list[Row]:
+    rows: list[Row] = []
+    for path in sorted((ROOT / capture).glob("container-*.log")):
+        name = path.stem.removeprefix("container-")
+        at, instance = Nanos(0), 0
+        for line in path.read_text().splitlines():
+            at = latest(line[:TIME_LENGTH], NEWEST) or at
+            instance += ":start {'agent_id'" in line
+            received = Nanos(at + DELAY)
+            rows.append(
+                row_of(
+                    len(rows),
+                    received,
+                    line,
+                    host=host,
+                    unit="docker.service",
+                    container=name,
+                    container_id=f"{instance}{abs(hash(name)) % 10**9:09d}".ljust(64, "0"),
+                    pid=812,
+                    boot="b" * 32,
+                    machine="d" * 32,
+                    priority=3,
+                )
+            )
+    rows.sort(key=lambda row: row[0].at)
+    return [
+        (msgspec.structs.replace(entry, monotonic_us=entry.at // 1_000 - BOOTED_US), fields)
+        for entry, fields in rows
+    ]
+
+
+def one_journal(capture: str) -> MemoryJournal:
+    return MemoryJournal(in_order([*supervisor_rows(capture), *container_rows(capture)]))
+
+
+def exported(rows: Iterable[Row]) -> bytes:
+    return b"".join(_exported(entry, fields) for entry, fields in rows)
+
+
+def _exported(entry: JournalEntry, fields: Fields) -> bytes:
+    head = f"__REALTIME_TIMESTAMP={entry.at // 1_000}\n__MONOTONIC_TIMESTAMP={entry.monotonic_us or 1}\n"
+    named = (name.encode() + b"=" + value for name, values in fields.items() for value in values)
+    return head.encode() + b"\n".join(line for line in named if not line.startswith(b"__")) + b"\n\n"

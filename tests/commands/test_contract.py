@@ -15,7 +15,7 @@ from jobtui.commands.printing import print_csv
 from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
-from tests.journal_captures import container_rows, exported, supervisor_rows
+from tests.journal_memory import container_rows, exported, supervisor_rows
 
 ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 

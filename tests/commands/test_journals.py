@@ -12,7 +12,7 @@ import pytest
 
 from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.running import AT, CAPTURES, Runner
-from tests.journal_captures import container_rows, exported, supervisor_rows
+from tests.journal_memory import container_rows, exported, supervisor_rows
 
 DOCKER = CAPTURES / "docker"
 EXPECTED = json.loads((DOCKER / "expected.json").read_text())

@@ -12,8 +12,8 @@ from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob
 from tests.builders import some
-from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs, psv_rows
 from tests.rows import ROWS
+from tests.slurm_stand_in import CAPTURES, DIRECTORY, captured_jobs, psv_rows
 
 FORMS = sorted(captured_jobs())
 DEFAULTS = SlurmJob(id="")

@@ -20,8 +20,7 @@ from tests.balsam_server import FOLDER as BALSAM
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT
 from tests.fuzz import damage
-from tests.journal_captures import container_rows, exported, supervisor_rows
-from tests.journal_memory import Row
+from tests.journal_memory import Row, container_rows, exported, supervisor_rows
 from tests.loopback import CUT_AT, response, served
 from tests.slurm_stand_in import StandIn
 from tests.tracing import EXPECTED

@@ -1,14 +1,25 @@
-"""jobtui on a real HTCondor pool: verdicts beside what was planted; and beside HTCondor's own library."""
+"""jobtui on a real HTCondor pool: verdicts beside what was planted; and beside HTCondor's own library.
+
+Master, collector, negotiator, schedd and startd of Debian sid. It needs root: it is installed into a
+directory of its own (400 MB), runs there (chroot) and in namespaces of its own: nothing is left of it.
+"""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pytest
 
@@ -20,8 +31,267 @@ from jobtui.model.health import SourceState
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
-from tests.real.condor_pool import FORMS, JOBS, OF_DAG, SLEEP, CondorPool, plant, plant_dag
 from tests.real.live import Due, Told, Watched, compare
+from tests.real.sirepo_system import free_port
+from tests.waiting import wait_for
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jobtui-real"
+TREE = CACHE / "condor-sid"
+USER = "someone"
+START_S = 300.0
+INSTALL_S = 1200.0
+ZONE = "XST6"
+"""The zone of the pool's clock, which its logs do not name, and which is not this machine's."""
+
+CONFIG = Path(__file__).with_name("condor_config").read_text()
+
+
+def install() -> None:
+    """Install it, once; a test is skipped where that cannot be."""
+    if os.geteuid() != 0:
+        pytest.skip("an HTCondor pool needs root")
+    if shutil.which("unshare") is None:
+        pytest.skip("an HTCondor pool needs unshare (util-linux)")
+    if TREE.exists():
+        return
+    if shutil.which("debootstrap") is None:
+        subprocess.run(["apt-get", "install", "-y", "-qq", "debootstrap"], check=True, timeout=INSTALL_S)
+    draft = TREE.with_name(f"{TREE.name}.{os.getpid()}")
+    draft.mkdir(parents=True)
+    script = (
+        'set -e; debootstrap --variant=minbase sid "$1"; mount -t proc proc "$1/proc"; chroot "$1" sh -c "'
+        "export DEBIAN_FRONTEND=noninteractive;"
+        "apt-get install -y -qq --no-install-recommends minicondor && apt-get clean"
+        f' && useradd --create-home {USER}"'
+    )
+    try:
+        subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", draft],
+            check=True, timeout=INSTALL_S, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        draft.rename(TREE)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+class CondorPool:
+    """Starts it, runs HTCondor's commands in it as a user, stops it. `more` is added to its configuration."""
+
+    def __init__(self, more: str = "") -> None:
+        install()
+        self.root = Path(tempfile.mkdtemp(prefix="pool-", dir=TREE / "srv"))
+        self.place = Path("/", self.root.relative_to(TREE))
+        """The same as the pool names it."""
+        self.work = self.root / "work"
+        self._more = more
+        self._master: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.root.chmod(0o755)
+        for name in ("log", "spool", "execute", "run", "lock", "work"):
+            (self.root / name).mkdir()
+        (self.root / "execute").chmod(0o755)
+        config = CONFIG.format(place=self.place, port=free_port()) + self._more
+        (self.root / "condor_config").write_text(config)
+        of_condor = [self.place / name for name in ("log", "spool", "execute", "run", "lock")]
+        subprocess.run(["chroot", TREE, "chown", "condor:", *of_condor], check=True)
+        subprocess.run(["chroot", TREE, "chown", f"{USER}:", self.place / "work"], check=True)
+        self._master = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={TREE / 'proc'}",
+             "chroot", TREE, "condor_master", "-f"],
+            env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_for(self._is_up, timeout_s=START_S, step_s=0.5)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        if self._master is not None:
+            self._master.kill()  # unshare: the kernel ends all others with the first of their namespace
+            self._master.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def run(self, *command: object, text: str | None = None, check: bool = True) -> str:
+        """What one of HTCondor's commands prints, run as a user in the directory of jobs."""
+        ran = subprocess.run(
+            ["chroot", f"--userspec={USER}:{USER}", TREE, "env", f"--chdir={self.place / 'work'}",
+             *map(str, command)],
+            env=self._environment, input=text, capture_output=True, text=True, timeout=START_S, check=False,
+        )  # fmt: skip
+        if check and ran.returncode:
+            raise RuntimeError(f"{command} ends with {ran.returncode}: {ran.stderr}{ran.stdout}")
+        return ran.stdout
+
+    def submit(self, text: str, *, extra: Sequence[str] = ()) -> int:
+        printed = self.run("condor_submit", "-terse", *extra, "-", text=text)
+        return int(printed.partition(".")[0])
+
+    def ads(self) -> dict[str, dict[str, Any]]:
+        """The ads of all jobs, those in the queue and those that left it, by their number."""
+        found = {}
+        for command in ("condor_history", "condor_q"):
+            more = ("-allusers",) if command == "condor_q" else ()
+            for ad in json.loads(self.run(command, *more, "-json") or "[]"):
+                found[f"{ad['ClusterId']}.{ad['ProcId']}"] = ad
+        return found
+
+    def queued(self) -> int:
+        return len(json.loads(self.run("condor_q", "-allusers", "-json") or "[]"))
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": ZONE, "LC_ALL": "C.UTF-8",
+            "CONDOR_CONFIG": str(self.place / "condor_config"),
+        }  # fmt: skip
+
+    def _is_up(self) -> bool:
+        return "slot1" in self.run("condor_status", check=False) and bool(
+            self.run("condor_status", "-schedd", "-af", "Name", check=False).strip()
+        )
+
+    def kill_starter(self, job: str) -> None:
+        """End what looks after a job where it runs, as a crash of its host does."""
+        slot = self.ads()[job]["RemoteHost"].partition("@")[0].encode()
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (path / "cmdline").read_bytes().split(b"\0")
+                is_own = str(self.place).encode() in (path / "environ").read_bytes()
+                if b"condor_starter" in words[0] and slot in words and is_own:
+                    os.kill(int(path.name), signal.SIGKILL)
+
+
+REMOVED, COMPLETED = 3, 4
+STATES = {"idle": 1, "running": 2, "removed": REMOVED, "completed": COMPLETED, "held": 5, "suspended": 7}
+
+
+class Planted(NamedTuple):
+    """A kind of job, of `condor_pool.toml`. `state` is the JobStatus in which it stays, `verdict` and `says`
+    what is right of it.
+
+    `then` is done to it, in turn, when it is in the state that each names. `status` is its status in tables,
+    `says` are words of its sentence, `runs` the statuses of its runs. `by_log` is the verdict by event logs
+    alone, where these do not hold what makes another of it.
+    """
+
+    submit: str
+    state: int
+    verdict: str
+    status: str
+    says: str = ""
+    then: Sequence[tuple[str, str]] = ()
+    runs: list[str] | None = None
+    by_log: str | None = None
+
+
+def shell(script: str, more: str = "") -> str:
+    quoted = script.replace("'", "''")
+    return f"executable = /bin/sh\narguments = \"-c '{quoted}'\"\n{more}\n"
+
+
+SLEEP = shell("sleep 600")
+COUNT = "n=$(cat $(Cluster).n 2>/dev/null || echo 0); n=$((n+1)); echo $n > $(Cluster).n;"
+
+
+def _planted(told: dict[str, Any]) -> Planted:
+    script, more = told.pop("sh", "sleep 600").replace("COUNT", COUNT), told.pop("submit", "")
+    submit = shell(script, more) if script else f"{more}\n"
+    return Planted(submit, STATES[told.pop("state")], **told)
+
+
+JOBS: Mapping[str, Planted] = {
+    name: _planted(told)
+    for name, told in tomllib.loads(Path(__file__).with_name("condor_pool.toml").read_text()).items()
+}
+
+
+FORMS: Mapping[str, str] = {"classic": "", "XML": "log_xml = true", "JSON": "+UserLogUseXML = 2"}
+"""The forms of event logs, each with what a submit file says to get it."""
+OF_DAG: Mapping[str, tuple[str, str, str]] = {
+    "dag": ("some.dag.dagman.log", "program_failed", "exit status 1"),
+    "node good": ("dag.log", "completed", ""),
+    "node bad": ("dag.log", "program_failed", "exit status 3"),
+    "late 0": ("factory.log", "completed", ""),
+    **{f"late {n}": ("factory.log", "program_failed", f"exit status {n}") for n in (1, 2)},
+}
+"""Of each of those jobs its event log, its verdict, and words of it."""
+DAG = """\
+JOB good good.sub
+JOB bad bad.sub
+JOB never good.sub
+PARENT bad CHILD never
+SCRIPT POST bad /bin/false
+"""
+FACTORY = shell("exit $(Process)", "max_idle = 2") + "log = factory.log\n{form}\nqueue 3\n"
+"""Late materialization: the schedd makes these jobs one after the other."""
+
+
+def plant(pool: CondorPool, form: str, patience_s: float = 600.0) -> dict[str, str]:
+    """Submit all of them and see them into their states; the number of each by its name."""
+    (pool.work / "not-a-program").write_text("#!/nowhere/interpreter\n")
+    (pool.work / "not-a-program").chmod(0o755)
+    numbers = {}
+    for number, (name, planted) in enumerate(JOBS.items()):
+        cluster = pool.submit(f"{planted.submit}\nlog = {number}.log\n{FORMS[form]}\nqueue\n")
+        numbers[name] = f"{cluster}.0"
+    _see_through(pool, numbers, patience_s)
+    return numbers
+
+
+def plant_dag(pool: CondorPool, form: str) -> dict[str, str]:
+    """Run a DAG of which one node fails, and jobs that are made late; the number of each by its name."""
+    for name, status in (("good", 0), ("bad", 3)):
+        (pool.work / f"{name}.sub").write_text(shell(f"exit {status}") + "log = dag.log\nqueue\n")
+    (pool.work / "some.dag").write_text(DAG)
+    pool.run("condor_submit_dag", "some.dag")
+    factory = pool.submit(FACTORY.format(form=FORMS[form]))
+    wait_for(lambda: len(_over(pool)) == DAG_JOBS + 3 and not pool.queued(), timeout_s=600, step_s=1)
+    of_dag = {number: ad for number, ad in _over(pool).items() if ad["ClusterId"] != factory}
+    nodes = {f"node {ad['DAGNodeName']}" if "DAGNodeName" in ad else "dag": job for job, ad in of_dag.items()}
+    return {**nodes, **{f"late {proc}": f"{factory}.{proc}" for proc in range(3)}}
+
+
+DAG_JOBS = 3
+
+
+def _over(pool: CondorPool) -> dict[str, dict[str, Any]]:
+    return {number: ad for number, ad in pool.ads().items() if ad["JobStatus"] in (REMOVED, COMPLETED)}
+
+
+def _see_through(pool: CondorPool, numbers: Mapping[str, str], patience_s: float) -> None:
+    left = {name: list(JOBS[name].then) for name in numbers}
+    until = time.monotonic() + patience_s
+    while True:
+        ads = pool.ads()
+        waited_for = {}
+        for name, number in numbers.items():
+            state = ads.get(number, {}).get("JobStatus")
+            if left[name]:
+                wanted, command = left[name][0]
+                if state == STATES[wanted] and (wanted != "running" or _is_executing(ads[number])):
+                    by_name = {"kill_starter": pool.kill_starter}
+                    by_name.get(command, partial(pool.run, *command.split()))(number)
+                    del left[name][0]
+                waited_for[name] = state
+            elif state != JOBS[name].state:
+                waited_for[name] = state
+        if not waited_for:
+            return
+        if time.monotonic() > until:
+            raise AssertionError(f"not in their states: {waited_for}")
+        time.sleep(0.5)
+
+
+def _is_executing(ad: Mapping[str, object]) -> bool:
+    """Whether its program was started, which is later than that it has a machine."""
+    return "JobCurrentStartExecutingDate" in ad
+
 
 pytestmark = pytest.mark.real
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -14,7 +15,10 @@ import pytest
 
 from benchmarks.pty_meter import percentile
 from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.explain.case import CERTAIN
+from jobtui.analysis.killer import Ending, find_killer
 from jobtui.backends.base import Batch
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal, maker_of
 from jobtui.model.clock import SECOND, Nanos, SystemClock, to_rfc3339
@@ -324,3 +328,51 @@ def test_the_doctor_says_what_to_do(story: Story) -> None:
     assert story.doctor.returncode == 1, story.doctor.stdout
     assert "systemctl status ssh" in story.doctor.stdout
     assert "systemctl status systemd-journal-gatewayd.socket" in story.doctor.stdout
+
+
+GROUPS = (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup"))
+LIMITS = ("memory.limit_in_bytes", "memory.max")
+GREEDY = "echo $$ >{}/cgroup.procs && exec python3 -c 'taken = b\"1\" * (200 << 20)'"
+
+
+async def nothing_again(at: Nanos, told: object) -> bool:
+    return False
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A memory cgroup of 40 MB, called as Docker calls that of a container."""
+    root = next((root for root in GROUPS if (root / "cgroup.procs").exists()), None)
+    if root is None or os.geteuid() or missing_programs():
+        pytest.skip(f"needs root and control groups; missing: {missing_programs() or 'none'}")
+    made = root / f"docker-{secrets.token_hex(32)}.scope"
+    made.mkdir()
+    try:
+        limit = next((made / name for name in LIMITS if (made / name).exists()), None)
+        if limit is None:
+            pytest.skip("memory is no controller of this machine's control groups")
+        limit.write_text(str(40 << 20))
+        yield made
+    finally:
+        made.rmdir()
+
+
+async def test_the_kernel_is_named_and_only_for_its_own_container(
+    group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with JournalHost(tmp_path / "host", 1) as host, ssh_client(tmp_path / "client", monkeypatch) as client:
+        client.settings(host.sshd.root)
+        done = await asyncio.create_subprocess_exec("sh", "-c", GREEDY.format(group))
+        assert await done.wait() == -9
+        ending = Ending(SystemClock().now(), host.name, names=frozenset({group.name[7:19]}))
+        reader = SessionJobReader(tuple, nothing_again)
+        for journal in (str(host.directory), host.gatewayd.spec, host.sshd.spec):
+            found = await reader.host_messages(host.name, journal, *ending.window)
+            while not find_killer(found, ending).words:  # it comes to the journal a moment later
+                found = await reader.host_messages(host.name, journal, *ending.window)
+            killer = find_killer(found, ending)
+            told = f"memory cgroup of {group.name[:19]} reached 40 MB (host {host.name}, "
+            assert killer.words.startswith(f"killed by the kernel: {told}")
+            assert killer.confidence == CERTAIN
+            other = find_killer(found, ending._replace(names=frozenset({"0123456789ab"})))
+            assert (other.words, bool(other.near)) == ("", True)

@@ -21,8 +21,7 @@ from tests.analysis.captured import seen, true_ops
 from tests.backends.journal.make import needs_journal_tools
 from tests.backends.journal.readers import Way, each_program
 from tests.carried import timed
-from tests.journal_captures import container_rows, one_journal, supervisor_rows
-from tests.journal_memory import T0, MemoryJournal, in_order
+from tests.journal_memory import T0, MemoryJournal, container_rows, in_order, one_journal, supervisor_rows
 from tests.loopback import Timer
 from tests.polling import polled
 

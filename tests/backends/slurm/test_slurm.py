@@ -45,10 +45,9 @@ from jobtui.transport.ssh import LocalShell, Running
 from tests import polling
 from tests.builders import some
 from tests.conftest import NOW
-from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
 from tests.loopback import Timer
 from tests.rows import ROWS
-from tests.slurm_stand_in import ACCOUNTED, QUEUED, StandIn
+from tests.slurm_stand_in import ACCOUNTED, CAPTURES, DIRECTORY, QUEUED, StandIn, captured_jobs
 from tests.waiting import LONG_S
 
 
