@@ -199,15 +199,9 @@ def begins_with(whole: OpenFile, part: OpenFile | None, size: int) -> bool:
     return all(whole.plain.read(*piece) == part.plain.read(*piece) for piece in pieces)
 
 
-class Begun(NamedTuple):
-    """Where to begin: the rotated files to read, the oldest first, and where in the first file that is read.
-
-    That is the present one where there are none.
-    """
-
-    older: list[RotatedFile]
-    position: blocks.Position
-    beginning: Beginning
+Begun = tuple[list[RotatedFile], blocks.Position, Beginning]
+"""Where to begin: the rotated files to read, the oldest first, and where in the first file that is read, the
+present one where there are none."""
 
 
 def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits: blocks.Limits) -> Begun:
@@ -219,16 +213,15 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits:
     first, is_whole = files.present, len(wanted) == len(older)
     if wanted:
         if (oldest := wanted[0].opened) is None:
-            return Begun(
-                wanted, blocks.Position(), Beginning(None, f"{wanted[0].path} cannot be read", is_whole)
-            )
+            unread = Beginning(None, f"{wanted[0].path} cannot be read", is_whole)
+            return wanted, blocks.Position(), unread
         name, first, timeless = wanted[0].path.name, oldest, False
         if isinstance(start, TailBytes):
             start = TailBytes(max(0, start.size - seen.size - sum(each.size for each in wanted[1:])))
         offset, _ = _offset(first, start, parser)
     position = _position(first.source, offset, limits) if offset else blocks.Position()
     beginning = _beginning(first, name, position, parser, start, is_whole=is_whole, timeless=timeless)
-    return Begun(wanted, position, beginning)
+    return wanted, position, beginning
 
 
 def _wanted(
