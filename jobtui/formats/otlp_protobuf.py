@@ -1,13 +1,11 @@
 """OTLP as protobuf, and what is sent and answered over OTLP/HTTP.
 
-Two bytes can be a message of a hundred: what is to be decoded is counted first. Wire format:
+Two bytes can be a message of a hundred: the parts of what is to be decoded are counted first. Wire format:
 https://protobuf.dev/programming-guides/encoding/; field numbers: opentelemetry-proto.
 
 A file may be several exports one after another: that is one valid message. Traces and logs have the same
 outer form, and what is the other thing has ids that are none; so both are tried. Tempo puts a trace into one
 more message.
-
-A small message can become very many objects, so the parts of one are counted before it is decoded.
 """
 
 import json

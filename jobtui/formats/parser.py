@@ -1,8 +1,5 @@
 """Blocks of a log into records: only lines that can matter to a job become one.
 
-A disk that was full, a host that went down, or several writers of one file leave them; what stood in their
-place, and perhaps beside them, is lost.
-
 A line of Sirepo (pykern) is `[<Mon DD HH:MM:SS> <pid> <thread> ]<file>:<line>:<func> <message>`; without the
 part in brackets where the journal gives it. Three things wrap other lines:
 
@@ -35,7 +32,8 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import whole
 
 SHAPE = "damaged"
-"""The shape of the record that stands for a damaged place."""
+"""The shape of the record that stands for a damaged place, as a full disk, a host that went down, or several
+writers of one file leave them; what stood there, and perhaps beside it, is lost."""
 STRIDE = 1 << 16
 """At most one damaged place is reported in so many bytes."""
 WHY = "the log is damaged: NUL bytes, or bytes that are no text"

@@ -6,10 +6,10 @@ OTLP JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): id
 numbers, 64-bit numbers as texts or numbers, what is absent is zero, unknown fields are ignored. Tempo follows
 protobuf's own rules: ids in base64, enums by name. Phoenix and others write names with underscores.
 
-Times are microseconds. The parent is the first CHILD_OF reference, other references are links; kind, status
-and scope stand among the tags, by the names in
+Jaeger's own JSON: times are microseconds. The parent is the first CHILD_OF reference, other references are
+links; kind, status and scope stand among the tags, by the names in
 https://opentelemetry.io/docs/specs/otel/trace/sdk_exporters/jaeger/.
-Senders of Jaeger's own protocol name an event in its field `message` and not in `event`.
+Senders of its own protocol name an event in its field `message` and not in `event`.
 
 JSON is OTLP or Jaeger's, one document or one a line; what is neither text nor empty is taken for protobuf.
 Nothing in here raises: what makes no sense is skipped and counted.

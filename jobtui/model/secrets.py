@@ -3,12 +3,11 @@
 The rule (design.md, Rules 3): the value of every key whose name contains one of `SECRET_WORDS` is masked, and
 agent ids are cut to four characters. Keys are found in dict reprs, JSON at any depth of escaping, shell
 assignments and options, YAML, headers, query strings and `user:password@host`; of prose only `password is X`,
-where X looks like no word. Tokens
-that are known by their form need no key, nor do the short options of programs such as curl. Log text is
-cut and glued anywhere, so a value without an end is masked up to the next record or the end of its line.
-Lines of a private key are known by themselves, as a view may begin in the middle of one. What cannot be seen,
-such as colours, hides no key. Masking twice changes nothing more. Op ids are no secrets, nor are counts of
-tokens, nor what a program says of a credential.
+where X looks like no word. Tokens that are known by their form need no key, nor do the short options of
+programs such as curl. Log text is cut and glued anywhere, so a value without an end is masked up to the next
+record or the end of its line. Lines of a private key are known by themselves, as a view may begin in the
+middle of one. What cannot be seen, such as colours, hides no key. Masking twice changes nothing more. Op ids
+are no secrets, nor are counts of tokens, nor what a program says of a credential.
 """
 
 import re

@@ -4,15 +4,11 @@ Sirepo replaces a file by renaming, so its mtime, size and inode together tell w
 follows symbolic links and never blocks: pipes and devices are left alone. A file that cannot be read costs
 its own job only, whose last good record stays valid.
 
-The kernel is asked for notification only once somebody waits for changes, which a one-shot command never
-does. Every file is looked at beside that, in a period that grows with what it costs: notifications get lost
-when a queue overflows, and there are none for a file written on another machine.
-
 One worker thread does all reading. The first poll gives some jobs at once, the next ones every job, newest
-first; later ones what changed.
-Which files those are the kernel tells, once `changed` was called; in between every file is looked at now and
-then, because a notification can be lost. Where the kernel cannot know, as on network file systems, each poll
-looks at every file.
+first; later ones what changed. Which files those are the kernel tells once `changed` was called, which a
+one-shot command never does. Every file is looked at beside that, in a period that grows with what it costs:
+notifications get lost when a queue overflows. Where the kernel cannot know, as of a file that another machine
+writes, each poll looks at every file.
 """
 
 import asyncio
