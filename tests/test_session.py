@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -298,7 +299,9 @@ def test_a_line_tells_what_is_unusual() -> None:
         SourceHealth(name="b", kind="sirepo_db", profile="hpc", state=SourceState.DOWN),
         SourceHealth(name="c", kind="sirepo_db"),
     ]
-    prod, hpc = profile_states(("prod", "hpc"), ended, health, lambda _: NOW)
+    profile_of = {one.name: one.profile for one in health}.__getitem__
+    states = partial(profile_states, profile_of=profile_of, now_of=lambda _: NOW)
+    prod, hpc = states(("prod", "hpc"), ended, health)
     assert (prod.ended, prod.failed, prod.usual_share, prod.is_unusual) == (12, 6, 0.0, True)
     assert (hpc.up, hpc.sources, hpc.running, hpc.longest_wait_s) == (0, 1, 1, 3_600.0)
     texts = ["".join(span.text for span in profile_line(state)) for state in (prod, hpc)]
@@ -307,8 +310,8 @@ def test_a_line_tells_what_is_unusual() -> None:
         " hpc  0 of 1 source up · 1 running · longest wait 1h",
     ]
     assert labels(health)[:2] == ["prod: db", "hpc: db"]
-    assert profile_states(("prod",), ended, health[:1], lambda _: NOW) == []
-    assert profile_states(("prod", "logs"), ended, health, lambda _: NOW)[1].sources == 0
+    assert states(("prod",), ended, health[:1]) == []
+    assert states(("prod", "logs"), ended, health)[1].sources == 0
 
 
 def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:

@@ -135,6 +135,7 @@ def profile_states(
     profiles: Iterable[str],
     jobs: Iterable[Job],
     sources: Iterable[SourceHealth],
+    profile_of: Callable[[str], str],
     now_of: Callable[[Job], Nanos],
 ) -> list[ProfileState]:
     """The state of each profile, by these of their sources; none where there are no several."""
@@ -144,10 +145,9 @@ def profile_states(
             health[source.profile].append(source)
     if len(health) < 2:
         return []
-    of_source = {one.name: one.profile for named in health.values() for one in named}
     jobs_of: dict[str, list[Job]] = {profile: [] for profile in health}
     for job in jobs:
-        if (profile := of_source.get(job.source)) is not None and not job.is_quasi:
+        if (profile := profile_of(job.source)) in health and not job.is_quasi:
             jobs_of[profile].append(job)
     return [_profile_state(profile, jobs_of[profile], named, now_of) for profile, named in health.items()]
 

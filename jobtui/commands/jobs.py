@@ -184,7 +184,8 @@ async def run_status(reader: Reader) -> Exit:
     counts = _counts(reader)
     newest = NEWEST if has_more else None
     store = reader.session.store
-    states = profile_states(store.profiles.values(), store.jobs.values(), reader.sources, reader.now_of)
+    names, jobs = store.profiles.values(), store.jobs.values()
+    states = profile_states(names, jobs, reader.sources, store.profile_of, reader.now_of)
 
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         if reader.context.flag("prometheus") is not None:  # the text format that its node exporter collects

@@ -162,6 +162,7 @@ class JobsScreen(JobsFilteringScreen):
                 shared.store.profiles.values(),
                 shared.store.jobs.values(),
                 shared.store.sources(),
+                shared.store.profile_of,
                 shared.now_of,
             )
         )

@@ -15,7 +15,7 @@ taken to speak of the one job that has their number.
 import posixpath
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -149,10 +149,11 @@ class CondorBook:
     """All that is known of jobs of HTCondor. Adding the same twice changes nothing more.
 
     Facts are kept by number, as `7.0`, then by the id that they name and their file. All that is known of a
-    number is looked at again when something new is.
+    number is looked at again when something new is. `site_of` tells at which of several sites a file is.
     """
 
-    def __init__(self, most: int = MOST_FACTS) -> None:
+    def __init__(self, site_of: Callable[[str], str] = lambda source: "", most: int = MOST_FACTS) -> None:
+        self._site_of = site_of
         self._most = most
         self._files_of: dict[str, dict[tuple[str, str], _File]] = {}
         self._in_file: dict[str, dict[str, None]] = defaultdict(dict)  # the garbage collector looks at sets
@@ -250,13 +251,21 @@ class CondorBook:
     def _jobs_of(self, number: str) -> dict[JobId, list[CondorFact]]:
         """The jobs that have a number, and the facts of each.
 
-        What leaves out the schedd is of the one job that has the number with one, where there is only one.
+        What leaves out the schedd is of the one job of its site that has the number with one, where there is
+        only one. Of several sites it is of a job of each, which has the name of its site for want of another.
         """
         jobs: dict[JobId, list[CondorFact]] = {}
-        for (job, _), facts in self._files_of.get(number, {}).items():
-            jobs.setdefault(JobId(job), []).extend(facts.values())
-        if len(jobs) == 2 and (without_schedd := jobs.pop(JobId(number), None)) is not None:
-            next(iter(jobs.values())).extend(without_schedd)
+        without_schedd: dict[str, list[CondorFact]] = {}
+        named: set[tuple[str, JobId]] = set()
+        for (job, source), facts in self._files_of.get(number, {}).items():
+            site, job_id = self._site_of(source), JobId(job)
+            own = without_schedd.setdefault(site, []) if job == number else jobs.setdefault(job_id, [])
+            own.extend(facts.values())
+            named |= {(site, job_id)} if job != number else set()
+        for site, own in without_schedd.items():
+            near = {job_id for at, job_id in named if at == site or not (at and site)}
+            alone = f"{number}@{site}" if site and len(without_schedd) > 1 else number
+            jobs.setdefault(near.pop() if len(near) == 1 else JobId(alone), []).extend(own)
         return jobs
 
     def _in_order(self, job_id: JobId) -> list[CondorFact]:

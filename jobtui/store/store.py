@@ -227,7 +227,7 @@ class Store:
         if self._condor is None:
             from jobtui.store.condor import CondorBook  # most have no such jobs
 
-            self._condor = CondorBook()
+            self._condor = CondorBook(self.profile_of)
         return self._condor
 
     def name_profiles(self, profiles: Mapping[str, str]) -> None:
@@ -236,7 +236,7 @@ class Store:
             self._health[name] = replace(health, profile=profiles.get(name, ""))
 
     def profile_of(self, source: str) -> str:
-        return self.profiles.get(source, "")
+        return self.profiles.get(self.origins.get(source, source), "")
 
     def add_source(self, name: str, kind: str) -> None:
         """Announce a source, so that it is shown before its first poll ends."""
@@ -251,6 +251,7 @@ class Store:
     def apply(self, source: str, batch: Batch) -> Changes:
         streams = {record.source for record in batch.records}
         streams.update(other.source for job in batch.jobs for other in job.others or ())
+        streams.update(fact.source for fact in batch.condor)
         for stream in streams - {source} - self.origins.keys():
             self.origins[stream] = source
         new = {}

@@ -29,6 +29,7 @@ from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.builders import some
 from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
+from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, changes_in
 from tests.tracing import CAPTURES
@@ -42,7 +43,7 @@ class Known:
     """The jobs that a book told, as a store keeps them."""
 
     def __init__(self, most: int = condor_book.MOST_FACTS) -> None:
-        self.book = CondorBook(most)
+        self.book = CondorBook(most=most)
         self.jobs: dict[str, Job] = {}
 
     def hear(self, facts: Iterable[CondorFact]) -> None:
@@ -179,6 +180,23 @@ def test_a_job_without_a_schedd_is_the_one_that_has_it_unless_two_do() -> None:
         facts_of(b"ClusterId = 7\nProcId = 0\nJobStatus = 2\n", "ad"),
     )  # fmt: skip
     assert sorted(jobs) == ["7.0", "7.0@jobsub02.fnal.gov", "7.0@jobsub03.fnal.gov"]
+
+
+async def test_a_job_without_a_schedd_is_one_at_each_site() -> None:
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    store.name_profiles({"es": "prod", "log": "hpc", "all": ""})
+    for name, (source, text) in {
+        "es": ("es sub1:/x", executing()), "log": ("log", executing() + ENDED), "all": ("all", executing())
+    }.items():  # fmt: skip
+        store.add_source(name, "condor_log")
+        store.apply(name, Batch(condor=facts_of(text.encode(), source)))
+    states = {job.id: (store.profile_of(job.source), job.status) for job in store.jobs.values()}
+    assert states == {
+        "7.0@prod": ("prod", JobStatus.RUNNING), "7.0@hpc": ("hpc", JobStatus.FAILED),
+        "7.0": ("", JobStatus.RUNNING),
+    }  # fmt: skip
+    store.apply("log", Batch(condor=facts_of(submitted().encode(), "log")))
+    assert sorted(store.jobs) == [JOB, "7.0@prod"]
 
 
 @pytest.mark.parametrize(

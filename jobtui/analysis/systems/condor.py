@@ -263,7 +263,7 @@ _ENDS = frozenset({"terminated", "ad", condor.END, condor.SIGNAL})
 def _idle(matter: CondorCase) -> Said:
     """It waits for a machine, for the first time or again."""
     turn = matter.life.turns[-1]
-    analyze = _condor(matter.job, "see which machines would take it", "condor_q -better-analyze")
+    analyze = _condor(matter, "see which machines would take it", "condor_q -better-analyze")
     if turn.fact.what in condor.LOST:
         if (end := condor_life.exit_before_retry(turn.fact)) is not None:
             sentence = f"Its program ended with {end}; it waits{matter.since} to run again, as it is retried."
@@ -303,8 +303,8 @@ def _held(matter: CondorCase) -> Said:
     code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
     why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
     steps = (
-        _condor(matter.job, "see why it is held", "condor_q -hold"),
-        _condor(matter.job, "let it go on when the cause is mended", "condor_release"),
+        _condor(matter, "see why it is held", "condor_q -hold"),
+        _condor(matter, "let it go on when the cause is mended", "condor_release"),
     )
     by = load_kills().hold_codes.get(matter.life.hold_code, "")
     words = f"{why}{code}{by and ', '}{by}"
@@ -398,8 +398,10 @@ def _text(fact: condor.CondorFact) -> str:
     return " | ".join((lines[0], *told[:2]))
 
 
-def _condor(job: Job, why: str, command: str) -> NextStep:
-    known = condor.condor_id(job.id)
-    name = ("-name", known.schedd) if known is not None and known.schedd else ()
-    number = known.number if known is not None else job.id
+def _condor(matter: CondorCase, why: str, command: str) -> NextStep:
+    job_id = matter.job.id
+    known = condor.condor_id(job_id)
+    is_named = any(fact.job == job_id for fact in matter.facts)  # else what follows may be the name of a site
+    name = ("-name", known.schedd) if known is not None and known.schedd and is_named else ()
+    number = known.number if known is not None else job_id
     return NextStep(why, Command(*command.split(), *name, about=[number]))
