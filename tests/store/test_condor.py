@@ -189,13 +189,13 @@ async def test_a_job_without_a_schedd_is_one_at_each_site() -> None:
         "es": ("es sub1:/x", executing()), "log": ("log", executing() + ENDED), "all": ("all", executing())
     }.items():  # fmt: skip
         store.add_source(name, "condor_log")
-        store.apply(name, Batch(condor=facts_of(text.encode(), source)))
+        store.apply(name, Batch(condor=(*facts_of(text.encode(), source),)))
     states = {job.id: (store.profile_of(job.source), job.status) for job in store.jobs.values()}
     assert states == {
         "7.0@prod": ("prod", JobStatus.RUNNING), "7.0@hpc": ("hpc", JobStatus.FAILED),
         "7.0": ("", JobStatus.RUNNING),
     }  # fmt: skip
-    store.apply("log", Batch(condor=facts_of(submitted().encode(), "log")))
+    store.apply("log", Batch(condor=(*facts_of(submitted().encode(), "log"),)))
     assert sorted(store.jobs) == [JOB, "7.0@prod"]
 
 
