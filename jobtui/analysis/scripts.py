@@ -337,15 +337,18 @@ def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[
 _REDIRECTED = re.compile(
     r"(?:[\s;]|^)(?:[12&]?>>?|\|\s*tee\s+(?:-a\s+)?)\s*[\"']?([\w@%+=:,./-]+)", re.MULTILINE
 )
+_NUMBER = re.compile(r"\$(?:SLURM_JOB_?ID\b|\{SLURM_JOB_?ID\})")
 
 
-def redirected(script: str) -> tuple[str, ...]:
-    """The files that the commands of a script write to, as it names them; none with a variable."""
-    lines = (line for line in script.split("\n") if not line.lstrip().startswith("#"))
-    names = (
-        found[1] for line in lines for found in _REDIRECTED.finditer(line) if line[found.end() :][:1] != "$"
-    )
-    return tuple(dict.fromkeys(name for name in names if not name.startswith("/dev/")))
+def redirected(script: str, number: str = "") -> tuple[str, ...]:
+    """The files below its directory that the commands of a script write to, as it names them.
+
+    `number` is that of its job in Slurm; none with another variable.
+    """
+    lines = (line for line in _NUMBER.sub(number, script).split("\n") if not line.lstrip().startswith("#"))
+    found = (one for line in lines for one in _REDIRECTED.finditer(line) if line[one.end() :][:1] != "$")
+    names = (one[1].removeprefix("./") for one in found)
+    return tuple(dict.fromkeys(name for name in names if name[:1] != "/" and ".." not in name))
 
 
 HEAD_BYTES = 1 << 18

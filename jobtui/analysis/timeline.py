@@ -231,7 +231,6 @@ class TimelineRow(NamedTuple):
 
 
 def timeline_rows(op: Op) -> tuple[TimelineRow, ...]:
-    """The rows of an op, in the order of its steps."""
     start = next((step.at for step in op.steps if step.at is not None), None)
     rows: list[TimelineRow] = []
     before: Nanos | None = None

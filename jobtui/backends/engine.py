@@ -139,11 +139,9 @@ class Engine(Protocol):
     doubts: Doubts
     clock: Clock
 
-    async def rows(self, asked: RowQuery) -> Rows:
-        """What is there."""
+    async def rows(self, asked: RowQuery) -> Rows: ...
 
-    async def values(self, field: str) -> tuple[str, ...]:
-        """The values of a field of a journal."""
+    async def values(self, field: str) -> tuple[str, ...]: ...
 
     def fields(self, row: EngineRow) -> Mapping[str, str]:
         """A row as fields of a journal entry, those that it has."""

@@ -26,8 +26,7 @@ class NamesLogs(Protocol):
     """A source of whose directories each is a log to be read."""
 
     @property
-    def directories(self) -> tuple[str, ...]:
-        """What the logs are called."""
+    def directories(self) -> tuple[str, ...]: ...
 
 
 class SessionLogs:

@@ -6,7 +6,6 @@ from typing import Any
 
 
 def text_of(package: str, name: str) -> str:
-    """The text of a file in the folder of a package."""
     return (get_data(package, name) or b"").decode()
 
 

@@ -416,7 +416,6 @@ def printed(
     look: Look,
     kept: Set[str] = frozenset(),
 ) -> tuple[list[Head], list[list[Span]]]:
-    """The heads and rows of a table that is printed."""
     return heads_of(columns, kept), [cells_of(columns, one, look) for one in records]
 
 

@@ -451,36 +451,46 @@ class Gatherer:
         agent, detail = self._store.correlation.agent_of(job.id), told.detail
         host = agent.host if agent is not None else job.host
         path, place = (detail.path, detail.directory) if detail is not None else (None, None)
+        own = posixpath.basename(dict(detail.facts).get("command", "")) if detail else ""
         found: dict[str, str] = {}
         for directory, name in output_places(detail, host, self._reach):
             with suppress(Unreadable):
-                listing = await self._job_reader.list_files(directory)
-                if any(file.name == name and file.kind is FileKind.FILE for file in listing.files):
+                if name in await self._files(directory):
                     found.setdefault(name, directory)
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
         for directory in run_dirs_of(job, path, told.ops, host, self._reach, place):
             with suppress(Unreadable):
-                listing = await self._job_reader.list_files(directory)
-                files = [file for file in listing.files if file.kind is FileKind.FILE]
-                fresh = {file.name for file in files if begin is None or file.written_at >= begin}
-                names = () if found else (name for name in fresh if name.endswith(OUTPUT_ENDS))
-                scripts = [file.name for file in files if file.name.endswith(SCRIPT_ENDS)][:MOST_SCRIPTS]
-                for name in (*sorted(names, key=lambda name: (name not in OUTPUT_NAMES, name)),
-                             *await self._redirected(directory, scripts)):  # fmt: skip
-                    if name in fresh:
-                        found.setdefault(name, directory)
+                files = await self._files(directory, begin)
+                fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
+                for name in sorted([] if found else fresh, key=lambda name: (name not in OUTPUT_NAMES, name)):
+                    found.setdefault(name, directory)
+                # What scripts of other jobs there write is theirs
+                scripts = [name for name in files if (name == own if own else name.endswith(SCRIPT_ENDS))]
+                number = job.id.rpartition("/")[2]
+                for redirected in await self._redirected(directory, scripts[:MOST_SCRIPTS], number):
+                    with suppress(Unreadable):
+                        place, name = posixpath.split(posixpath.join(directory, redirected))
+                        if (await self._files(place, begin)).get(name):
+                            found.setdefault(name, place)
                 break
         return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
 
-    async def _redirected(self, directory: str, scripts: Iterable[str]) -> list[str]:
-        """The files in a directory that scripts there send the output of their commands to."""
+    async def _files(self, directory: str, begin: float | None = None) -> dict[str, bool]:
+        """The files in a directory, and whether they were written since a time."""
+        files = (await self._job_reader.list_files(directory)).files
+        return {
+            one.name: begin is None or one.written_at >= begin for one in files if one.kind is FileKind.FILE
+        }
+
+    async def _redirected(self, directory: str, scripts: Iterable[str], number: str) -> list[str]:
+        """The files below a directory to which scripts there write, of a job with this number."""
         from jobtui.analysis.scripts import redirected  # most have none
 
         found: list[str] = []
         for name in scripts:
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(directory, name, tail=False)
-                found += (path.removeprefix("./") for path in redirected(part.text))
+                found += redirected(part.text, number)
         return found
 
     def told(

@@ -70,6 +70,7 @@ BALANCE = "job_agent.py:1 start jid={jid}\nsbatch: error: No available node hour
 
 WRITTEN = {
     "told.txt: ValueError: mesh": {"in.sbatch": "srun python p.py > told.txt 2>&1\n", "told.txt": MESH},
+    "below.txt: ValueError: mesh": {"in.sbatch": "srun p > ./logs/below.txt\n", "logs/below.txt": MESH},
     "prep-sbatch.log: ValueError: mesh": {"prep-sbatch.log": MESH},
     "job_agent.log: sbatch: error: No available": {"../../../../job_agent.log": BALANCE},
 }
@@ -81,6 +82,7 @@ def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path
     (directory,) = (tmp_path / "scratch").rglob(ON_CLUSTER)
     (directory / "run.log").unlink()
     for name, written in WRITTEN[reason].items():
+        (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).resolve().write_text(written.format(jid=ON_CLUSTER))
     config = tmp_path / "config.toml"
     config.write_text(f'[mounts]\n"/srv/sirepo/hpc/scratch" = "{tmp_path / "scratch"}"\n')
