@@ -11,7 +11,7 @@ from jobtui.actions import ACTIONS, Action, Topic
 from jobtui.analysis.filter import FIELDS
 from jobtui.backends.registry import SOURCES
 from jobtui.render.columns import JOB_COLUMNS
-from jobtui.render.styles import STYLE_NAMES
+from jobtui.render.styles import style_names
 
 DOCS = Path(__file__).parents[1] / "docs"
 REFERENCE, CONFIGURATION = DOCS / "reference.md", DOCS / "configuration.md"
@@ -55,7 +55,7 @@ def actions_table() -> Iterator[str]:
 
 
 def styles_table() -> Iterator[str]:
-    rows = (f"| `{name}` | {about} |" for name, about in STYLE_NAMES.items())
+    rows = (f"| `{name}` | {about} |" for name, about in style_names().items())
     yield "\n".join(["| colour | |", "|---|---|", *rows])
 
 

@@ -16,7 +16,7 @@ from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.config.file import places_of
 from jobtui.model.settings import ANYWHERE, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
-from jobtui.render.styles import STYLE_NAMES, mistake_in_style
+from jobtui.render.styles import mistake_in_style, style_names
 from jobtui.theme import THEMES, VARIABLE
 from tests.excerpts import FIXTURES
 from tests.reference import CONFIGURATION
@@ -258,7 +258,7 @@ def test_what_a_style_is(style: str) -> None:
 
 
 def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
-    known = {VARIABLE + name.replace(".", "-") for name in STYLE_NAMES}
+    known = {VARIABLE + name.replace(".", "-") for name in style_names()}
     of_themes = {name for theme in THEMES for name in theme.variables if name.startswith(VARIABLE)}
     assert of_themes == known
 

@@ -7,7 +7,7 @@ from jobtui.config.file import ConfigFile, Keys
 from jobtui.grammar import nearest
 from jobtui.model.settings import ANYWHERE, KeyWish, Looks
 from jobtui.render.columns import JOB_COLUMNS
-from jobtui.render.styles import STYLE_NAMES, mistake_in_style
+from jobtui.render.styles import mistake_in_style, style_names
 
 OF_COLUMNS = ("jobs", "sort", "reverse")
 """What may stand in the table of columns."""
@@ -69,8 +69,8 @@ def _colors(file: ConfigFile, profile: str | None) -> Iterator[tuple[str, str]]:
         for name, style in _flat(table):
             at = (*keys, *name.split("."))
             at = at if at in file.places.keys else (*keys, name)
-            if name not in STYLE_NAMES:
-                file.wrong(at, f'no colour is called "{name}"{nearest(name, STYLE_NAMES)}', is_key=True)
+            if name not in style_names():
+                file.wrong(at, f'no colour is called "{name}"{nearest(name, style_names())}', is_key=True)
             elif not isinstance(style, str):
                 file.wrong_kind(at, "a text", style)
             elif mistake := mistake_in_style(style):

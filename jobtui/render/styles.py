@@ -6,27 +6,15 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from jobtui.model.jobs import JobStatus
+from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Concern
 
-STYLE_NAMES: Mapping[str, str] = {
-    "title": "names of screens", "strong": "what must be seen", "dim": "what is beside the point",
-    "settled": "what nobody must look at", "rule": "lines", "heading": "heads of columns",
-    "accent": "what is chosen", "sorted": "the head of the column sorted by", "key": "keys in the footer",
-    "good": "what is well", "error": "errors", "warning": "what wants care",
-    "cursor": "the line with the cursor", "cursor.weak": "the same in the other pane",
-    "hit": "what was searched for",
-    "selected": "marked lines", "selection": "text selected with the mouse", "marked": "marks",
-    "mistake": "what is wrong in what was typed", "path": "the critical path",
-    **{f"source.{number}": "the tag of a source" for number in range(5)},
-    **{f"service.{number}": "the colour of a service" for number in range(6)},
-    "status.running": "jobs that run", "status.pending": "jobs that wait",
-    "status.completed": "jobs that are done",
-    "status.failed": "jobs that failed", "status.canceled": "jobs that were canceled",
-    "status.missing": "jobs without a record", "status.purged": "jobs whose files are gone",
-    "status.unknown": "jobs in a state that we do not know",
-    "status.needs_person": "jobs that need a person",
-}  # fmt: skip
-"""Every style of the dashboard by its name, and what it is for."""
+
+def style_names() -> Mapping[str, str]:
+    """Every style of the dashboard by its name, and what it is for."""
+    names: Mapping[str, str] = tables_of("jobtui", "theme")["names"]
+    return names
+
 
 ATTRIBUTES = frozenset({"bold", "dim", "italic", "underline", "reverse"})
 COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")

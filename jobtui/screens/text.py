@@ -136,7 +136,7 @@ def rest_of_help(place: Place, replays: bool) -> Iterator[Paragraph]:
         yield Paragraph(f"{glyph:<{KEY_CELLS}}{styles.WORDS[status]}", styles.STATUS_STYLES[status])
     yield Paragraph(f"{styles.NEEDS_PERSON_GLYPH:<{KEY_CELLS}}needs a person", styles.NEEDS_PERSON_STYLE)
     for style in COLOURS:
-        yield Paragraph(f"{style:<{KEY_CELLS}}{styles.STYLE_NAMES[style]}", style)
+        yield Paragraph(f"{style:<{KEY_CELLS}}{styles.style_names()[style]}", style)
     yield Paragraph("")
     for topic in (one for one in COMMON if replays or one is not Topic.REPLAY):
         yield from _topic_text(topic, place)
