@@ -145,9 +145,9 @@ def _bare(text: str) -> Iterator[Reference]:
         yield Reference(Target.OP, text, 1.0, "this is its op id")
         yield Reference(Target.AGENT, text[:4], 0.6, "its id begins so")
     if re.fullmatch(UID, text, re.ASCII):
-        yield Reference(Target.USER, text, 0.95, "this is the user's id")
         yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")
     if len(text) >= LEAST_WHOLE:
+        yield Reference(Target.USER, text, 0.95, "this is the user's id")
         yield Reference(Target.HOST, text, 0.9, "this is a host")
         yield Reference(Target.UNIT, text, 0.85, "this is a log")
     if len(text) >= LEAST_PART:
@@ -173,7 +173,7 @@ LEAST_ERROR = 8
 LEAST_LINE = 20
 """The same for the lines of logs."""
 LEAST_WHOLE = 3
-"""The same for the whole name of a host or a log."""
+"""The same for the whole name of a user, a host or a log."""
 _LONGEST_NAME = 200
 SURE = 0.35
 """A candidate with a lower score has only a similar spelling."""
@@ -334,12 +334,13 @@ class _Search:
         self._resolvers[reference.target](reference)
 
     def add_named(self, text: str) -> None:
-        """Add the jobs whose name is `text`, or else those whose name contains it."""
+        """Add the jobs whose name is `text`, or its file name, or else those whose name contains it."""
         low = text.casefold()
         if len(low) < LEAST_PART or len(low) > _LONGEST_NAME:
             return
-        named = [job.id for job in self._jobs.values() if job.name is not None and low in job.name.casefold()]
-        exact = [job_id for job_id in named if (self._jobs[job_id].name or "").casefold() == low]
+        names = [(job.id, job.name.casefold()) for job in self._jobs.values() if job.name]
+        exact = [job_id for job_id, name in names if name in (low, low.rpartition("/")[2])]
+        named = exact or [job_id for job_id, name in names if low in name]
         if named:
             self.surest = 1.0
         if exact:

@@ -163,8 +163,9 @@ def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
     else:
         names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
         flags = spelled(reader.context.config, None)
-        command = Command("jobtui", *flags, "logs", f"--grep={meant.id}", about=names)
-        complain(f"{meant.kind} {meant.id}: no job of it was read; what a log says of it: {command}")
+        words = ("logs", f"--grep={meant.id}") if names else ("jobs",)
+        command = Command("jobtui", *flags, *words, about=names or [f"{meant.kind}:{meant.id}"])
+        complain(f"{meant.kind} {meant.id}: no log that was read tells of a job of it; see {command}")
     return ops_of
 
 

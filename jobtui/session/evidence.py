@@ -178,6 +178,24 @@ def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Com
     return Command(program, *words) if is_ssh else command
 
 
+async def _files(reader: JobReader, directory: str, begin: float | None = None) -> dict[str, bool]:
+    """The files in a directory, and whether they were written since a time."""
+    files = (await reader.list_files(directory)).files
+    return {one.name: begin is None or one.written_at >= begin for one in files if one.kind is FileKind.FILE}
+
+
+async def _redirected(reader: JobReader, directory: str, scripts: Iterable[str], number: str) -> list[str]:
+    """The files below a directory to which scripts there write, of a job with this number."""
+    from jobtui.analysis.scripts import redirected  # most have none
+
+    found: list[str] = []
+    for name in scripts:
+        with suppress(Unreadable):
+            part = await reader.read_file(directory, name, tail=False)
+            found += redirected(part.text, number)
+    return found
+
+
 async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
     """The evidence on a job, with what the memory knows of runs like it. `seen` reports a damaged memory."""
     from jobtui.analysis.signature import failure_text  # a view of many jobs does not need it
@@ -451,47 +469,30 @@ class Gatherer:
         agent, detail = self._store.correlation.agent_of(job.id), told.detail
         host = agent.host if agent is not None else job.host
         path, place = (detail.path, detail.directory) if detail is not None else (None, None)
+        reader = self._job_reader
         own = posixpath.basename(dict(detail.facts).get("command", "")) if detail else ""
         found: dict[str, str] = {}
         for directory, name in output_places(detail, host, self._reach):
             with suppress(Unreadable):
-                if name in await self._files(directory):
+                if name in await _files(reader, directory):
                     found.setdefault(name, directory)
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
         for directory in run_dirs_of(job, path, told.ops, host, self._reach, place):
             with suppress(Unreadable):
-                files = await self._files(directory, begin)
+                files = await _files(reader, directory, begin)
                 fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
                 for name in sorted([] if found else fresh, key=lambda name: (name not in OUTPUT_NAMES, name)):
                     found.setdefault(name, directory)
                 # What scripts of other jobs there write is theirs
                 scripts = [name for name in files if (name == own if own else name.endswith(SCRIPT_ENDS))]
                 number = job.id.rpartition("/")[2]
-                for redirected in await self._redirected(directory, scripts[:MOST_SCRIPTS], number):
+                for redirected in await _redirected(reader, directory, scripts[:MOST_SCRIPTS], number):
                     with suppress(Unreadable):
                         place, name = posixpath.split(posixpath.join(directory, redirected))
-                        if (await self._files(place, begin)).get(name):
+                        if (await _files(reader, place, begin)).get(name):
                             found.setdefault(name, place)
                 break
         return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
-
-    async def _files(self, directory: str, begin: float | None = None) -> dict[str, bool]:
-        """The files in a directory, and whether they were written since a time."""
-        files = (await self._job_reader.list_files(directory)).files
-        return {
-            one.name: begin is None or one.written_at >= begin for one in files if one.kind is FileKind.FILE
-        }
-
-    async def _redirected(self, directory: str, scripts: Iterable[str], number: str) -> list[str]:
-        """The files below a directory to which scripts there write, of a job with this number."""
-        from jobtui.analysis.scripts import redirected  # most have none
-
-        found: list[str] = []
-        for name in scripts:
-            with suppress(Unreadable):
-                part = await self._job_reader.read_file(directory, name, tail=False)
-                found += redirected(part.text, number)
-        return found
 
     def told(
         self,

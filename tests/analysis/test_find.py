@@ -39,12 +39,13 @@ HEIGHTS, FEL, SURVEY, TRACKING, QUASI = (
     "hj3Ze0Qq-Zz9Yy8Xx-beamlineReport",
     "vn9m3eZW-_1_stlss-statelessCompute",
 )
+ON_SLURM = a_job(id=JobId("slurm/51"), system="slurm", owner="jdoe", name="trackring.sh")
 JOBS: Mapping[JobId, Job] = {
     JobId(jid): job_of(jid, name, 10 * number)
     for number, (jid, name) in enumerate(
         ((HEIGHTS, "heights"), (FEL, "fel scan 12"), (SURVEY, "Beamline 7 survey"), (TRACKING, "tracking A"),
          (QUASI, "")), 1)
-}  # fmt: skip
+} | {ON_SLURM.id: ON_SLURM}  # fmt: skip
 OPS = tuple(
     an_op(key=key, op=OpPrefix(prefix), jid=jid, op_id=op_id, agent=None,
           steps=[a_step(text=f"_Process(pid={30_000 + key} cmd=_Cmd(a=k2Wc jid={jid}")])
