@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -266,13 +267,16 @@ def test_one_table_has_the_jobs_of_both_and_status_a_line_for_each(two_sites: Pa
     document = run("status", "--json", "--profile", "prod,hpc").json
     assert [one["profile"] for one in document["profiles"]] == ["prod", "hpc"]
     assert {one.get("profile") for one in document["sources"]} == {"prod", "hpc"}
-    (job_id, *_) = [one["id"] for one in run("jobs", "--json", "--profile", "prod,hpc").json["jobs"]]
-    following = run("explain", job_id, "--json", "--profile", "prod,hpc").json["next"]
+    sites = {one["id"]: one["profile"] for one in run("jobs", "--json", "--profile", "prod,hpc").json["jobs"]}
+    for command, (jid, site) in product(("explain", "show", "timeline"), sites.items()):
+        assert run(command, jid, "--json", "--profile", "prod,hpc").json["job"]["profile"] == site
+        assert site in jid
+    following = run("explain", jid, "--json", "--profile", "prod,hpc").json["next"]
     ours = [one["command"] for one in following if one["command"].startswith("jobtui ")]
     assert ours
     assert all("--profile prod,hpc" in command for command in ours)
     told = run("doctor", "--profile", "prod,hpc").out
-    assert told.count(": 1 job\n") == 2, told
+    assert told.count(": 1 job\n") == told.count(f": {two_sites}/") == 2, told
     alone = run("jobs", "--profile", "prod").out
     assert "PROFILE" not in alone
     assert run("status", "--json", "--profile", "prod").json["profiles"] == []

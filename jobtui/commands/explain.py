@@ -19,7 +19,6 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
 from jobtui.render import verdicts
 from jobtui.render.incidents import INCIDENT_COLUMNS, earlier_words, incident_lines, incident_record
-from jobtui.render.json_output import job_record
 from jobtui.render.text import show
 from jobtui.session.evidence import Gatherer, with_steps_here
 
@@ -66,7 +65,7 @@ async def explained(reader: Reader, found: Found) -> Verdict:
 
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:
     return {
-        "job": job_record(reader.session.store.with_agent(job), reader.now_of(job)),
+        "job": reader.record_of(reader.session.store.with_agent(job)),
         **verdicts.verdict_record(verdict),
         "waits": verdicts.chain_record(verdict.waits) if verdict.waits.waits else None,
         "contradictions": list(map(verdicts.contradiction_record, verdict.contradictions)),

@@ -17,7 +17,6 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
-from jobtui.render.json_output import job_record
 from jobtui.render.sources import profile_line
 from jobtui.render.styles import GLYPHS
 from jobtui.render.table import paint, painted
@@ -104,7 +103,7 @@ def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]
     late_of, is_disputed = _late_of(reader), _is_disputed(reader)
 
     def record_of(job: Job) -> dict[str, object]:
-        record = job_record(job, reader.now_of(job))
+        record = reader.record_of(job)
         flags = [*flags_of(job, reader.now_of(job)), *((LATE,) if late_of(job) is not None else ())]
         if is_disputed(job) and Flag.CONTRADICTION not in flags:
             flags.insert(0, Flag.CONTRADICTION)

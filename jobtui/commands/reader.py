@@ -90,6 +90,13 @@ class Reader:
     def now_of(self, job: Job) -> Nanos:
         return self.session.store.now_at(job.source, self.now)
 
+    def record_of(self, job: Job) -> dict[str, object]:
+        """A job as JSON has it, with its profile where several are read."""
+        from jobtui.render.json_output import job_record  # tables need none
+
+        profile = self.session.store.profile_of(job.source)
+        return {**job_record(job, self.now_of(job)), **({"profile": profile} if profile else {})}
+
     @property
     def sources(self) -> tuple[SourceHealth, ...]:
         return self.session.store.sources()

@@ -25,7 +25,7 @@ from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Code, Concern, Verdict
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
-from jobtui.render.json_output import detail_record, fields_of, history_records, job_record
+from jobtui.render.json_output import detail_record, fields_of, history_records
 from jobtui.render.runs import ran_s, result_text
 from jobtui.render.spans import Span
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
@@ -124,8 +124,8 @@ async def run(reader: Reader) -> Exit:
         if slurm is not None:
             places.append(Place("in Slurm", slurm.id, note=slurm_words(slurm)))
     history, now = detail.history if detail else (), reader.now_of(job)
-    record = job_record(job, now)
-    shown = detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
+    record = reader.record_of(job)
+    shown = record | detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
     report = Report(
         "show",
         lambda: {
@@ -136,7 +136,7 @@ async def run(reader: Reader) -> Exit:
             "cluster": noted
             and fields_of(noted.status, "slurm_id state submitted_at started_at percent")
             | fields_of(noted, "directory"),
-            "slurm": job_record(slurm, reader.now_of(slurm)) if slurm else None,
+            "slurm": reader.record_of(slurm) if slurm else None,
         },
         list(record),
         lambda: [record],

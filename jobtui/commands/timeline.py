@@ -13,7 +13,7 @@ from jobtui.commands.streams import Exit
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
-from jobtui.render.json_output import job_record, op_record, step_record
+from jobtui.render.json_output import op_record, step_record
 from jobtui.render.lanes import Times, folded, op_glyph
 from jobtui.render.table import paint, table_lines
 from jobtui.render.text import clock_time, duration, show
@@ -69,7 +69,7 @@ async def run(reader: Reader) -> Exit:
     report = Report(
         "timeline",
         lambda: {
-            "job": job_record(job, reader.now_of(job)),
+            "job": reader.record_of(job),
             "ops": [op_record(op) for op in ops],
             "unlinked": [step_record(line.step) | {"why": line.why} for line in unlinked],
             "ops_without_job": [op_record(op) for op in others],
