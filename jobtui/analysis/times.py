@@ -73,15 +73,21 @@ def _in_units(seconds: int) -> str:
 _UNITS_S = {
     "w": 7 * DAY_S, "d": DAY_S, "h": _HOUR_S, "m": _MINUTE_S, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
 }  # fmt: skip
-_DURATION = "".join(rf"(?:(?P<{unit}>\d{{1,9}}(?:\.\d{{1,9}})?){unit})?" for unit in _UNITS_S)
+_PART = r"(\d{1,18}(?:\.\d{1,18})?)(ns|us|ms|[smhdw])"
 
 
-def parse_duration(text: str) -> float | None:
-    """Seconds of "90s", "2h30m", "3d 2h", "0.5s" or "10ms"; None for others, or above a century."""
-    found = re.fullmatch(_DURATION, text.replace(" ", "").lower().replace("µ", "u"), re.ASCII)
-    if found is None or not any(found.groups()):
+def parse_duration(text: str, *, in_order: bool = True) -> float | None:
+    """Seconds of "90s", "2h30m", "3d 2h", "0.5s" or "10ms"; None for others, or above a century.
+
+    With `in_order` each unit comes once, the longest first.
+    """
+    low = text.replace(" ", "").lower().replace("µ", "u")
+    parts = re.findall(_PART, low, re.ASCII)
+    units = [unit for _, unit in parts]
+    is_in_order = units == [unit for unit in _UNITS_S if unit in units]
+    if not parts or "".join(map("".join, parts)) != low or (in_order and not is_in_order):
         return None
-    seconds = sum((real(amount) or 0.0) * _UNITS_S[unit] for unit, amount in found.groupdict().items())
+    seconds = sum((real(amount) or 0.0) * _UNITS_S[unit] for amount, unit in parts)
     return seconds if seconds <= _MOST_S else None
 
 

@@ -42,7 +42,7 @@ def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
 
 def nanos_of(value: filter_syntax.Value) -> int:
     """A length of time as one writes it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
-    seconds = parse_duration(value.text)
+    seconds = parse_duration(value.text, in_order=False)
     if seconds is None:
         raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is no length of time", "10ms")
     return round(seconds * SECOND)
