@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from glob import glob
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +40,7 @@ from jobtui.analysis.paths import (
 )
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
+from jobtui.backends.discovery import JOURNAL_DIRECTORIES
 from jobtui.backends.registry import of_kind
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
@@ -149,10 +151,10 @@ async def with_steps_here(
     dirs = run_dirs_of(job, detail.path if detail is not None else None, ops)
 
     def seen(path: str) -> str | None:
-        """A file as it is recorded, or in a run directory of the job that lies elsewhere now."""
+        """A file with something in it, where it is recorded or in a run directory that lies elsewhere now."""
         name = os.path.basename(path)
         places = (path, *(os.path.join(directory, name) for directory in dirs))
-        return next(filter(os.path.isfile, places), None)
+        return next((one for one in places if os.path.isfile(one) and os.path.getsize(one)), None)
 
     own = os.uname().nodename
     places = {own: "", own.partition(".")[0]: ""}
@@ -173,6 +175,8 @@ def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Com
         return Command("ssh", *port, found["name"], line)
     program, *words = shlex.split(line)
     is_here = os.path.isdir(words[0]) if program == "cd" else shutil.which(program) is not None
+    if program == "journalctl":  # without a journal it says no more than that
+        is_here = is_here and any(glob(f"/{one}/*/*.journal") for one in JOURNAL_DIRECTORIES)
     if place is None or not is_here:
         return Command()
     return Command(program, *words) if is_ssh else command
