@@ -106,11 +106,9 @@ def run_init(context: Context) -> Exit:
             return Exit.FINE
         print_lines(["", *text.splitlines(), ""])
         is_there = os.path.lexists(path)
-        question = (
-            f"{show(path)} is there already. Replace it, and keep it as {show(path + KEPT)}?"
-            if is_there
-            else f"Write it to {show(path)}?"
-        )
+        question = f"Write it to {show(path)}?"
+        if is_there:
+            question = f"{show(path)} is there already. Replace it, and keep it as {show(path + KEPT)}?"
         if _yes(question, default=False):
             return _write(path, text, may_replace=is_there)
         print_lines(["Nothing was written."])

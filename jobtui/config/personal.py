@@ -42,13 +42,12 @@ def _wish(file: ConfigFile, at: Keys, place: str, action: str, value: object) ->
         where = f" on {place}" if place else ""
         file.wrong(at, f'no action "{action}"{where}{nearest(action, names)}', is_key=True)
         return None
-    if not isinstance(value, str) and not (
-        isinstance(value, list) and all(isinstance(v, str) for v in value)
-    ):
+    texts = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
         file.wrong_kind(at, "a key or a list of keys", value)
         return None
     found = []
-    for number, text in enumerate([value] if isinstance(value, str) else value):
+    for number, text in enumerate(texts):
         try:
             found.append(key_named(text))
         except NoSuchKey as error:
