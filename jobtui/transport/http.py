@@ -88,6 +88,11 @@ class Answer(NamedTuple):
     def is_page(self) -> bool:
         return "html" in self.kind or self.body[:PAGE_BYTES].lstrip()[:1] == b"<"
 
+    @property
+    def is_login(self) -> bool:
+        """Whether it is a page on which one logs in."""
+        return self.is_page and _LOGIN.search(self.body[:PAGE_BYTES].decode("utf-8", "replace")) is not None
+
 
 class ServerKind(NamedTuple):
     """What to say of one kind of server when something is wrong. `{host}` stands for its host.
@@ -430,7 +435,7 @@ def _as_written(sign: str) -> str:
 
 def _no_document(answer: Answer) -> tuple[type[SourceError], str]:
     if answer.is_page:
-        if _LOGIN.search(answer.body[:PAGE_BYTES].decode("utf-8", "replace")):
+        if answer.is_login:
             return SourceDenied, "answers with a login page; {login}"
         return SourceMissing, "answers with a web page and not with what {product} says; {address}"
     if not answer.body.strip():

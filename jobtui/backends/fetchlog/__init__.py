@@ -62,7 +62,9 @@ class FetchLog(PolledSource):
 
     async def read(self, *, begins: bool) -> Batch:
         """Whether somebody answers there; what is kept is not listed."""
-        await self._http.ask("/", fine=(200, 204, 404, 405))
+        answer = await self._http.ask("/", fine=(200, 204, 404, 405))
+        if answer.is_login and b"<form" in answer.body.lower():
+            raise self._http.refusal(answer)
         return Batch(note="fetchlog; asked for the files of one job at a time")
 
     def directory_of(self, job_id: JobId) -> str | None:

@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import tarfile
+import time
+import tracemalloc
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -26,7 +28,7 @@ from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos, time_of_iso
 from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
@@ -163,6 +165,44 @@ async def test_what_is_known_to_be_given_has_a_bound(monkeypatch: pytest.MonkeyP
         found += (await following.rows(300))[0]
         assert len(following._given) <= 200
     assert sorted(row.id for row in found) == sorted(elastic.documents)
+
+
+async def test_first_lines_of_a_hundred_million_come_soon_in_bounded_memory() -> None:
+    spent_s = 0.0
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        """What an index says that has 100 lines a millisecond; they are made when they are asked for."""
+        nonlocal spent_s
+        began_s, query = time.process_time(), json.loads(request.content or b"{}")
+        if "query" not in query:
+            return response(404)  # no points in time
+        clauses, first_ms = query["query"]["bool"], T0 // 1_000_000
+        (begin,) = (one["range"]["@timestamp"]["gte"] for one in clauses["filter"])
+        known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
+        first = (time_of_iso(begin) // 1_000_000 - first_ms) * 100 + known
+        hits = [
+            {"_id": f"d{n}", "_source": journald_document(0, LINE.format(n)), "sort": [first_ms + n // 100]}
+            for n in range(first, min(100_000_000, first + query["size"]))
+        ]
+        body = json.dumps({"_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}).encode()
+        spent_s += time.process_time() - began_s
+        return response(200, body, {"content-type": "application/json"})
+
+    client = carried(ElasticClient(URL), httpx.MockTransport(answer))
+    engine = timed(
+        ElasticEngine(client, presets()["journald"], Doubts()), FixedClock(Nanos(NOW + 3_600 * SECOND))
+    )
+    following = EngineFollowing(engine, At(T0))
+    began_s = time.process_time()
+    found = {row.id for row in (await following.rows(1_000))[0]}
+    assert len(found) == 1_000
+    assert time.process_time() - began_s - spent_s < 0.3
+    tracemalloc.start()
+    for _ in range(6):
+        found |= {row.id for row in (await following.rows(1_000))[0]}
+    assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    tracemalloc.stop()
+    assert len(found) == 7_000
 
 
 async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
@@ -515,6 +555,12 @@ async def test_each_fault_is_one_clear_line(answer: tuple[bytes, int], words: st
     assert words in str(raised.value)
     assert TOKEN not in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+async def test_a_page_to_log_in_is_no_fetchlog() -> None:
+    server, _ = kept(b"<html><form>Password <input></form>", content_type="text/html")
+    with pytest.raises(SourceError, match="answers with a login page"):
+        await server.poll(None)
 
 
 async def test_what_of_an_archive_makes_no_sense_is_counted() -> None:
