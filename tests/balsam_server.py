@@ -17,6 +17,8 @@ from uuid import UUID
 
 import httpx
 
+from jobtui.model.clock import SECOND, Nanos
+
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 FORM = "application/x-www-form-urlencoded"
 INTERVAL_S, EXPIRES_S = 3.0, 300.0
@@ -122,6 +124,10 @@ def recorded(name: str) -> list[Record]:
 def moment(text: str) -> datetime:
     at = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def nanos(text: str) -> Nanos:
+    return Nanos(int(moment(text).timestamp()) * SECOND + moment(text).microsecond * 1_000)
 
 
 PARAMETERS: Mapping[str, Sequence[str]] = tomllib.loads((FOLDER / "parameters.toml").read_text())

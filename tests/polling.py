@@ -21,6 +21,12 @@ async def polled(source: Source, cursor: str | None = None) -> list[Batch]:
     return batches
 
 
+async def read_on(source: Source, cursor: str | None = None) -> tuple[str, list[Batch]]:
+    """Every batch after a cursor, and where that ends."""
+    batches = await polled(source, cursor)
+    return batches[-1].cursor, batches
+
+
 S = TypeVar("S", bound=Source)
 
 

@@ -230,7 +230,7 @@ BY_OTHERS = {
     "continuations", "lines_from", "list_files", "read_file", "offset_at",
     "sample_lines", "is_reachable", "services", "cluster_name",
 }  # fmt: skip
-"""What sources are asked by a `JobReader`, whose test is beside it, by `doctor`, a source or a replay."""
+"""What sources are asked by a `JobReader` (`backends/test_run_dir.py`), by `doctor`, a source or a replay."""
 
 
 def asked_of(kind: type) -> set[str]:

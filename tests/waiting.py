@@ -72,7 +72,8 @@ async def stop(task: "asyncio.Task[Any]") -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def is_zombie(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or has ended and was not collected yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

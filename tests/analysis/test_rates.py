@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.reports import rates, rates_exact
 from jobtui.analysis.reports.curves import Series, Window
+from jobtui.backends.balsam import records
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, system_job_id
-from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, nanos
+from tests.balsam_server import FOLDER, nanos, recorded
 from tests.rows import ROWS
 
 SECOND = 10**9
@@ -22,6 +23,11 @@ HOUR = nanos("2026-11-20T16:00:00")
 NOW = Nanos(HOUR + 60 * SECOND)
 LATE = nanos("2026-11-20T19:30:00")
 EVER = Window()
+
+
+def change_of(event: dict[str, object]) -> StateChange:
+    return records.change_of(msgspec.convert(event, records.EventRow), "recorded", "balsam")
+
 
 CASES: dict[str, list[StateChange]] = {
     case["case"]: [change_of(event) for event in case["events"]]
@@ -119,7 +125,10 @@ def test_utilization_of_what_is_not_whole(
 
 
 def test_available_nodes_count_the_allocation_that_runs() -> None:
-    allocations = [allocation_of(row) for row in load("dump_batch_jobs")]
+    allocations = [
+        records.allocation_of(msgspec.convert(row, records.BatchJobRow), "recorded", ())
+        for row in recorded("batch_jobs")
+    ]
     exact = rates_exact.available_nodes(allocations)
     running = next(one for one in allocations if one.state == "running")
     left_out = rates.available_nodes(allocations, EVER, LATE)
@@ -132,10 +141,10 @@ def test_available_nodes_count_the_allocation_that_runs() -> None:
 
 
 def test_jobs_per_state_add_up_to_all_jobs() -> None:
-    changes = [change_of(event) for event in load("dump_events")]
+    changes = [change_of(event) for event in recorded("events")]
     series = rates.jobs_per_state(rates.by_job(changes), EVER, LATE, rates.BALSAM.unborn)
     held = {one.name: one.y[-1] for one in series if one.y[-1]}
-    jobs = [str(job["state"]) for job in load("dump_jobs")]
+    jobs = [str(job["state"]) for job in recorded("jobs")]
     assert held == {state: jobs.count(state) for state in set(jobs)}
 
 

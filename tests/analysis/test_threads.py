@@ -11,7 +11,7 @@ import pytest
 from jobtui.analysis.compare import CLUTTER
 from jobtui.analysis.explain.verdict import explain
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from tests.analysis.explain.balsam_cases import evidence_of
+from tests.analysis.explain.balsam_cases import evidence_on
 from tests.commands.running import Runner
 from tests.slurm_stand_in import StandIn
 
@@ -50,7 +50,7 @@ def site(row: dict[str, Any], place: Path) -> list[str]:
 
 
 def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
-    found = explain(evidence_of(row))
+    found = explain(evidence_on(row))
     return {"verdict": found.code, "sentence": found.sentence}
 
 

@@ -107,9 +107,9 @@ def write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes | str) -> None:
     with path.open("ab") as file:
-        file.write(data)
+        file.write(data.encode() if isinstance(data, str) else data)
 
 
 def rename(path: Path, name: str) -> None:

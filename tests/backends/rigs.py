@@ -27,7 +27,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.transport.blocks import Limits
 from jobtui.transport.ssh import LocalShell
 from tests.backends.db_files import Db
-from tests.backends.log_fakes import log_file
+from tests.backends.log_fakes import append, log_file
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.builders import job_id as jid
 from tests.carried import carried, timed
@@ -215,23 +215,19 @@ class GrowingFileRig(PathRig):
     def _record(self, number: int) -> tuple[str, str]:
         raise NotImplementedError
 
-    def _append(self, text: str) -> None:
-        with self._path.open("a") as file:
-            file.write(text)
-
     def add(self) -> str:
         self._written += 1
         key, text = self._record(self._written)
-        self._append(text)
+        append(self._path, text)
         return key
 
     def tear(self) -> None:
         self._written += 1
         self._torn = self._record(self._written)
-        self._append(self._torn[1][:20])
+        append(self._path, self._torn[1][:20])
 
     def mend(self) -> str:
-        self._append(self._torn[1][20:])
+        append(self._path, self._torn[1][20:])
         return self._torn[0]
 
 
@@ -262,7 +258,7 @@ class LogFileRig(GrowingFileRig):
         return f"o=ab{number:02}", LINE.format(number, number) + "\n"
 
     def tear(self) -> None:
-        self._append("\0" * 1_000 + "\n")
+        append(self._path, "\0" * 1_000 + "\n")
 
     def mend(self) -> str:
         return Rig.mend(self)

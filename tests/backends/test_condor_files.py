@@ -14,6 +14,7 @@ import pytest
 from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
+from tests.backends.log_fakes import append
 from tests.condor import book_of, event, executing, submitted
 from tests.excerpts import FIXTURES
 from tests.polling import Reading, polled
@@ -30,11 +31,6 @@ async def all_of(source: CondorFile) -> list[Batch]:
 
 def said(batches: list[Batch]) -> list[tuple[str, str]]:
     return [(fact.what, fact.job) for batch in batches for fact in batch.condor]
-
-
-def append(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
 
 
 async def read_after(path: Path, *doings: Callable[[], object]) -> list[Batch]:

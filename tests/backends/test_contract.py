@@ -14,7 +14,7 @@ from jobtui.model.health import Faults, SourceError
 from tests.backends.engines.rigs import ENGINE_RIGS
 from tests.backends.journal.readers import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
-from tests.polling import polled
+from tests.polling import read_on
 from tests.waiting import LONG_S
 
 
@@ -33,11 +33,6 @@ async def source(rig: Rig) -> AsyncIterator[Source]:
     made = rig.source()
     yield made
     await made.aclose()
-
-
-async def read_on(source: Source, cursor: str | None = None) -> tuple[str, list[Batch]]:
-    batches = await polled(source, cursor)
-    return batches[-1].cursor, batches
 
 
 async def read_new(source: Source, rig: Rig, cursor: str, count: int = 1) -> list[Batch]:

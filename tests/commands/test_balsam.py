@@ -22,8 +22,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.specs import SourceSpec
 from jobtui.recording.database import Recording
 from jobtui.session import Session
-from tests.analysis.balsam_data import nanos
-from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam, write_login
+from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam, nanos, write_login
 from tests.commands.running import Ran, Runner
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource

@@ -29,6 +29,7 @@ from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document
 from tests.backends.journal.readers import UNIT
+from tests.backends.log_fakes import append
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT, CAPTURES, Runner, shown, sources_of, started
 from tests.condor import CONDOR
@@ -173,7 +174,7 @@ def test_new_lines_are_printed_as_they_come(log: Path, tmp_path: Path) -> None:
     words = ("--log", f"supervisor={log}", "--srdb", CAPTURES / "local", "logs", JID, "-f", "--json")
     with started(out, *words, "-n", "2") as process:
         wait_for(lambda: out.read_text().count("\n") == 2)
-        add(log, NEW_LINE)
+        append(log, NEW_LINE)
         wait_for(lambda: out.read_text().count("\n") == 3)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
@@ -191,11 +192,6 @@ def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> 
         with log.open("a", buffering=1) as file:
             wait_for(lambda: file.write(NEW_LINE) and process.poll() is not None, step_s=0.2)
         assert process.returncode == 0
-
-
-def add(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
 
 
 @pytest.mark.parametrize("system", ["slurm", "condor", "balsam"])
@@ -228,7 +224,7 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         words += ["logs", "-f", "--json"]
         stack.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
         wait_for(lambda: '"turn 1"' in out.read_text())
-        add(output, "turn 2\n")
+        append(output, "turn 2\n")
         wait_for(lambda: '"turn 2"' in out.read_text())
         assert out.read_text().count('"turn 1"') == 1
 

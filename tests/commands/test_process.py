@@ -32,7 +32,7 @@ from tests.demo.sites import DriverName
 from tests.fakes import fail_later
 from tests.pty_program import PtyProgram
 from tests.rows import ROWS
-from tests.waiting import LONG_S, is_zombie, wait_for
+from tests.waiting import LONG_S, has_ended, wait_for
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 ESCAPE = re.compile(rb"\x1b\[[\d;]*m")
@@ -159,7 +159,7 @@ def test_no_program_outlives_the_command_that_started_it(
     assert started.returncode in (0, 4, 5, 130, 128 + number, -number), said  # 0 to 5: what it had
     assert b"Traceback" not in said
     children = [int(pid) for pid in pids.read_text().split()]
-    wait_for(lambda: all(not Path(f"/proc/{pid}").exists() or is_zombie(pid) for pid in children))
+    wait_for(lambda: all(map(has_ended, children)))
 
 
 def test_a_signal_is_not_lost_where_python_ignores_what_is_raised() -> None:

@@ -112,13 +112,6 @@ def test_going_back_shows_the_job_as_it_was(tmp_path: Path, run: Runner) -> None
     assert status("2026-11-20T20:36:00Z") == "completed"
 
 
-def entries(file: Path) -> Iterator[str]:
-    """Everything that is in a bundle, as text."""
-    for (body,) in sqlite3.connect(file).execute("SELECT body FROM entry"):
-        yield zlib.decompress(body).decode()
-    yield from (value for (value,) in sqlite3.connect(file).execute("SELECT value FROM about"))
-
-
 def test_no_secret_gets_into_a_bundle(tmp_path: Path, run: Runner) -> None:
     _, file = bundled("docker", tmp_path, run)
     agents = {
@@ -127,8 +120,8 @@ def test_no_secret_gets_into_a_bundle(tmp_path: Path, run: Runner) -> None:
         for word in re.findall(r"agent_?[iI]d['\"]?[=:] ?['\"]?(\w{32})", log.read_text())
     }
     assert agents, "the capture has none, so this shows nothing"
-    text = "\n".join(entries(file))
-    assert not [agent for agent in agents if agent in text]
+    text = b"\n".join(contents(file))
+    assert not [agent for agent in agents if agent.encode() in text]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -406,54 +399,53 @@ def test_two_recorders_do_not_share_a_directory(tmp_path: Path) -> None:
     assert any(batch.records for batch in replayed(tmp_path, 0))
 
 
-def a_database(path: Path, version: int = 0) -> None:
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE precious (a)")
-    db.execute(f"PRAGMA user_version = {version}")
-    db.commit()
-    db.close()
+def changed(path: Path, *statements: str) -> None:
+    """Say these to a database, which is made where there is none."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for one in statements:
+            db.execute(one)
 
 
-def linked(path: Path) -> None:
-    written(path.with_name("other"), (database.What.BATCH, Batch(), 0))
-    path.symlink_to("other")
+def an_empty_one(path: Path) -> Path:
+    return written(path, (database.What.BATCH, Batch(), 0))
 
 
-def hard_linked(path: Path) -> None:
-    written(path.with_name("other"), (database.What.BATCH, Batch(), 0))
-    path.hardlink_to(path.with_name("other"))
+VIEW = (
+    "CREATE VIEW entry AS WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x)"
+    " SELECT n AS seq, n AS at, 1 AS source, 'batch' AS what, '' AS key, x'00' AS body FROM x"
+)
 
 
 def newer(path: Path) -> None:
-    written(path, (database.What.BATCH, Batch(), 0))
-    db = sqlite3.connect(path)
-    db.execute(f"PRAGMA user_version = {database.VERSION + 1}")
-    db.close()
+    changed(an_empty_one(path), f"PRAGMA user_version = {database.VERSION + 1}")
 
 
 def with_a_view(path: Path) -> None:
-    written(path, (database.What.BATCH, Batch(), 0))
-    db = sqlite3.connect(path)
-    db.execute("DROP TABLE entry")
-    db.execute(
-        "CREATE VIEW entry AS WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x)"
-        " SELECT n AS seq, n AS at, 1 AS source, 'batch' AS what, '' AS key, x'00' AS body FROM x"
-    )
-    db.commit()
-    db.close()
+    changed(an_empty_one(path), "DROP TABLE entry", VIEW)
 
 
 def of_somebody_else(path: Path) -> None:
-    written(path, (database.What.BATCH, Batch(), 0))
-    os.chown(path, 12_345, -1)
+    os.chown(an_empty_one(path), 12_345, -1)
 
 
-@pytest.mark.parametrize("make", [a_database, linked, hard_linked, newer, with_a_view, of_somebody_else])
-def test_nothing_is_written_into_what_is_no_recording_of_ours(tmp_path: Path, make: object) -> None:
+NOT_OURS: dict[str, Callable[[Path], object]] = {
+    "a database": lambda path: changed(path, "CREATE TABLE precious (a)"),
+    "linked": lambda path: path.symlink_to(an_empty_one(path.with_name("other")).name),
+    "hard linked": lambda path: path.hardlink_to(an_empty_one(path.with_name("other"))),
+    "newer": newer,
+    "with a view": with_a_view,
+    "of somebody else": of_somebody_else,
+}
+
+
+@pytest.mark.parametrize("make", NOT_OURS.values(), ids=NOT_OURS)
+def test_nothing_is_written_into_what_is_no_recording_of_ours(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
     path = tmp_path / database.FILE_NAME
     if make is of_somebody_else and os.geteuid():
         pytest.skip("only root gives files away")
-    make(path)  # type: ignore[operator]
+    make(path)
     before = path.read_bytes()
     with pytest.raises(database.RecordingError):
         recorder_in(tmp_path)
@@ -461,12 +453,8 @@ def test_nothing_is_written_into_what_is_no_recording_of_ours(tmp_path: Path, ma
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
 
 
-def linked_side(path: Path) -> None:
-    path.symlink_to("precious")
-
-
 @pytest.mark.parametrize("side", database.SIDE_FILES)
-@pytest.mark.parametrize("make", [linked_side, os.mkfifo, Path.mkdir])
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("precious"), os.mkfifo, Path.mkdir])
 def test_what_is_odd_in_place_of_a_file_of_sqlite_is_not_opened(
     tmp_path: Path, side: str, make: Callable[[Path], None], run: Runner
 ) -> None:
@@ -505,7 +493,7 @@ def test_a_killed_database_of_somebody_else_stays_as_it_is(tmp_path: Path, run: 
 def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, run: Runner) -> None:
     """SQLite deletes a super-journal, whatever file it is, once it has rolled back what names it."""
     (precious := tmp_path / "precious").write_text("of some use")
-    path = written(tmp_path / database.FILE_NAME, (database.What.BATCH, Batch(), 0))
+    path = an_empty_one(tmp_path / database.FILE_NAME)
     name = os.fsencode(precious)
     ending = (
         bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + database.SUPER_JOURNAL
@@ -518,7 +506,7 @@ def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runner) -> None:
-    path = written(tmp_path / database.FILE_NAME, (database.What.BATCH, Batch(), 0))
+    path = an_empty_one(tmp_path / database.FILE_NAME)
     torn = with_a_hot_journal(path)
     os.chown(f"{path}-journal", 12_345, -1)
     assert run("replay", path, "jobs").code == 5
@@ -543,11 +531,8 @@ def test_odd_settings_in_a_bundle_are_one_clear_error(
     tmp_path: Path, config: str, at: int, run: Runner
 ) -> None:
     path = written(tmp_path / "r", (database.What.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
-    db = sqlite3.connect(path)
-    text = f'{{"version": "0", "made_at": {NOW}, "at": {at}, "config": {config}}}'
-    db.execute("UPDATE about SET value = ?", (text,))
-    db.commit()
-    db.close()
+    about_it = f'{{"version": "0", "made_at": {NOW}, "at": {at}, "config": {config}}}'
+    changed(path, f"UPDATE about SET value = '{about_it}'")
     ran = run("replay", path, "jobs")
     assert (ran.code, "damaged" in ran.err, "fault" in ran.err) == (5, True, False)
 

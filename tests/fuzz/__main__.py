@@ -20,8 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.analysis.explain.disturbances import damaged, of_any_system
 from tests.fuzz.inputs import grows_badly, inputs
 from tests.fuzz.targets import TARGETS, Target
-from tests.fuzz.whole import fuzz_world
-from tests.fuzz.worlds import WORLDS
+from tests.fuzz.whole import WORLDS, fuzz_world
 
 VERDICTS = {"damaged": damaged, "disturbed": of_any_system}
 CORPUS = Path(__file__).with_name("corpus")

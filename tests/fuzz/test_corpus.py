@@ -17,8 +17,7 @@ from tests.fuzz import damage, whole
 from tests.fuzz.damage import Edit, applied
 from tests.fuzz.inputs import grows_badly, inputs, seeds_of
 from tests.fuzz.targets import TARGETS, Target
-from tests.fuzz.whole import Wrong, drawn_run, kept, take
-from tests.fuzz.worlds import WORLDS
+from tests.fuzz.whole import WORLDS, Wrong, drawn_run, kept, take
 
 KEPT = sorted(path for path in fuzzing.CORPUS.glob("*/*") if path.parent.name != "whole")
 KEPT_RUNS = sorted(fuzzing.CORPUS.glob("whole/*"))

@@ -70,6 +70,16 @@ def case(widget: AnyWidget, tell: Callable[[AnyWidget], object] = id) -> Case:
     return widget, lambda: tell(widget)
 
 
+def showing(widget: Widget, **values: object) -> Case:
+    """One that shows what it is set to."""
+
+    def tell() -> None:
+        for name, value in values.items():
+            setattr(widget, name, value)
+
+    return widget, tell
+
+
 @cache
 def jobs(text: str) -> list[Job]:
     return [
@@ -157,12 +167,7 @@ def a_chart(text: str) -> Chart:
 
 def job_facts(text: str) -> Case:
     job = hostile(Job, text, status=JobStatus.FAILED)
-
-    def told(facts: JobFacts) -> None:
-        facts.job = job
-        facts.verdict = hostile(Verdict, text)
-
-    return case(JobFacts(lambda _: now(), job.id), told)
+    return showing(JobFacts(lambda _: now(), job.id), job=job, verdict=hostile(Verdict, text))
 
 
 def a_job_table(text: str) -> Case:
@@ -175,33 +180,12 @@ def one_line(text: str) -> Case:
     line = frame.OneLine(lambda _: now())
     line.display = True
     worst = hostile(Job, text, status=JobStatus.FAILED)
-
-    def tell(line: frame.OneLine) -> None:
-        line.counts, line.worst, line.is_paused = (Span("✗7 ", "failed"),), worst, True
-
-    return case(line, tell)
-
-
-def a_step_detail(text: str) -> Case:
-    def tell(detail: StepDetail) -> None:
-        detail.step, detail.more = hostile(Step, text), (show(text), show(text))
-
-    return case(StepDetail(), tell)
-
-
-def a_notice(text: str) -> Case:
-    def tell(notice: frame.NoticeLine) -> None:
-        notice.words = show(text)
-
-    return case(frame.NoticeLine().add_class("-needed"), tell)
+    return showing(line, counts=(Span("✗7 ", "failed"),), worst=worst, is_paused=True)
 
 
 def some_trace_facts(text: str) -> Case:
-    def tell(facts: TraceFacts) -> None:
-        found = study_trace(a_hostile_trace(text))
-        facts.sentence, facts.stages = sentence_of(found, text), stage_words(found)
-
-    return case(TraceFacts(), tell)
+    found = study_trace(a_hostile_trace(text))
+    return showing(TraceFacts(), sentence=sentence_of(found, text), stages=stage_words(found))
 
 
 def choices(text: str) -> list[record_list.Choice]:
@@ -254,32 +238,25 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     ),
     JobTable: a_job_table,
     frame.KeyLine: lambda text: case(frame.KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)])),
-    LogHeader: lambda text: case(
-        LogHeader(now),
-        lambda one: setattr(one, "status", LogStatus((show(text), "other"), 0, ((show(text), "warning"),))),
+    LogHeader: lambda text: showing(
+        LogHeader(now), status=LogStatus((show(text), "other"), 0, ((show(text), "warning"),))
     ),
-    LogHistogram: lambda text: case(
-        LogHistogram(), lambda one: setattr(one, "overview", Overview((), 3, 1, complete=True))
-    ),
+    LogHistogram: lambda text: showing(LogHistogram(), overview=Overview((), 3, 1, complete=True)),
     filter_bar.LogPrompt: lambda text: typed_into(filter_bar.LogPrompt(), text),
     LogView: lambda text: case(LogView(), lambda view: view.show(HostileLines(text))),
     filter_bar.MistakeLine: lambda text: case(
         filter_bar.MistakeLine(), lambda line: line.set_words(show(text), "error")
     ),
-    frame.NoticeLine: a_notice,
+    frame.NoticeLine: lambda text: showing(frame.NoticeLine().add_class("-needed"), words=show(text)),
     frame.OneLine: one_line,
     OpList: lambda text: case(
         OpList(now), lambda one: one.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
     ),
     filter_bar.Prompt: lambda text: case(filter_bar.Prompt(":")),
     frame.RuleLine: lambda text: case(frame.RuleLine(show(text))),
-    frame.SourceStrip: lambda text: case(
-        frame.SourceStrip(now), lambda one: setattr(one, "sources", sources(text))
-    ),
-    StepDetail: a_step_detail,
-    frame.TabLine: lambda text: case(
-        frame.TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))
-    ),
+    frame.SourceStrip: lambda text: showing(frame.SourceStrip(now), sources=sources(text)),
+    StepDetail: lambda text: showing(StepDetail(), step=hostile(Step, text), more=(show(text), show(text))),
+    frame.TabLine: lambda text: showing(frame.TabLine(["timeline", "logs"]), words=show(text)),
     TextPane: lambda text: case(TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")])),
     Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
     HelpPane: lambda text: case(HelpPane([Paragraph(show(text))], [Paragraph(show(text))])),

@@ -23,7 +23,7 @@ import pytest
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
 from tests.real.sirepo_system import free_port
-from tests.waiting import is_zombie, wait_for
+from tests.waiting import has_ended, wait_for
 
 PROGRAMS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "sacctmgr", "sbatch")
 USER = "nobody"
@@ -246,7 +246,7 @@ class SlurmSystem:
                 os.kill(pid, number)
             except ProcessLookupError:
                 return
-        wait_for(lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid), timeout_s=START_S)
+        wait_for(lambda: has_ended(pid), timeout_s=START_S)
 
     def _end_steps(self) -> None:
         """End what a node that was killed left: a script, what started it, and all that it started."""

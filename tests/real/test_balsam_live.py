@@ -20,7 +20,7 @@ from jobtui.model.specs import Window, parse_balsam
 from jobtui.model.verdicts import Code, Concern
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
-from tests.analysis.balsam_data import nanos
+from tests.balsam_server import nanos
 from tests.commands.running import Ran, Runner
 from tests.fakes import changes_in
 from tests.real.balsam_plants import Plants, SiteAgent

@@ -1,6 +1,8 @@
 """What went wrong lately, what was seen before, nodes; new trouble rings and runs a command, once."""
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -205,6 +207,18 @@ def rung(quick: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return rings
 
 
+@asynccontextmanager
+async def alarmed(*jobs: Job, **alarms: Any) -> AsyncIterator[tuple[JobtuiApp, Pilot[None], ScriptedSource]]:
+    """The dashboard with such alarms, when it knows these jobs; by default one that failed before."""
+    source = ScriptedSource([batch(*(jobs or (ended_badly(1, ago(300)),)))])
+    session = Session([source], FixedClock(NOW))
+    session.alarms = Alarms(**alarms)
+    app = JobtuiApp(session)
+    async with session, app.run_test(size=(140, 30)) as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        yield app, pilot, source
+
+
 def command_writing(path: Path) -> tuple[str, ...]:
     code = f"import os; open({str(path)!r}, 'a').write(' '.join(os.environ[n] for n in {FACTS!r}) + '\\n')"
     return sys.executable, "-c", code
@@ -212,12 +226,9 @@ def command_writing(path: Path) -> tuple[str, ...]:
 
 async def test_new_failures_are_told_together_and_then_it_rests(tmp_path: Path, rung: list[bool]) -> None:
     out = tmp_path / "out"
-    source = ScriptedSource([batch(ended_badly(1, ago(300)))])
-    session = Session([source], FixedClock(NOW))
-    session.alarms = Alarms(bell=True, command=command_writing(out), rest_s=3_600)
-    app = JobtuiApp(session)
-    async with session, app.run_test() as pilot:
-        await wait_until(lambda: session.store.jobs, pilot)
+    command = command_writing(out)
+    async with alarmed(bell=True, command=command, rest_s=3_600) as (app, pilot, source):
+        session = app._session
         source.add(batch(ended_badly(2, NOW), ended_badly(3, NOW)))
         await wait_until(out.exists, pilot)
         source.add(batch(ended_badly(4, NOW)))
@@ -234,10 +245,7 @@ async def test_new_failures_are_told_together_and_then_it_rests(tmp_path: Path, 
 
 async def test_what_is_stuck_by_the_clock_of_its_source_rings(rung: list[bool]) -> None:
     waits = a_job(1, status=JobStatus.PENDING, queued_at=Nanos(NOW + SECOND))
-    session = Session([source := ScriptedSource([batch(ended_badly(2, ago(300)))])], FixedClock(NOW))
-    session.alarms = Alarms(bell=True)
-    async with session, JobtuiApp(session).run_test() as pilot:
-        await wait_until(lambda: session.store.jobs, pilot)
+    async with alarmed(ended_badly(2, ago(300)), bell=True) as (_, pilot, source):
         source.add(replace(batch(waits), ahead_s=3_600.0))
         await wait_until(lambda: rung, pilot)
 
@@ -252,12 +260,7 @@ async def test_a_fault_costs_the_alarm_of_no_other_job(
         lambda self, job, now: fail() if job.id == bad.id else is_new(self, job, now),
     )  # fmt: skip
     monkeypatch.setattr(Gatherer, "whole", fail_later)
-    source = ScriptedSource([batch(ended_badly(1, ago(300)))])
-    session = Session([source], FixedClock(NOW))
-    session.alarms = Alarms(command=command_writing(out))
-    app = JobtuiApp(session)
-    async with session, app.run_test() as pilot:
-        await wait_until(lambda: session.store.jobs, pilot)
+    async with alarmed(command=command_writing(out)) as (app, pilot, source):
         source.add(batch(ended_badly(2, NOW), bad))
         await wait_until(lambda: out.exists() and out.read_text().endswith("\n"), pilot)
         await wait_until(lambda: all(worker.group != "alarm" for worker in app.workers), pilot)
@@ -268,11 +271,7 @@ async def test_a_fault_costs_the_alarm_of_no_other_job(
 async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_unasked(
     rung: list[bool],
 ) -> None:
-    source = ScriptedSource([batch(ended_badly(1, ago(300)))])
-    session = Session([source], FixedClock(NOW))
-    app = JobtuiApp(session)
-    async with session, app.run_test(size=(140, 30)) as pilot:
-        await wait_until(lambda: session.store.jobs, pilot)
+    async with alarmed() as (app, pilot, source):
         source.add(batch(ended_badly(2, NOW), ended_badly(3, NOW)))
         await see(app, pilot, "3 failed 1h, 2 new")
         await press(pilot, "j", until="3 failed 1h  ")
@@ -284,11 +283,7 @@ async def test_the_end_of_a_job_is_told_to_who_asked_for_it(monkeypatch: pytest.
     written: list[str] = []
     monkeypatch.setattr(alarm, "write_sequence", lambda app, sequence: written.append(sequence))
     running = a_job(1, status=JobStatus.RUNNING)
-    source = ScriptedSource([batch(running)])
-    session = Session([source], FixedClock(NOW))
-    app = JobtuiApp(session)
-    async with session, app.run_test(size=(140, 30)) as pilot:
-        await wait_until(lambda: session.store.jobs, pilot)
+    async with alarmed(running) as (app, pilot, source):
         await pilot.press("n", "n", "n")
         assert app._shared.awaited == {running.id}
         source.add(batch(replace(running, status=JobStatus.COMPLETED)))

@@ -32,8 +32,7 @@ from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from jobtui.transport.ssh import LocalShell
 from jobtui.widgets.record_list import RecordTable
-from tests.analysis.balsam_data import nanos
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import TOKEN, RecordedBalsam, nanos
 from tests.builders import ago, an_agent
 from tests.carried import carried, timed
 from tests.commands.running import shown

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from jobtui.web import LARGEST, SMALLEST, USUAL, bounded, size_of
 from jobtui.web.server import MOST, DashboardServer, Guard
 from tests.commands.running import environment, jobtui
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import LONG_S, has_ended, wait_until
 from tests.web.serving import Screen, Served, browser, serving
 
 
@@ -81,14 +81,6 @@ async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
             assert caught.value.status == 404
 
 
-def _runs(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 async def test_a_dashboard_ends_with_its_server(tmp_path: Path, number: signal.Signals) -> None:
     async with serving(*SITE, cwd=tmp_path) as served, browser(served) as session:
@@ -100,7 +92,7 @@ async def test_a_dashboard_ends_with_its_server(tmp_path: Path, number: signal.S
         if number == signal.SIGINT:
             await screen.ended()
         await served.process.wait()
-        await wait_until(lambda: not _runs(pid))
+        await wait_until(lambda: has_ended(pid))
 
 
 async def status(session: ClientSession, url: str, **headers: str) -> int:

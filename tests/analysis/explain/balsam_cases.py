@@ -51,7 +51,7 @@ def allocation(state: str, **fields: Any) -> Allocation:
 LIVING = allocation("running")
 
 
-def evidence_of(row: Mapping[str, Any]) -> Evidence:
+def evidence_on(row: Mapping[str, Any]) -> Evidence:
     """What a row of `tests/fixtures/balsam/verdicts.toml` stands for."""
     went = changes(*row.get("states", ()), **row.get("last", {}))
     errors = (number for number, change in enumerate(went) if change.after == "RUN_ERROR")

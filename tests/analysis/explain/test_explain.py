@@ -1,29 +1,48 @@
-"""Verdicts on simulated incidents, what is usual at a site, and what to type next."""
+"""Verdicts on simulated incidents and jobs of Balsam, HTCondor, Slurm; what is usual, what to type next."""
 
+import json
 import os
 import random
 import shlex
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.case import CERTAIN, SURE, Evidence
 from jobtui.analysis.explain.flow import FINAL_WORDS, WORDS, mark_of, usual_length
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import limit_s
+from jobtui.analysis.systems.balsam import RULES
+from jobtui.analysis.systems.slurm import BY_STATUS, ENDED
+from jobtui.backends.balsam.records import STATUSES
+from jobtui.backends.slurm.records import job_of
 from jobtui.demo.incidents import INCIDENTS
+from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import ContainerName
+from jobtui.model.condor import LOG_GAP, CondorFact, Teller
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.ids import ContainerName, JobId
+from jobtui.model.jobs import Category, Job, JobDetail, JobStatus
 from jobtui.model.ops import Op
-from jobtui.model.verdicts import Code, NextStep, Usual
+from jobtui.model.slurm import STATUSES as SLURM_STATUSES
+from jobtui.model.slurm import Exit, SlurmJob, reason_of
+from jobtui.model.tables import tables_of
+from jobtui.model.verdicts import Code, Concern, NextStep, Usual, Verdict
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
+from tests.analysis.explain.balsam_cases import RAN, SITE, a_job, allocation, changes, evidence_on
 from tests.analysis.explain.cases import Played, evidence_of, played, record_in, up_to, written_at
-from tests.builders import an_op, some
+from tests.builders import ago, an_op, some
+from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
+from tests.conftest import NOW
 from tests.demo.sites import DriverName
+from tests.excerpts import FIXTURES
 
 SOON = 30 * SECOND
 
@@ -175,3 +194,323 @@ def test_our_commands_read_the_same_and_the_kernel_is_asked_about_the_end() -> N
     begin, end = words[words.index("--since") + 1], words[words.index("--until") + 1]
     assert begin < end
     assert begin.endswith(" UTC")
+
+
+def on_balsam(
+    job: Job,
+    went: Sequence[StateChange] = (),
+    allocations: Sequence[Allocation] = (),
+    site: Site | None = SITE,
+    source: SourceHealth | None = None,
+) -> Verdict:
+    return explain(
+        Evidence(
+            job_id=job.id,
+            now=NOW,
+            job=job,
+            changes=tuple(went),
+            allocations=tuple(allocations),
+            sites=(site,) if site is not None else (),
+            sources=(source,) if source is not None else (),
+        )
+    )
+
+
+OF_BALSAM = tomllib.loads((FIXTURES / "balsam" / "verdicts.toml").read_text())["case"]
+
+
+@pytest.mark.parametrize("row", OF_BALSAM, ids=lambda row: f"{row['state']}-{row['answer']}")
+def test_each_state_has_its_verdict(row: dict[str, Any]) -> None:
+    verdict = explain(evidence_on(row))
+    assert verdict.code == row["answer"], verdict.sentence
+    assert row.get("says", "") in verdict.sentence
+    assert row.get("not", "?!") not in verdict.sentence
+    assert row.get("sure", verdict.confidence >= 0.8) == (verdict.confidence >= 0.8)
+    assert verdict.next
+    assert all(one.at is not None for one in verdict.evidence)
+
+
+def test_what_is_not_known_makes_it_less_sure() -> None:
+    known = on_balsam(a_job("PREPROCESSED"), changes("STAGED_IN", "PREPROCESSED"))
+    unknown = on_balsam(a_job("PREPROCESSED"), (), (), None)
+    assert unknown.confidence < 0.5 < known.confidence
+    assert {"no events of the job were read", "its site is not known"} <= set(unknown.blind_spots)
+
+
+def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
+    assert RULES.keys() == STATUSES.keys()
+    odd = msgspec.structs.replace(a_job("READY"), native_status="MADE_UP", status=JobStatus.UNKNOWN)
+    assert "MADE_UP" in on_balsam(odd).sentence
+
+
+@pytest.mark.parametrize("ahead_s", [-330.0, 0.0, 330.0])
+@pytest.mark.parametrize("state", [SourceState.OK, SourceState.DOWN])
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
+    ahead_s: float, state: SourceState, is_alive: bool
+) -> None:
+    """A server whose clock is off, or that is down for ten minutes, makes no launcher silent."""
+    read_s = 600.0 if state is SourceState.DOWN else 1.0
+    heard = ago(read_s - ahead_s + (20 if is_alive else 400))
+    source = SourceHealth(name="api", kind="balsam", state=state, read_at=ago(read_s), ahead_s=ahead_s)
+    own = allocation("running", heartbeat_at=heard, start_at=ago(4_000))
+    site = msgspec.structs.replace(SITE, seen_at=heard)
+    running = on_balsam(a_job("RUNNING"), changes(*RAN), (own,), site, source)
+    assert running.code is (Code.RUNNING if is_alive else Code.LAUNCHER_STALE)
+    staged = on_balsam(a_job("STAGED_IN"), changes("READY", "STAGED_IN"), (), site, source)
+    assert staged.code is (Code.STAGING if is_alive else Code.SITE_AGENT_DOWN)
+
+
+LATE = Nanos(1_795_172_400 * SECOND)
+"""2026-11-20T11:00:00Z"""
+LATER = "2026-11-20 10:30:00Z"
+BEGIN = "Fri Nov 20 10:01:05 UTC 2026 7.0@jobsub02.fnal.gov BEGIN EXECUTION a.sh\n"
+END = "Fri Nov 20 10:30:00 UTC 2026 a.sh COMPLETED with exit status {}\n"
+
+
+def ended(how: str) -> str:
+    return event(5, LATER, "Job terminated.", how)
+
+
+def told(*groups: list[CondorFact]) -> tuple[Job, tuple[CondorFact, ...]]:
+    book, news = book_of(*groups)
+    job = next(job for job in news.jobs if str(job.id).startswith("7.0"))
+    return job, book.facts_of(job.id)
+
+
+def on_condor(job: Job, facts: tuple[CondorFact, ...], *sources: SourceHealth) -> Verdict:
+    return explain(Evidence(job_id=job.id, now=LATE, job=job, facts=facts, sources=sources))
+
+
+def verdict_on(*texts: str) -> Verdict:
+    job, facts = told(*(facts_of(text.encode(), f"file {at}") for at, text in enumerate(texts)))
+    return on_condor(job, facts)
+
+
+BEGAN = submitted() + executing()
+RETRIED = event(
+    4, LATER, "Job was evicted.", "(0) Job terminated and was requeued",
+    "Usr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage", "(1) Normal termination (return value 3)",
+    "The job attribute OnExitRemove expression 'ExitCode =?= 0' evaluated to FALSE",
+)  # fmt: skip
+
+
+CONDOR = tomllib.loads((FIXTURES / "condor_verdicts.toml").read_text())
+OF_CONDOR = CONDOR["case"]
+
+
+@pytest.mark.parametrize("told", OF_CONDOR, ids=lambda told: told["says"])
+def test_what_a_job_is_said_to_have(told: dict[str, Any]) -> None:
+    verdict = verdict_on(told["log"])
+    assert verdict.code.value == told["code"]
+    assert told["says"] in verdict.sentence
+    assert (verdict.confidence >= 0.8) is told["sure"]
+
+
+def test_how_many_machines_meet_what_it_asks_for() -> None:
+    for told in CONDOR["requirements"]:
+        job = {"ClusterId": 7, "ProcId": 0, "JobStatus": 1, "QDate": 1_795_168_800, **CONDOR["asks"]}
+        job["Requirements"] = f"/Expr({told['asks']})/"
+        machines = (told.get("machines") or json.dumps(CONDOR["machine"])).replace("HEARD", "1795172000")
+        verdict = verdict_on(*[machines] * told.get("files", 1), json.dumps([job]))
+        assert verdict.pending is not None
+        found = [[what, how.partition(" of the ")[0]] for what, how in verdict.pending.needs]
+        assert (told["asks"], found) == (told["asks"], told["found"])
+        assert told["says"] in verdict.sentence
+
+
+def test_what_a_verdict_rests_on_is_what_was_written() -> None:
+    verdict = verdict_on(BEGAN + event(12, LATER, "Job was held.", "too much memory", "Code 34 Subcode 0"))
+    assert [one.what for one in verdict.evidence] == ["submitted", "executing", "held"]
+    assert verdict.evidence[-1].text.endswith("Job was held. | too much memory | Code 34 Subcode 0")
+    assert (verdict.evidence[-1].source, verdict.evidence[-1].line) == ("file 0", 5)
+    assert verdict.concern is Concern.STUCK
+    assert [step.command for step in verdict.next][:2] == [
+        "condor_q -hold -name jobsub02.fnal.gov 7.0",
+        "condor_release -name jobsub02.fnal.gov 7.0",
+    ]
+
+
+def test_what_only_its_output_tells_is_said_and_a_program_that_has_ended_while_its_job_runs() -> None:
+    spots = {"neither an event log nor a job ad of it was read", "a job that is killed writes no last line"}
+    assert spots <= {*verdict_on(BEGIN).blind_spots}
+    assert verdict_on(BEGAN, BEGIN).code is Code.RUNNING
+    done = verdict_on(BEGAN, BEGIN + END.format(3))
+    assert done.code is Code.PROGRAM_FAILED
+    assert done.blind_spots == ("its wrapper says that it ended, and HTCondor has not said so yet",)
+
+
+def test_files_that_tell_different_ends_and_a_source_that_is_down_make_it_less_sure() -> None:
+    log = BEGAN + ended("(1) Normal termination (return value 0)")
+    assert verdict_on(log, BEGIN + END.format(0)).confidence >= SURE
+    verdict = verdict_on(log, BEGIN + END.format(3))
+    assert (verdict.code, verdict.confidence <= 0.75) == (Code.COMPLETED, True)
+    down = SourceHealth(name="b.log", kind="condor_log", state=SourceState.DOWN, error="gone")
+    assert "b.log cannot be read: gone" in on_condor(*told(facts_of(BEGAN.encode())), down).blind_spots
+
+
+HELD_AD = (
+    "ClusterId = 7\nProcId = 0\nJobStatus = 5\nQDate = 1795168800\nEnteredCurrentStatus = 1795168800\n"
+    'HoldReason = "submitted on hold"\nHoldReasonCode = 15\n'
+)
+
+
+@pytest.mark.parametrize("part", ["", ".750"])
+def test_a_job_that_was_submitted_on_hold_is_held_though_no_event_says_so(part: str) -> None:
+    log = submitted(f"2026-11-20 10:00:00{part}Z")
+    for texts in ((log, HELD_AD), (HELD_AD, log)):
+        verdict = verdict_on(*texts)
+        assert (verdict.code, verdict.confidence >= 0.9) == (Code.HELD, True)
+        assert "submitted on hold (hold code 15)" in verdict.sentence
+    assert any("submitted on hold" in spot for spot in verdict_on(log).blind_spots)
+
+
+def test_a_run_that_is_retried_failed_and_was_not_canceled() -> None:
+    book, _ = book_of(facts_of((BEGAN + RETRIED).encode()))
+    detail = some(book.detail(JobId(JOB)))
+    assert [(run.status, run.error) for run in detail.runs] == [(JobStatus.FAILED, "exit status 3")]
+
+
+@pytest.mark.parametrize("rejected", ["", "no match found "])
+def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
+    ad = {"MyType": "Job", "ClusterId": 7, "ProcId": 0, "GlobalJobId": f"{SCHEDD}#7.0#1", "JobStatus": 1,
+          "QDate": 1_795_000_000, "RequestMemory": 900_000,
+          "Requirements": 'TARGET.Arch == "ARM"'}  # fmt: skip
+    text = json.dumps([ad | ({"LastRejMatchReason": rejected} if rejected else {})])
+    pending = some(on_condor(*told(facts_of(text.encode()))).pending)
+    asked = 'it asks for RequestMemory = 900000, Requirements = TARGET.Arch == "ARM"'
+    assert pending.note == (f"the negotiator last said: no match found; {asked}" if rejected else asked)
+
+
+@pytest.mark.parametrize(("status", "code"), [(3, Code.COMPLETED), (0, Code.PROGRAM_FAILED)])
+def test_success_is_the_exit_status_that_the_job_calls_so(status: int, code: Code) -> None:
+    ad = "ClusterId = 7\nProcId = 0\nJobSuccessExitCode = 3\nQDate = 1795168800\n"
+    log = BEGAN + ended(f"(1) Normal termination (return value {status})")
+    told, alone = verdict_on(log, ad), verdict_on(log)
+    assert told.code is code
+    assert alone.confidence < told.confidence
+    assert "which exit status the job calls success" in alone.blind_spots[0]
+
+
+def test_of_a_live_job_a_missing_part_of_its_log_makes_less_sure() -> None:
+    gap = CondorFact("", Teller.EVENT, LOG_GAP, None, "a part was gone", "a.log", 0, -1, rotation=1)
+    job, facts = told(facts_of(BEGAN.encode()), [gap])
+    verdict = on_condor(job, facts)
+    assert (verdict.code, verdict.confidence <= 0.6) == (Code.RUNNING, True)
+    assert verdict.blind_spots == ("a part was gone: what became of it since may be there",)
+    assert verdict.sentence.startswith("A part was gone: what became of it since may be there. ")
+    over = BEGAN + ended("(1) Normal termination (return value 0)")
+    job, facts = told(facts_of(over.encode()), [gap])
+    assert on_condor(job, facts).confidence >= SURE
+
+
+FOLDER = Path(__file__).parents[2] / "fixtures"
+SOURCE = "ssh://cori"
+SLURM = tables_of("jobtui.model", "slurm")
+
+
+def a_slurm_job(state: str, **fields: Any) -> SlurmJob:
+    status = SLURM_STATUSES.get(state, JobStatus.UNKNOWN)
+    values: dict[str, Any] = {
+        "id": "17", "raw": "17", "name": "beam", "user": "jdoe", "partition": "debug", "state": state,
+        "submitted_at": ago(900), "limit_s": 1800.0,
+    }  # fmt: skip
+    if status is not JobStatus.PENDING:
+        values |= {"started_at": ago(600), "nodes": "n1"}
+    if status not in (JobStatus.PENDING, JobStatus.RUNNING):
+        values |= {"ended_at": ago(60)}
+    return SlurmJob(**(values | fields))
+
+
+def on_slurm(job: SlurmJob, **facts: str) -> Verdict:
+    made = job_of(job, SOURCE)
+    named = tuple((name.replace("_", " "), text) for name, text in facts.items())
+    detail = JobDetail(job=made, runs=(), history=(), native={}, facts=named)
+    return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
+
+
+def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str]:
+    facts, code, says = told.pop("facts", {}), Code[told.pop("code").upper()], told.pop("says")
+    fields: dict[str, Any] = {"exit": Exit(*told.pop("exit"))} if "exit" in told else {}
+    if not told.pop("begun", True):
+        fields["started_at"] = None
+    return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says
+
+
+OF_SLURM = [a_case(told) for told in tomllib.loads((FOLDER / "slurm/verdicts.toml").read_text())["case"]]
+
+
+@pytest.mark.parametrize(("job", "facts", "code", "words"), OF_SLURM)
+def test_what_is_the_matter(job: SlurmJob, facts: dict[str, str], code: Code, words: str) -> None:
+    verdict = on_slurm(job, **facts)
+    assert verdict.code is code
+    assert words in verdict.sentence
+    assert verdict.evidence[0].what == "slurm"
+    assert job.state in verdict.evidence[0].text
+    assert verdict.next
+
+
+@pytest.mark.parametrize("state", sorted(SLURM_STATUSES))
+def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
+    assert state in ENDED or SLURM_STATUSES[state] in BY_STATUS
+    verdict = on_slurm(a_slurm_job(state, exit=Exit(1) if state == "FAILED" else None))
+    failed = SLURM_STATUSES[state] is JobStatus.FAILED
+    assert (verdict.concern is Concern.FAILED) == failed
+
+
+def test_what_the_shell_saw_or_what_ended_late_is_less_sure() -> None:
+    by_shell = on_slurm(a_slurm_job("FAILED", exit=Exit(139)))
+    by_slurm = on_slurm(a_slurm_job("FAILED", exit=Exit(0, 11)))
+    assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL
+    assert by_shell.confidence < by_slurm.confidence == CERTAIN
+    late, early = (
+        on_slurm(a_slurm_job("FAILED", exit=Exit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
+    )
+    assert late.confidence < early.confidence < 0.5
+    told = a_slurm_job("FAILED", exit=Exit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
+    assert on_slurm(told).confidence == SURE
+
+
+@pytest.mark.parametrize("code", [6, 9, 15])
+def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
+    job = a_slurm_job("FAILED", exit=Exit(code))
+    whole = on_slurm(job, exit=f"{code}:0")
+    short = on_slurm(job, exit=f"{code}:0, or {code + 128}: sacct leaves 128 out")
+    assert (whole.confidence, whole.blind_spots) == (CERTAIN, ())
+    assert on_slurm(job).confidence == short.confidence < SURE
+    assert str(code + 128) in short.blind_spots[0]
+
+
+def test_a_source_that_is_down_is_a_blind_spot_and_told_as_of_when_it_was_last_read() -> None:
+    job = job_of(a_slurm_job("RUNNING"), SOURCE)
+    down = SourceHealth(
+        name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n", read_at=ago(300)
+    )
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(down,)))
+    assert any("slurmctld hangs" in blind for blind in verdict.blind_spots)
+    assert "on n1 for 5m" in verdict.sentence
+    assert {(one.source, one.at) for one in verdict.evidence} == {(SOURCE, ago(300))}
+
+
+LIMITS = [
+    f"{whose}{what}{minutes}{per}{end}"
+    for whose in ("AssocGrp", "AssocMax", "QOSGrp", "QOSMax")
+    for what in SLURM["resources"]
+    for minutes in ("", "Minutes", "RunMinutes")
+    for per in ("", "PerJob", "PerUser", "PerNode", "PerAccount")
+    for end in ("", "Limit")
+]
+
+
+def test_every_reason_and_every_limit_is_told_in_words() -> None:
+    for word in (*LIMITS, "QOSMinCpuNotSatisfied", "MaxGRESPerAccount", "AssocMaxJobsLimit", "QOSJobLimit"):
+        reason = reason_of(word)
+        assert reason.words.startswith("a limit: "), word
+        assert "{" not in reason.words
+        assert reason.is_stuck == ("PerJob" in word or "PerNode" in word or "Min" in word[:6])
+    for word, (category, words, *stuck) in SLURM["waits"].items():
+        assert reason_of(word) == (words, stuck == [True], Category(category))
+        assert " " in words
+    assert reason_of("ReqNodeNotAvail,_UnavailableNodes:n[1-3]") == reason_of("ReqNodeNotAvail")
+    assert reason_of("SomethingNew").words == "SomethingNew"
+    assert all(" " in words for words in SLURM["ended"].values())

@@ -20,8 +20,7 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.specs import Window, parse_balsam
 from jobtui.transport.http import HttpClient
 from tests import balsam_server
-from tests.analysis.balsam_data import nanos
-from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, write_login
+from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, nanos, write_login
 from tests.carried import carried
 from tests.rows import ROWS
 

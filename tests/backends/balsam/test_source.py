@@ -30,8 +30,7 @@ from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.state_runs import by_run
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
-from tests.analysis.balsam_data import nanos
-from tests.balsam_server import TOKEN, Record, RecordedBalsam
+from tests.balsam_server import TOKEN, Record, RecordedBalsam, nanos
 from tests.builders import some
 from tests.carried import carried, timed
 from tests.fakes import FakeCorrelation, changes_in

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal
@@ -23,7 +22,7 @@ from tests.backends.journal.readers import Way, each_program
 from tests.carried import timed
 from tests.journal_memory import T0, MemoryJournal, container_rows, in_order, one_journal, supervisor_rows
 from tests.loopback import Timer
-from tests.polling import polled
+from tests.polling import read_on
 
 SUPERVISOR: dict[str, Any] = {"unit": "sirepo_job_supervisor.service", "host": "v3", "pid": 7}
 SEND = (
@@ -35,13 +34,8 @@ def whole(journal: MemoryJournal, name: str = "memory") -> Journal:
     return Journal(name, lambda: journal.reader(name), since=Nanos(0))
 
 
-async def read(source: Journal, cursor: str | None = None) -> tuple[str, list[Batch]]:
-    batches = await polled(source, cursor)
-    return batches[-1].cursor, batches
-
-
 async def records(source: Journal) -> list[LogRecord]:
-    _, batches = await read(source)
+    _, batches = await read_on(source)
     return [record for batch in batches for record in batch.records]
 
 
@@ -66,7 +60,7 @@ async def test_ops_out_of_files_are_as_they_were_when_read_again(way: Way, journ
     with way.open(journals) as make_reader:
         for name in ("captured", "again"):
             source = Journal(name, make_reader, since=Nanos(0))
-            _, batches = await read(source)
+            _, batches = await read_on(source)
             await source.aclose()
             rows = [*supervisor_rows("docker"), *container_rows("docker")]
             assert sum(batch.count for batch in batches) == len(rows)
@@ -128,15 +122,15 @@ async def test_new_units_and_containers_are_read_from_their_first_line_on() -> N
     timer = Timer()
     source = Journal("m", journal.reader, since=Nanos(0))
     source.timer = timer
-    cursor, _ = await read(source)
+    cursor, _ = await read_on(source)
     for n in range(500):
         journal.write(SEND % (n % 10), identifier="sirepo-8003", host="v3", pid=9)
         journal.write(SEND % (n % 10), container="srj-s-VUlhaMOD", container_id="e" * 64, host="v7", pid=1)
     timer.now += 1
-    cursor, before = await read(source, cursor)
+    cursor, before = await read_on(source, cursor)
     timer.now += 100
     journal.write(SEND % 3, **SUPERVISOR)
-    cursor, after = await read(source, cursor)
+    cursor, after = await read_on(source, cursor)
     found = [record.source for batch in (*before, *after) for record in batch.records]
     assert (found.count("sirepo-8003@v3"), found.count("srj-s-VUlhaMOD@v7")) == (500, 500)
     assert found.count("sirepo_job_supervisor@v3") == 1
@@ -183,7 +177,7 @@ async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
     assert [r.fields["o"] for r in await records(earlier)] == ["abc1", "abc2", "abc3", "abc4"]
     same = earlier.starting_at(clock.now())
     assert [r.fields["o"] for r in await records(same)] == ["abc1", "abc2", "abc3", "abc4"]
-    (batch,) = (await read(source))[1]
+    (batch,) = (await read_on(source))[1]
     assert "what is before was not read" in (batch.note or "")
 
 
@@ -191,7 +185,7 @@ async def test_an_outage_is_told_with_its_times_and_loses_nothing() -> None:
     journal = entries(2)
     clock = FixedClock(T0)
     source = timed(Journal("m", journal.reader, since=Nanos(0)), clock)
-    cursor, _ = await read(source)
+    cursor, _ = await read_on(source)
     journal.broken = "connection refused"
     clock.advance(60)
     journal.write(SEND % 7, **SUPERVISOR)
@@ -201,7 +195,7 @@ async def test_an_outage_is_told_with_its_times_and_loses_nothing() -> None:
     assert [gap.end for gap in source.gaps] == [None]
     journal.broken = ""
     clock.advance(60)
-    cursor, batches = await read(source, cursor)
+    cursor, batches = await read_on(source, cursor)
     assert [record.fields["o"] for record in batches[0].records] == ["abc7"]
     assert "2026-11-20T20:36:40Z to 20:38:40Z" in (batches[0].note or "")
     assert None not in [gap.end for gap in source.gaps]
@@ -210,15 +204,15 @@ async def test_an_outage_is_told_with_its_times_and_loses_nothing() -> None:
 async def test_entries_that_were_let_go_and_suppressed_ones_are_gaps() -> None:
     journal = entries(5)
     source = whole(journal)
-    cursor, _ = await read(source)
+    cursor, _ = await read_on(source)
     journal.write("Suppressed 17 messages from sirepo_job_supervisor.service", identifier="systemd-journald")
-    cursor, batches = await read(source, cursor)
+    cursor, batches = await read_on(source, cursor)
     (skip,) = batches[0].skipped
     assert "17 messages of sirepo_job_supervisor.service" in skip.why
     journal.write(SEND % 8, **SUPERVISOR)
     journal.write(SEND % 9, **SUPERVISOR)
     journal.delete_oldest(7)
-    cursor, batches = await read(source, cursor)
+    cursor, batches = await read_on(source, cursor)
     assert "let entries go" in batches[0].skipped[0].why
     assert [record.fields["o"] for record in batches[0].records] == ["abc9"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.transport.ssh import SAID_BYTES, Running
-from tests.waiting import wait_until
+from tests.waiting import has_ended, wait_until
 
 
 def shell(script: str) -> Running:
@@ -20,14 +20,6 @@ async def all_of(running: Running) -> bytes:
     while piece := await running.read():
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
@@ -70,11 +62,11 @@ async def test_stopping_ends_it_also_when_it_does_not_listen_and_what_it_started
     running = shell("sleep 600 & echo $!; wait")
     child = int(await running.read())
     await running.stop()
-    await wait_until(lambda: not is_alive(child))
+    await wait_until(lambda: has_ended(child))
     running = shell("trap '' TERM; echo $$; while :; do sleep 1; done")
     pid = int(await running.read())
     await running.stop()
-    assert not is_alive(pid)
+    assert has_ended(pid)
 
 
 async def test_a_cancelling_while_it_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,4 +90,4 @@ async def test_stopping_can_be_cancelled_and_still_lets_go() -> None:
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
-    assert not is_alive(pid)
+    assert has_ended(pid)

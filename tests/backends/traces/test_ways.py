@@ -39,7 +39,7 @@ from tests.backends.traces import sending
 from tests.backends.traces.sending import PROTOBUF, SPAN, export, listening, raw, send, taken
 from tests.carried import carried, timed
 from tests.loopback import served
-from tests.polling import polled
+from tests.polling import polled, read_on
 from tests.rows import ROWS
 from tests.trace_servers import ID, JSON, NAMES, TEXT, Answer, Site, Spans
 from tests.trace_servers import Jaeger as JaegerServer
@@ -769,14 +769,9 @@ async def test_it_ends_at_once_while_senders_are_connected() -> None:
     writer.close()
 
 
-async def read(source: TraceFile, cursor: str | None = None) -> tuple[list[Batch], str]:
-    batches = await polled(source, cursor)
-    return batches, batches[-1].cursor
-
-
 async def whole(path: Path) -> list[Batch]:
     source = TraceFile(path)
-    batches, _ = await read(source)
+    batches = await polled(source)
     await source.aclose()
     return batches
 
@@ -786,12 +781,12 @@ async def test_a_file_of_any_kind_is_read_once_until_it_changes(name: str, tmp_p
     path = tmp_path / name
     path.write_bytes((CAPTURES / name).read_bytes())
     source = TraceFile(path)
-    (batch,), cursor = await read(source)
+    cursor, (batch,) = await read_on(source)
     assert (len(batch.spans), batch.count, batch.skip_count) == (29, 29, 0)
-    (again,), cursor = await read(source, cursor)
+    cursor, (again,) = await read_on(source, cursor)
     assert (again.spans, again.count) == ((), 0)
     os.utime(path, ns=(1, 1))
-    (changed,), _ = await read(source, cursor)
+    (changed,) = await polled(source, cursor)
     await source.aclose()
     assert len(changed.spans) == 29
 
@@ -803,10 +798,10 @@ async def test_lines_are_read_in_pieces_of_any_size(piece_bytes: int, end: bytes
     path = tmp_path / "spans.jsonl"
     path.write_bytes(b"\n".join([document] * 7) + end)
     source = TraceFile(path, piece_bytes)
-    batches, cursor = await read(source)
+    cursor, batches = await read_on(source)
     assert sum(len(batch.spans) for batch in batches) == 21
     assert sum(batch.skip_count - batch.recovered for batch in batches) == (len(end) > 1)
-    (again,), _ = await read(source, cursor)
+    (again,) = await polled(source, cursor)
     await source.aclose()
     assert (again.spans, again.skip_count, again.recovered) == ((), 0, 0)
 
