@@ -179,7 +179,7 @@ async def test_first_lines_of_a_hundred_million_come_soon_in_bounded_memory() ->
         clauses, first_ms = query["query"]["bool"], T0 // 1_000_000
         (begin,) = (one["range"]["@timestamp"]["gte"] for one in clauses["filter"])
         known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
-        first = (time_of_iso(begin) // 1_000_000 - first_ms) * 100 + known
+        first = ((time_of_iso(begin) or 0) // 1_000_000 - first_ms) * 100 + known
         hits = [
             {"_id": f"d{n}", "_source": journald_document(0, LINE.format(n)), "sort": [first_ms + n // 100]}
             for n in range(first, min(100_000_000, first + query["size"]))
