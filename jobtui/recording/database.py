@@ -90,7 +90,7 @@ Nanos.__supertype__ = Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)]  # type: i
 TYPES: Mapping[What, Any] = {
     What.BATCH: Batch, What.FAILURE: str, What.JOB: Job, What.DETAIL: JobDetail | None,
     What.LINES: tuple[RawLine, ...], What.LISTING: RunListing | str, What.FILE: FilePart | str,
-    What.NOTED: Noted | None, What.MESSAGES: tuple[JournalEntry, ...] | str, What.SCRIPT: Answer,
+    What.NOTED: Noted | str | None, What.MESSAGES: tuple[JournalEntry, ...] | str, What.SCRIPT: Answer,
     What.TRACE: Telemetry | None, What.REMEMBERED: Remembered | str,
 }  # fmt: skip
 """The type of each; a text in place of what was asked for says why there is none."""

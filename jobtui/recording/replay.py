@@ -366,7 +366,9 @@ class ReplayedJobReader(SessionJobReader):
         return self._given(FilePart, await self._answer(What.FILE, path, name, tail), f"{path}/{name}")
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
-        noted: Noted | None = await self._answer(What.NOTED, *paths)
+        noted: Noted | str | None = await self._answer(What.NOTED, *paths)
+        if isinstance(noted, str):
+            raise Unreadable(noted)
         return noted
 
     async def host_messages(

@@ -53,6 +53,11 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
     assert packed(again) == packed(kept)  # masked once, it is not changed again
 
 
+@pytest.mark.parametrize("what", [What.LISTING, What.FILE, What.NOTED, What.MESSAGES, What.REMEMBERED])
+def test_why_there_was_no_answer_comes_back_too(what: What) -> None:
+    assert unpacked(what, packed("connection refused")) == "connection refused"
+
+
 def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
