@@ -116,36 +116,28 @@ def held(number: int, reason: str) -> Sample:
     return one._replace(job=msgspec.structs.replace(one.job, status=JobStatus.PENDING, alert=reason))
 
 
-@pytest.mark.parametrize(
-    ("samples", "groups"),
-    [
-        pytest.param(
-            [*(sample(number, Code.REPLY_LOST, steps=SENT) for number in range(3)),
-             *(sample(number, Code.REPLY_LOST, steps=ANSWERED) for number in range(10, 12))],
-            [3, 2], id="other ways to the same verdict are other groups",
-        ),
-        pytest.param(
-            [sample(1, Code.PROGRAM_FAILED, steps=("op created", *WAITS, "sent")),
-             sample(3, Code.PROGRAM_FAILED, steps=SENT)],
-            [2], id="what a run waits for before it is sent is no difference",
-        ),
-        pytest.param(
-            [sample(2, Code.REPLY_LOST, steps=("op created", *WAITS[:1])),
-             sample(4, Code.REPLY_LOST, steps=("op created", *WAITS))],
-            [1, 1], id="how far it came in waiting is one",
-        ),
-        pytest.param(
-            [*(lost(nth, steps, "v1") for nth, steps in enumerate((SENT, ANSWERED, ANSWERED))),
-             lost(9, SENT, "v2")],
-            [3, 1], id="agents lost on one host are one incident",
-        ),
-        pytest.param(
-            [held(nth, f"held: {why}") for nth, why in enumerate(("disk full", "disk full", "no file /a"))],
-            [2, 1], id="what waits for other things is apart",
-        ),
-    ],
-)  # fmt: skip
-def test_how_jobs_are_grouped(samples: list[Sample], groups: list[int]) -> None:
+GROUPED: dict[str, tuple[list[Sample], list[int]]] = {
+    "other ways to the same verdict are other groups": (
+        [*(sample(number, Code.REPLY_LOST, steps=SENT) for number in range(3)),
+         *(sample(number, Code.REPLY_LOST, steps=ANSWERED) for number in range(10, 12))], [3, 2]),
+    "what a run waits for before it is sent is no difference": (
+        [sample(1, Code.PROGRAM_FAILED, steps=("op created", *WAITS, "sent")),
+         sample(3, Code.PROGRAM_FAILED, steps=SENT)], [2]),
+    "how far it came in waiting is one": (
+        [sample(2, Code.REPLY_LOST, steps=("op created", *WAITS[:1])),
+         sample(4, Code.REPLY_LOST, steps=("op created", *WAITS))], [1, 1]),
+    "agents lost on one host are one incident": (
+        [*(lost(nth, steps, "v1") for nth, steps in enumerate((SENT, ANSWERED, ANSWERED))),
+         lost(9, SENT, "v2")], [3, 1]),
+    "what waits for other things is apart": (
+        [held(nth, f"held: {why}") for nth, why in enumerate(("disk full", "disk full", "no file /a"))],
+        [2, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_how_jobs_are_grouped(name: str) -> None:
+    samples, groups = GROUPED[name]
     assert sizes(*samples) == groups
 
 

@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
+from tests.analysis.captured import expected
 from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
@@ -70,10 +70,10 @@ RERUN = "W75u0t3i-8tss89dE-heightWeightReport"
 
 
 def test_the_history_is_whole_and_runs_are_counted(run: Runner) -> None:
-    expected = json.loads((CAPTURES / "local" / "expected.json").read_text())["jobs"][RERUN]
+    truth = expected("local")["jobs"][RERUN]
     ran = run("show", RERUN, "--json", *sources_of("local"))
-    assert len(ran.json["history"]) == expected["historyLength"]
-    assert [entry["native_status"] for entry in ran.json["history"]] == expected["historyStatuses"]
+    assert len(ran.json["history"]) == truth["historyLength"]
+    assert [entry["native_status"] for entry in ran.json["history"]] == truth["historyStatuses"]
     assert ran.json["job"]["runs"] == len(ran.json["runs"]) == 3
     assert [entry["status"] for entry in ran.json["runs"]] == ["completed", "failed", "completed"]
     plain = run("show", RERUN, "--plain", *sources_of("local")).out
@@ -103,19 +103,14 @@ FULL_IDS = {"local-debug", "docker-debug"}
 """Captures whose logs show full op ids."""
 
 
-def truth_of(capture: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((CAPTURES / capture / "expected.json").read_text())["jobs"]
-    return truth
-
-
 def all_jobs() -> Iterator[tuple[str, str]]:
     for capture in TRUE_CAPTURES:
-        yield from ((capture, jid) for jid in truth_of(capture))
+        yield from ((capture, jid) for jid in expected(capture)["jobs"])
 
 
 @pytest.mark.parametrize(("capture", "jid"), [*all_jobs()])
 def test_a_timeline_is_what_happened(capture: str, jid: str, run: Runner) -> None:
-    truth = truth_of(capture)[jid]
+    truth = expected(capture)["jobs"][jid]
     ran = run("timeline", jid, "--json", "--at", AT, *sources_of(capture))
     job, ops = ran.json["job"], ran.json["ops"]
     status = STATUSES.get(truth["finalStatus"], truth["finalStatus"])
@@ -131,7 +126,7 @@ def test_a_timeline_is_what_happened(capture: str, jid: str, run: Runner) -> Non
 
 @pytest.mark.parametrize("capture", TRUE_CAPTURES)
 def test_ops_without_a_job_are_given_to_their_user(capture: str, run: Runner) -> None:
-    document = json.loads((CAPTURES / capture / "expected.json").read_text())
+    document = expected(capture)
     users = {jid.partition("-")[0]: jid for jid in document["jobs"]}
     for user, jid in users.items():
         truth = [op for op in document["opsWithoutJob"] if op["uid"] == user]
@@ -222,7 +217,7 @@ def test_full_ids_of_agents_are_never_printed(capture: str, form: str, run: Runn
 def test_out_of_journals_agents_are_those_that_were_with_all_their_times(tmp_path: Path, run: Runner) -> None:
     make_journal(tmp_path, [exported(supervisor_rows("docker"))], "remote-v3.journal")
     make_journal(tmp_path, [exported(container_rows("docker"))], "remote-docker7.journal")
-    truth = json.loads((CAPTURES / "docker" / "expected.json").read_text())["agents"]
+    truth = expected("docker")["agents"]
     since = ("--since", "2026-11-20T20:00:00Z")
     found = run("agents", "--json", "--at", AT, "--journal", tmp_path, *since).json["agents"]
     assert {agent["agent"]: agent["messages"] for agent in found} == {
