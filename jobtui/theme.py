@@ -112,7 +112,6 @@ def colors_for(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def has_true_colors(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal says so, or Textual was told."""
     said = (environment.get(name, "").strip().lower() for name in ("COLORTERM", "TEXTUAL_COLOR_SYSTEM"))
     return any(words in TRUE_COLORS for words in said)
 

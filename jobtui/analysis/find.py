@@ -273,7 +273,6 @@ def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
 
 
 def is_host(host: str | None, name: str) -> bool:
-    """Whether a host has this name, with or without its domain."""
     return host is not None and name in (host, host.partition(".")[0])
 
 

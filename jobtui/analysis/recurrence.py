@@ -6,6 +6,7 @@ Runs are compared with other runs of the same days, because the usual share chan
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import erfc, sqrt
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -206,8 +207,9 @@ def deviation(field: str, value: str, days: Mapping[int, Day], today: int) -> It
 
     The days that deviate are not part of the baseline.
     """
+    amounts = {"failures": attrgetter("failed", "runs"), "waits": attrgetter("wait", "waited")}
     for rule, least in (("failures", 0.02), ("waits", 0.2)):
-        counted = ((number, *_counted(rule, day)) for number, day in days.items())
+        counted = ((number, *amounts[rule](day)) for number, day in days.items())
         rates = sorted((number, amount / of) for number, amount, of in counted if of >= LEAST_A_DAY)
         for n in range(DEVIANT_DAYS):
             last = rates[len(rates) - LEAST_DEVIANT - n :]
@@ -228,10 +230,6 @@ def _mean_and_spread(rates: Sequence[float]) -> tuple[float, float]:
     """The mean and the standard deviation. `statistics.stdev` takes fifty times as long."""
     mean = sum(rates) / len(rates)
     return mean, sqrt(sum((rate - mean) ** 2 for rate in rates) / max(1, len(rates) - 1))
-
-
-def _counted(rule: str, day: Day) -> tuple[float, int]:
-    return (day.failed, day.runs) if rule == "failures" else (day.wait, day.waited)
 
 
 def sustained(found: Sequence[Deviation]) -> tuple[Deviation, ...]:

@@ -251,14 +251,11 @@ def _record(finding: Finding) -> dict[str, object]:
     }
 
 
-def _shown_name(source: SourceHealth) -> str:
-    return f"{source.profile}: {source.name}" if source.profile else source.name
-
-
 FINDING_COLUMNS: tuple[TableColumn[Finding, Nanos], ...] = (
     TableColumn("fine", "", lambda one, now: "✗" if one.faults else "✓", fixed(1), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),
-    TableColumn("source", "SOURCE", lambda one, now: show(_shown_name(one.source)), fixed(12), KEPT),
+    TableColumn("source", "SOURCE", lambda one, now: show(": ".join(filter(None, (one.source.profile,
+                one.source.name)))), fixed(12), KEPT),
     TableColumn("kind", "KIND", lambda one, now: one.source.kind, fixed(7), 98),
     TableColumn("state", "STATE", lambda one, now: one.source.state.value, fixed(7), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),

@@ -308,7 +308,6 @@ class _Outputs:
         return found
 
     async def _look_for_kept(self, directory: str) -> None:
-        """Of files that a server keeps, those that look like output."""
         from jobtui.session.evidence import OUTPUT_ENDS  # few have such a server
 
         try:

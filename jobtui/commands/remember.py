@@ -76,7 +76,6 @@ class FinishedRuns:
         self._changed.set()
 
     async def follow(self) -> None:
-        """Pass on the runs that finish, until cancelled."""
         while True:
             self._changed.clear()
             await self.take()

@@ -16,8 +16,8 @@ attributes themselves.
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
@@ -34,7 +34,7 @@ from jobtui.model.condor import MACHINES, TRACEPARENT, CondorFact, CondorId, Tel
 from jobtui.model.condor_life import EVENTS
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
-from jobtui.model.numbers import counted, read_json, whole, whole_of
+from jobtui.model.numbers import counted, read_json, real, whole
 
 MOST_CHARACTERS = 64 << 10
 """Kept of one value."""
@@ -47,7 +47,7 @@ _ESCAPED: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r"}
 _XML_ATTRIBUTE = re.compile(
     r'<a n="(?P<name>\w{1,200})">\s*(?:<b v="(?P<bool>[tf])"\s*/>'
     r"|<(?P<kind>[a-z]{1,9})>(?P<value>[^<]*)</(?P=kind)>|<s/>)\s*</a>"
-    r'|<a n="(?P<outer>\w{1,200})">\s*<c>|(?P<list><l>)|(?P<end></c>\s*</a>|</l>)',
+    r'|<a n="(?P<outer>\w{1,200})">\s*<c>|(?:<a n="(?P<items>\w{1,200})">\s*)?<l>|(?P<end></c>\s*</a>|</l>)',
     re.ASCII,
 )
 """An attribute; or the beginning of an ad inside, or of a list; or the end of either."""
@@ -61,59 +61,79 @@ _QUOTED = re.compile(r"'((?:[^']|'')*+)(?:'|\Z)")
 """Blanks in it part no words, and two quotes in it are one that counts."""
 
 
-def attribute(line: str) -> tuple[str, str] | None:
-    """Name and value of a line `Name = value`, a text without its quotes; None for any other."""
+class Attribute(NamedTuple):
+    """One of an ad: `value` is a text without its quotes if `is_text`, else as written; None for a list."""
+
+    name: str
+    value: str | None
+    is_text: bool = False
+
+
+def attribute(line: str) -> Attribute | None:
+    """What a line `Name = value` says; None for any other."""
     found = _ATTRIBUTE.fullmatch(line[:MOST_CHARACTERS])
     if found is None:
         return None
     value = found["value"].strip(BLANKS)
-    if _STRING.fullmatch(value):
-        value = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), value[1:-1])
-    return found["name"], value
+    if not _STRING.fullmatch(value):
+        return Attribute(found["name"], value)
+    text = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), value[1:-1])
+    return Attribute(found["name"], text, is_text=True)
 
 
-def texts_of(document: Mapping[str, object]) -> dict[str, str]:
-    """The attributes of an ad in JSON as texts, one inside it as `Outer.Inner`; lists are left out."""
-    inner = (
-        (f"{name}.{within}", value)
-        for name, nested in document.items()
-        if isinstance(nested, dict)
-        for within, value in nested.items()
-    )
-    return {
-        name: _text(value)[:MOST_CHARACTERS]
-        for name, value in (*document.items(), *inner)
-        if isinstance(value, str | int | float | bool)
-    }
+def attributes(text: str) -> Iterator[Attribute]:
+    """Those of an ad in any form; of an ad inside it as `Outer.Inner`."""
+    if text[:1] == "{":
+        document: object = None
+        with suppress(ValueError):
+            document = read_json(text)
+        for name, value in document.items() if isinstance(document, dict) else ():
+            yield _of_json(name, value)
+            inner = value.items() if isinstance(value, dict) else ()
+            yield from (_of_json(f"{name}.{within}", one) for within, one in inner)
+    elif text[:1] == "<":
+        path: list[str] = []
+        for found in _XML_ATTRIBUTE.finditer(text):
+            if found["end"]:
+                del path[-1:]
+            elif found["name"] is None:
+                if not path:
+                    yield Attribute(found["outer"] or found["items"] or "", None)
+                path.append(found["outer"] or "")
+            elif not path or (len(path) == 1 and path[0]):
+                value = {"t": "true", "f": "false"}.get(found["bool"] or "", unescape(found["value"] or ""))
+                is_text = not found["bool"] and found["kind"] in ("s", None)
+                yield Attribute(".".join((*path, found["name"])), value, is_text)
+    else:
+        yield from filter(None, map(attribute, text.split("\n")))
 
 
-def _text(value: object) -> str:
+def _of_json(name: str, value: object) -> Attribute:
     if isinstance(value, str) and (found := _JSON_EXPRESSION.fullmatch(value)):
-        return found["expression"]
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return Attribute(name, found["expression"])
+    if isinstance(value, bool):
+        return Attribute(name, str(value).lower())
+    return Attribute(
+        name, str(value) if isinstance(value, str | int | float) else None, isinstance(value, str)
+    )
 
 
-def _literal(value: object) -> str:
-    """An attribute of a slot as one writes it into an expression; "" where it is an expression itself."""
-    if not isinstance(value, str):
-        return _text(value) if isinstance(value, int | float) else ""
-    is_text = len(value) <= LONGEST_VALUE and not _JSON_EXPRESSION.fullmatch(value)
-    return f'"{value}"' if is_text else ""
+def texts_of(text: str) -> dict[str, str]:
+    return {one.name: one.value[:MOST_CHARACTERS] for one in attributes(text) if one.value is not None}
 
 
-def texts_of_xml(text: str) -> dict[str, str]:
-    """The attributes of an ad in XML as texts, one inside it as `Outer.Inner`; lists are left out."""
-    values: dict[str, str] = {}
-    path: list[str] = []
-    for found in _XML_ATTRIBUTE.finditer(text):
-        if found["end"]:
-            del path[-1:]
-        elif found["outer"] or found["list"]:
-            path.append(found["outer"] or "")
-        elif not path or (len(path) == 1 and path[0]):
-            value = {"t": "true", "f": "false"}.get(found["bool"] or "", unescape(found["value"] or ""))
-            values[".".join((*path, found["name"]))] = value
-    return values
+def literals(text: str) -> dict[str, str]:
+    """The attributes of an ad as one writes them into an expression, by names in lower case.
+
+    A literal is a number, true, false, undefined, or a text in quotes; "" where it is an expression or long.
+    """
+    return {one.name.lower(): _literal(one.value or "", one.is_text) for one in attributes(text)}
+
+
+def _literal(value: str, is_text: bool) -> str:
+    if is_text:
+        return f'"{value}"' if len(value) <= LONGEST_VALUE else ""
+    return value.lower() if value.lower() in LITERAL_WORDS or real(value) is not None else ""
 
 
 def environment(value: str) -> dict[str, str]:
@@ -173,10 +193,11 @@ HEADER = re.compile(
 """The first line of an event in the classic form. In the head of a schedd's own log all are -1."""
 _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
-_MACHINE = re.compile(rb'"MyType"\s*:\s*"Machine"')
+_MACHINE = re.compile(rb'\bMyType(?:"\s*:|\s*=|">\s*<s>)\s*"?Machine\b')
 MOST_VALUES = 1_000
 """Of an attribute of slots so many values are told apart."""
 LONGEST_VALUE = 200
+LITERAL_WORDS = frozenset({"true", "false", "undefined"})
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
 _COMMAND = re.compile(
@@ -214,27 +235,32 @@ def form_of(head: bytes) -> Form | None:
         return None
     if HEADER.search(head) and not _WRAPPER.search(head):
         return Form.CLASSIC
-    if text[:1] == b"<" and (b"<c>" in head or b"<?xml" in head or b"<classads" in head):
-        return Form.XML if _EVENT in head else Form.XML_ADS
-    if text[:1] in (b"{", b"["):
-        ads = Form.MACHINES if _MACHINE.search(head) else Form.JSON_ADS
-        return Form.JSON if _EVENT in head else ads
+    is_xml = text[:1] == b"<" and (b"<c>" in head or b"<?xml" in head or b"<classads" in head)
+    if is_xml or text[:1] in (b"{", b"["):
+        if _EVENT in head:
+            return Form.XML if is_xml else Form.JSON
+        return Form.MACHINES if _MACHINE.search(head) else Form.XML_ADS if is_xml else Form.JSON_ADS
     if _QUEUE.search(head) and _COMMAND.search(head):
         return Form.SUBMIT
     lines = [line for line in text.split(b"\n")[: ADS_WANTED * 3] if line.strip()]
     attributes = sum(_ATTRIBUTE_LINE.match(line) is not None for line in lines)
     is_ad = attributes >= min(ADS_WANTED, len(lines)) and attributes * 2 > len(lines)
-    return Form.ADS if is_ad and not _WRAPPER.search(head) else Form.OUTPUT
+    if not is_ad or _WRAPPER.search(head):
+        return Form.OUTPUT
+    return Form.MACHINES if _MACHINE.search(head) else Form.ADS
 
 
 def _framed(form: Form, data: bytes, *, to_end: bool) -> _Framed:
     """The pieces of a block. With `to_end` nothing follows it: what has no end is given as it is."""
+    if form is Form.MACHINES:
+        forms = {b"<": Form.XML_ADS, b"[": Form.JSON_ADS, b"{": Form.JSON_ADS}
+        form = forms.get(data.lstrip(BLANK_BYTES)[:1], Form.ADS)
     match form:
         case Form.CLASSIC:
             return _classic(data)
         case Form.XML | Form.XML_ADS:
             return _xml(data)
-        case Form.JSON | Form.JSON_ADS | Form.MACHINES:
+        case Form.JSON | Form.JSON_ADS:
             return _json(data)
         case Form.ADS:
             return _blocks(data, to_end=to_end)
@@ -406,25 +432,32 @@ class EventReader:
 
         A dynamic slot is a part of one that counts, as `condor_q -better-analyze` has it.
         """
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        numbers: defaultdict[str, dict[str, list[list[int]]]] = defaultdict(dict)
         slots = heard = 0
-        is_whole = data[taken:].strip(BLANK_BYTES) == b"]"
+        end = {b"<": b"</classads>", b"[": b"]"}.get(data.lstrip(BLANK_BYTES)[:1], b"")
+        is_whole = data[taken:].strip(BLANK_BYTES) == end and (bool(end) or data.endswith(b"\n\n"))
         for frame in frames:
-            ad: object = None
-            with suppress(ValueError):
-                ad = read_json(frame.data.decode("utf-8", "replace")) if frame.is_whole else None
-            if not isinstance(ad, dict) or ad.get("MyType") != "Machine" or "Requirements" not in ad:
+            ad = literals(frame.data.decode("utf-8", "replace")) if frame.is_whole else {}
+            if ad.get("mytype") != '"Machine"' or "requirements" not in ad:
                 is_whole = False
-            elif ad.get("DynamicSlot") is not True:
-                slots, heard = slots + 1, max(heard, whole_of(ad.get("LastHeardFrom")) or 0)
-                for name, value in ad.items():
-                    values, literal = counts[name.lower()], _literal(value)
-                    values[literal if len(values) < MOST_VALUES or literal in values else ""] += 1
+            elif ad.get("dynamicslot") != "true":
+                heard = max(heard, whole(ad.get("lastheardfrom", "").strip('"'), 0))
+                for name, literal in ad.items():
+                    values = numbers[name]
+                    is_told = len(values) < MOST_VALUES or literal in values
+                    spans = values.setdefault(literal if is_told else "", [])
+                    if not spans or spans[-1][1] != slots - 1:
+                        spans.append([slots, slots])
+                    spans[-1][1] = slots
+                slots += 1
         if not is_whole:
-            return FactsRead(
-                [], [Skip(f"{self.source}, byte {begin}", "not all machine ads are whole")], taken
-            )
-        told = {f"{name}={one}": str(count) for name, of in counts.items() for one, count in of.items()}
+            skip = Skip(f"{self.source}, byte {begin}", "not all machine ads are whole")
+            return FactsRead([], [skip], taken)
+        told = {
+            f"{name}={literal}": ",".join(f"{first}-{last}" for first, last in spans)
+            for name, values in numbers.items()
+            for literal, spans in values.items()
+        }
         at, text = time_of_seconds(heard) or None, counted(slots, "slot")
         fact = CondorFact("", Teller.AD, MACHINES, at, text, self.source, 0, begin, told)
         return FactsRead([fact], [], taken)
@@ -467,7 +500,8 @@ def _event(data: bytes) -> _Said | None:
 
 def _ad(form: Form, data: bytes) -> _Said | None:
     text = data.replace(b"\0", b"").decode("utf-8", "replace")
-    values = _attributes(form, text)
+    joined = text.replace("\\\r\n", " ").replace("\\\n", " ") if form is Form.SUBMIT else text
+    values = texts_of(joined)
     if form is Form.SUBMIT:
         ref, of_none = trace_of(values), CondorId(-1, None)
         words = f"TRACEPARENT {ref.trace_id}" if ref is not None else ""
@@ -506,23 +540,10 @@ def _said_by(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
     if matched := shapes.match(line, number, head[0] if head else ""):
         return tuple((name, value) for name, value in matched[1].items() if value is not None)
     pair = attribute(line) if _NEW.match(line) else None
-    return None if pair is None else (pair,)
+    return None if pair is None else ((pair.name, pair.value or ""),)
 
 
 _said_before = lru_cache(maxsize=LINES_KEPT)(_said_by)
-
-
-def _attributes(form: Form, text: str) -> dict[str, str]:
-    if form in (Form.XML, Form.XML_ADS):
-        return texts_of_xml(text)
-    if form in (Form.JSON, Form.JSON_ADS):
-        try:
-            document = read_json(text)
-        except ValueError:
-            return {}
-        return texts_of(document) if isinstance(document, dict) else {}
-    joined = text.replace("\\\r\n", " ").replace("\\\n", " ") if form is Form.SUBMIT else text
-    return dict(pair for line in joined.split("\n") if (pair := attribute(line)))
 
 
 def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | None:

@@ -35,10 +35,11 @@ BEGIN, END, SIGNAL = "begin_execution", "completed", "signal"
 TRACEPARENT = "TraceParent"
 LOG_GAP = "log_gap"
 """That a part of a log was gone before it was read. Such a fact names no job."""
-MACHINES = "machines"
-"""What the ads of all slots of a pool say together: of `name=literal` how many slots have that, in `values`.
+MACHINES = "slots"
+"""What the ads of all slots of a pool say together: in `values` of `name=literal` which slots have that.
 
-A literal is a number, true, false, or a text in quotes; "" where it is an expression, or one of too many.
+Slots are numbered in the order of their ads, and written `0-41,43-43`. A literal is as `literals` of
+`formats.condor_events` has it, "" also where it is one of too many.
 """
 
 _HOST = r"[A-Za-z0-9](?:[\w.@-]{0,250}[A-Za-z0-9])?"

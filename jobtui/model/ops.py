@@ -376,7 +376,6 @@ class Correlation:
 
     @property
     def dropped_ops(self) -> int:
-        """How many old ops were dropped to stay within bounds."""
         return self._known.dropped_ops
 
     def ops(self, after: int = 0) -> Iterable[Op]:

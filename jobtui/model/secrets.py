@@ -245,7 +245,6 @@ def mask_document(value: object) -> object:
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether the value of a key with this name is a secret."""
     return _SECRET_KEY.search(key) is not None
 
 

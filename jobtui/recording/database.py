@@ -265,7 +265,6 @@ class Recording:
         return list(self._deliveries(_within(rows, NEWEST_BYTES)))[::-1]
 
     def has_before(self, source: int, seq: int) -> bool:
-        """Whether a source delivered something before an entry."""
         sql = "SELECT seq FROM entry WHERE source = ? AND what IN (?, ?) AND seq < ? LIMIT 1"
         return any(self._rows(sql, source, What.BATCH, What.FAILURE, seq))
 

@@ -280,7 +280,6 @@ T = TypeVar("T")
 
 
 def key_of(*asked: object) -> str:
-    """What an answer is kept under: all of the question."""
     return BETWEEN.join(map(str, asked))
 
 

@@ -47,9 +47,8 @@ def place_words(share: Share) -> str:
 
 def seen_words(seen: Seen, now: Nanos) -> str:
     """Whether a failure was seen before: since when, how often, and what goes with it."""
-    first = age(max(0.0, seconds_between(seen.first, now)))
+    first, last = (age(max(0.0, seconds_between(at, now))) for at in (seen.first, seen.last))
     since = f"new since {utc_of(seen.first):%A}" if seen.is_new else f"first seen {first} ago"
-    last = age(max(0.0, seconds_between(seen.last, now)))
     users = f", {counted(seen.users, 'user')}" if seen.users else ""
     words = f"{since}, {counted(seen.count, 'time')}{users}, last {last} ago"
     return "; ".join((words, *map(share_words, seen.where)))

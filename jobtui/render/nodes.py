@@ -54,7 +54,6 @@ NODE_COLUMNS: tuple[TableColumn[ListedNode, TimeLook], ...] = (
 
 
 def broken_first(nodes: Iterable[ListedNode]) -> list[ListedNode]:
-    """First those that a person must look at, then by name."""
     return sorted(
         nodes, key=lambda one: (not one.node.needs_person, one.source, len(one.node.name), one.node.name)
     )

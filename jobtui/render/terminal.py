@@ -23,7 +23,6 @@ _BRAILLE = range(0x2800, 0x2900)
 
 
 def signs(terminal: str) -> dict[str, str]:
-    """What stands for each sign on a terminal without it."""
     known: dict[str, str] = tables_of("jobtui.render", "terminal")[terminal]
     return known
 

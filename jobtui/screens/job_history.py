@@ -66,7 +66,6 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
 
 
 async def _record(shared: Shared, job_id: JobId) -> JobDetail | None:
-    """The record of a job, else what the list of jobs says of it."""
     with suppress(Unreadable):
         if (detail := await shared.job_reader.detail(job_id)) is not None:
             return detail

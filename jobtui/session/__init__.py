@@ -225,7 +225,6 @@ class Session:
         return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
 
     def overview(self) -> "Callable[[Nanos], Overview] | None":
-        """What gives all that is remembered, if anything is."""
         memory = self.memory
         return None if memory is None else lambda now: memory().overview(now)
 

@@ -282,7 +282,6 @@ class CondorBook:
         return in_order((*facts, *gaps), self._shifts)
 
     def _life_of(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
-        """What became of a job, by all facts of it in order of time."""
         life = CondorLife(())
         for fact, is_new in told_once(facts):
             (life.take if is_new else life.hear_again)(fact)

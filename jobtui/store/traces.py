@@ -107,7 +107,6 @@ class TraceBook:
         return frozenset(changed.union(self._keep_within()))
 
     def jobs_of(self, trace_id: TraceId) -> tuple[str, ...]:
-        """The jobs that spans of a trace name, as they are written there."""
         return tuple(self._traces.get(trace_id, NOTHING).jobs)
 
     def naming(self, job_id: str) -> tuple[tuple[TraceId, str], ...]:

@@ -110,25 +110,18 @@ def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days
     ]
 
 
-@pytest.mark.parametrize(
-    ("head", "form"),
-    [
-        (submitted().encode(), Form.CLASSIC),
-        (b"half an event\n...\n" + submitted().encode(), Form.CLASSIC),
-        (b"", None),
-        (b"\0\0 \n", None),
-        (b'<?xml version="1.0"?>\n<classads>', Form.XML_ADS),
-        (b'<c><a n="EventTypeNumber"><i>0</i></a>', Form.XML),
-        (b'{\n "EventTypeNumber": 0', Form.JSON),
-        (b'[\n{\n "ClusterId": 7', Form.JSON_ADS),
-        (b"ClusterId = 7\nProcId = 0\nOwner = \"me\"\n", Form.ADS),
-        (b"# generated\nuniverse = vanilla\nexecutable = a.sh\nqueue 1\n", Form.SUBMIT),
-        (b"Fri Nov 20 20:40:06 UTC 2026 7.0@s BEGIN EXECUTION a.sh\n", Form.OUTPUT),
-        (b"a = 1\nsome output\nof any program\n", Form.OUTPUT),
-    ],
-)  # fmt: skip
-def test_a_file_tells_by_its_beginning_what_it_is(head: bytes, form: Form | None) -> None:
-    assert form_of(head) is form
+@pytest.mark.parametrize(("head", "form"), ROWS["forms of files"])
+def test_a_file_tells_by_its_beginning_what_it_is(head: str, form: str) -> None:
+    assert (form_of(head.encode()) or "nothing") == form
+
+
+@pytest.mark.parametrize("text", ROWS["machine ads in each form"])
+def test_machines_of_a_pool_are_one_fact(text: str) -> None:
+    (fact,) = facts_of(text.encode())
+    assert (fact.what, fact.text, fact.at) == ("slots", "3 slots", 1_795_172_000 * SECOND)
+    told = {"memory=4000": "0-0,2-2", "memory=": "1-1", 'arch="X86_64"': "0-1", 'arch="A \\ B"': "2-2"}
+    assert told.items() <= fact.values.items()
+    assert facts_of(text.rstrip()[:-1].encode()) == []
 
 
 @pytest.mark.parametrize("line", [b"\n", b"\r\n", b",\n", b" [\n"])

@@ -127,6 +127,7 @@ def _condor(data: bytes) -> None:
         condor_events.Form.JSON,
         condor_events.Form.XML,
         condor_events.Form.ADS,
+        condor_events.Form.MACHINES,
         condor_events.Form.OUTPUT,
     }:
         for to_end in (False, True):
@@ -140,7 +141,7 @@ def _condor(data: bytes) -> None:
 def _ads(data: bytes) -> None:
     text = _text(data)
     condor_events.environment(text)
-    condor_events.texts_of_xml(text)
+    condor_events.literals(text)
     condor_events.attribute(text)
     condor_events.trace_of({"Env": text, "TraceParent": text})
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus, Pending, ReasonSeen
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, is_told_before
 from jobtui.model.settings import KIND as ALARM
-from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
+from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual, Verdict
 
 FALLS = 3
 """An agent that ended this often within WITHIN_S flaps. A stop because it had no work does not count."""
@@ -441,6 +441,13 @@ class Said(NamedTuple):
     next: tuple[NextStep, ...] = ()
     doubts: tuple[str, ...] = ()
     pending: Pending | None = None
+
+    def on(self, job: Job, **more: Any) -> Verdict:
+        pending = self.pending if job.status is JobStatus.PENDING else None
+        return Verdict(
+            job_id=job.id, code=self.code, sentence=self.sentence, confidence=self.confidence,
+            pending=pending, **more,
+        )  # fmt: skip
 
 
 Rule = Callable[[Case], Finding | None]

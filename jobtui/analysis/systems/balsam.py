@@ -25,7 +25,7 @@ from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_ord
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import BLOCKED, DELETED, Category, Job, JobStatus, Pending
+from jobtui.model.jobs import BLOCKED, DELETED, Category, Job, Pending
 from jobtui.model.numbers import counted, whole
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
@@ -108,18 +108,14 @@ def explain_balsam(evidence: Evidence) -> Verdict:
         for change in changes[-MOST_CHANGES:]
     )
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
-    return Verdict(
-        job_id=job.id,
-        code=said.code,
-        sentence=said.sentence,
-        confidence=said.confidence,
+    return said.on(
+        job,
         last_step=job.native_status,
         last_at=matter.since,
         waited_s=matter.since_s() if job.status.is_live else None,
         evidence=tuple(events),
         next=(*said.next, timeline),
         blind_spots=tuple(blind),
-        pending=said.pending if job.status is JobStatus.PENDING else None,
     )
 
 

@@ -8,6 +8,8 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
@@ -15,11 +17,12 @@ from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, ago_words, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
+from jobtui.formats.condor_events import LITERAL_WORDS, MOST_CHARACTERS, literals
 from jobtui.model import condor, condor_life
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth, unread
-from jobtui.model.jobs import Category, Job, JobStatus, Pending
+from jobtui.model.jobs import Category, Job, Pending
 from jobtui.model.numbers import counted, real, whole
 from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
@@ -36,19 +39,18 @@ ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirem
 MACHINES_LAST_S = 900.0
 """A collector drops the ad of a machine that was not heard of for so long (CLASSAD_LIFETIME)."""
 MOST_DEPTH = 20
-LONGEST_CONDITION = 200
+LONGEST_CONDITION, LONGEST_JUDGED = 200, 8_000
+MOST_SLOTS, MOST_PAIRED = 1 << 20, 100
 UNDEFINED = "undefined"
-_WORDS = frozenset({"true", "false", UNDEFINED})
 _IDENTITY = frozenset({"=?=", "=!=", "is", "isnt"})
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "=?=": operator.eq, "is": operator.eq, "!=": operator.ne, "=!=": operator.ne,
     "isnt": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|&&|\|\||=[?!]=|[?()\[\]{}]""", re.DOTALL)
+_OPERAND = r"""("[^"\\]*"|[-+]?\d[\d.]*(?:e[-+]?\d+)?|(?:(?:MY|TARGET)\.)?[a-z_]\w*)"""
 _COMPARISON = re.compile(
-    r"(?P<scope>TARGET\.)?(?P<name>[a-z_]\w*)(?:\s*(?P<sign>=[?!]=|[<>]=?|[=!]=|\bis\b|\bisnt\b)\s*"
-    r"""(?P<value>"[^"\\]*"|[-+]?\d[\d.]*(?:e[-+]?\d+)?|(?:MY\.)?[a-z_]\w*))?""",
-    re.ASCII | re.IGNORECASE,
+    rf"{_OPERAND}(?:\s*(=[?!]=|[<>]=?|[=!]=|\bis\b|\bisnt\b)\s*{_OPERAND})?", re.ASCII | re.IGNORECASE
 )
 WORDS: Mapping[str, str] = {
     **{kind.name: kind.words for kind in condor_life.EVENTS.values()},
@@ -76,8 +78,7 @@ class CondorCase(NamedTuple):
     @property
     def waited_s(self) -> float | None:
         """How long it has been in its state, None where no file tells since when."""
-        at = self.life.turns[-1].fact.at if self.life.turns else None
-        return since_s(at, self.now)
+        return since_s(self.life.turns[-1].fact.at if self.life.turns else None, self.now)
 
     @property
     def since(self) -> str:
@@ -95,29 +96,23 @@ def explain_condor(evidence: Evidence) -> Verdict:
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
-    of_trace = (trace,) if job.trace else ()
     is_by_output = last is not None and last.teller is condor.Teller.OUTPUT
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
-    return Verdict(
-        job_id=job.id,
-        code=said.code,
-        sentence=said.sentence,
-        confidence=said.confidence,
+    return said.on(
+        job,
         last_step=WORDS.get(last.what, last.what) if last is not None else None,
         last_at=last.at if last is not None else job.updated_at,
         waited_s=matter.waited_s if job.status.is_live else None,
         evidence=_evidence(matter),
-        next=(*said.next, *of_trace, timeline),
+        next=(*said.next, *((trace,) if job.trace else ()), timeline),
         blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
-        pending=said.pending if job.status is JobStatus.PENDING else None,
         # files that are silent about it may know better than its own output
         rests_on=tuple(one.name for one in evidence.sources if is_by_output and CONDOR_LOG.made(one)),
     )
 
 
 def _pending(matter: CondorCase, category: Category, words: str, **more: Any) -> Pending:
-    turn = matter.life.turns[-1].fact if matter.life.turns else None
-    since = turn.at if turn is not None else matter.job.queued_at
+    since = matter.life.turns[-1].fact.at if matter.life.turns else matter.job.queued_at
     return Pending(category=category, reason=matter.life.state, words=words, since=since, **more)
 
 
@@ -129,98 +124,173 @@ def _for_machine(matter: CondorCase) -> Pending:
     rejected = said.get("LastRejMatchReason", "").strip()
     notes = [f"the negotiator last said: {rejected}"] if rejected else []
     notes += [f"it asks for {asked}"] if asked else []
-    if "Requirements" in said and matter.machines:
+    if ad is not None and "Requirements" in said and matter.machines:
         machines, *others = matter.machines
         slots, old_s = f"{machines.text} in {machines.source}", since_s(machines.at, matter.now)
         if others or old_s is None or old_s > MACHINES_LAST_S:
             why = "are in several files" if others else f"in {machines.source} are too old"
             notes.append(f"no condition is judged, as machine ads {why}")
         else:
-            found, unmet = requirements_of(said, machines), []
-            for text, met, drained in found:
-                would = f" ({drained} would if drained)" if drained and not met else ""
-                unmet += [f"{text}{would}"] if met == 0 else []
-                needs.append((text, "not judged" if met is None else f"{met} of the {slots}{would}"))
-            if unmet:
-                words = f"a machine with {' and '.join(unmet)}, which none of the {slots} has now"
-            judged = sum(met is not None for _, met, _ in found)
+            found = requirements_of(ad, machines)
+            needs = [(one.text, one.how(slots)) for one in found]
+            unmet = [f"{one.text}{one.would}" for one in found if not one.may]
+            pairs = combinations(found[:MOST_PAIRED], 2)
+            apart = ([one.text, two.text] for one, two in pairs if not one.may & two.may)
+            if lacks := " and ".join(unmet or next(apart, [])):
+                words = f"a machine with {lacks}, which none of the {slots} has now"
+            judged = sum(one.met == one.may for one in found)
             notes.append(f"{judged} of its {counted(len(found), 'condition')} were judged")
     return _pending(matter, Category.MACHINE, words, note="; ".join(notes), needs=tuple(needs))
 
 
-Requirement = tuple[str, int | None, int | None]
-"""A condition of a job as written, how many slots meet it, and how many would if they were drained.
+class Requirement(NamedTuple):
+    """A condition of a job as written; the slots that meet it, a bit for each, and those that perhaps do."""
 
-None where it is more than a comparison, or where a slot's attribute is an expression.
-"""
+    text: str
+    met: int
+    may: int
+    would: str
+
+    def how(self, slots: str) -> str:
+        least = "at least " if self.may != self.met else ""
+        known = f"{least}{self.met.bit_count()} of the {slots}{self.would}"
+        return known if self.met or not self.may else "not judged"
 
 
-def requirements_of(ad: Mapping[str, str], machines: condor.CondorFact) -> list[Requirement]:
+def requirements_of(ad: condor.CondorFact, machines: condor.CondorFact) -> list[Requirement]:
     """The conditions that a slot must meet by a job's ad: those that fewest meet, then those not judged."""
-    slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for told, count in machines.values.items():
-        name, _, literal = told.partition("=")
-        # a recording masks the one or the other
-        slots[name]["" if MASK in literal + count else literal] = whole(count, 1)
-    total = sum(slots["mytype"].values())
-    slots |= {"true": {"true": total}, "false": {"false": total}}
-    own = {name.lower(): value for name, value in ad.items()}
+    own, drained = SlotSets(ad, machines), SlotSets(ad, machines, "totalslot")
 
     def requirement(text: str) -> Requirement:
-        found = _COMPARISON.fullmatch(text)
-        if found is None or (not found["scope"] and found["name"].lower() in own):
-            return text[:LONGEST_CONDITION], None, None
-        name, sign, value = found["name"].lower(), (found["sign"] or "==").lower(), found["value"] or "true"
-        mine = own.get(value.lower().removeprefix("my."))
-        wanted = value if mine is None else mine.lstrip('"')  # a text of an ad has lost its quotes
-        words = text if wanted == value else f"{text} (= {wanted})"
-        met, drained = (_met(slots[one], total, sign, wanted) for one in (name, f"totalslot{name}"))
-        return words[:LONGEST_CONDITION], met, drained
+        met, is_open = own.meeting(text)
+        words = f"{text} (= {value})" if (value := own.value_in(text)) else text
+        free = 0 if met else drained.meeting(text)[0].bit_count()
+        would = f" ({free} would if drained)" if free else ""
+        return Requirement(words[:LONGEST_CONDITION], met, met | is_open, would)
 
-    found = [requirement(text) for text in dict.fromkeys(conditions(own.get("requirements", "true")))]
-    return sorted(found, key=lambda one: total + 1 if one[1] is None else one[1])
+    found = [requirement(text) for text in dict.fromkeys(conditions(ad.values["Requirements"]))]
+    judged = sorted((one for one in found if one.met == one.may), key=lambda one: one.met.bit_count())
+    return judged + sorted((one for one in found if one.met != one.may), key=lambda one: -one.met.bit_count())
 
 
 def conditions(text: str, depth: int = 0) -> Iterator[str]:
     """The conditions of an expression that must all hold, also those in brackets."""
-    text, level, cuts, closed = text.strip(), 0, [0], 0
-    for token in _TOKEN.finditer(text):
-        sign = token[0]
-        level += (sign in "([{") - (sign in ")]}")
-        if level == 0 and sign in ("||", "?"):
-            yield text
-            return
-        if level == 0 and sign == "&&":
-            cuts += token.span()
-        elif level == 0 and sign in ")]}":
-            closed = closed or token.end()
-    if len(cuts) > 1:
-        for begin, end in zip(cuts[::2], [*cuts[1::2], len(text)], strict=True):
-            yield from conditions(text[begin:end], depth)
-    elif text[:1] == "(" and closed == len(text) and depth < MOST_DEPTH:
-        yield from conditions(text[1:-1], depth + 1)
-    else:
-        yield text
+    sign, parts = split(text)
+    if sign != "&&" or depth > MOST_DEPTH:
+        return iter([sign.join(parts)])
+    return chain.from_iterable(conditions(part, depth + 1) for part in parts)
 
 
-def _met(slots: Mapping[str, int], total: int, sign: str, wanted: str) -> int | None:
-    """How many slots meet a comparison, by how many have which value; the others have none."""
-    wanted = wanted if wanted[:1] == '"' else wanted.lower()
-    met, limit, is_order = 0, real(wanted), sign in ("<", "<=", ">", ">=")
-    if limit is None and wanted[:1] != '"' and wanted not in _WORDS:
+def split(text: str) -> tuple[str, Sequence[str]]:
+    """The operator of an expression and what it joins: `?` also of one that is too long, "" for none."""
+    if len(text) > LONGEST_JUDGED:
+        return "?", [text]
+    for _ in range(MOST_DEPTH):
+        text, level, closed = text.strip(), 0, 0
+        cuts: dict[str, list[int]] = {"?": [], "||": [], "&&": []}
+        for token in _TOKEN.finditer(text):
+            sign = token[0]
+            level += (sign in "([{") - (sign in ")]}")
+            if level == 0 and sign in cuts:
+                cuts[sign] += token.span()
+            elif level == 0 and sign in ")]}":
+                closed = closed or token.end()
+        if text[:1] != "(" or closed != len(text):
+            break
+        text = text[1:-1]
+    for sign, at in cuts.items():
+        if at:
+            ends = [0, *at, len(text)]
+            return sign, [text[begin:end] for begin, end in zip(ends[::2], ends[1::2], strict=True)]
+    return "", [text]
+
+
+class SlotSets:
+    """Which slots of a pool meet a condition of a job: a bit for each slot.
+
+    With a prefix the attributes of slots that have it, such as TotalSlotMemory, stand for those without.
+    """
+
+    def __init__(self, ad: condor.CondorFact, machines: condor.CondorFact, prefix: str = "") -> None:
+        self._own = {name: "" if MASK in value else value for name, value in literals(ad.text).items()}
+        self._missing = UNDEFINED if self._own and len(ad.text) < MOST_CHARACTERS else ""
+        self._prefix = prefix
+        self._slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for told, spans in machines.values.items():
+            name, _, literal = told.partition("=")
+            bits = 0
+            for span in spans.split(","):
+                first, last = (whole(number, -1) for number in span.partition("-")[::2])
+                if 0 <= first <= last < MOST_SLOTS:
+                    bits |= (1 << last + 1) - (1 << first)
+            self._slots[name][literal] = bits
+        self._every = self._slots["mytype"].get('"Machine"', 0)
+
+    def meeting(self, text: str, depth: int = 0) -> tuple[int, int]:
+        """The slots that meet an expression, and those of which that is not judged."""
+        sign, parts = split(text)
+        if sign == "?" or depth > MOST_DEPTH:
+            return 0, self._every
+        if not sign:
+            return self._compared(parts[0])
+        (met, is_open), *others = (self.meeting(part, depth + 1) for part in parts)
+        for met_too, open_too in others:
+            if sign == "&&":
+                may, met = (met | is_open) & (met_too | open_too), met & met_too
+                is_open = may & ~met
+            else:  # an error on the left is one of the whole
+                met, is_open = met | met_too & ~is_open, is_open | open_too & ~met
+        return met, is_open
+
+    def value_in(self, text: str) -> str:
+        """What an attribute of the job is that a comparison names; "" for none."""
+        found = _COMPARISON.fullmatch(text)
+        names = (name.lower().removeprefix("my.") for name in found.group(3, 1) if name) if found else ()
+        return next((self._own[name] for name in names if name in self._own), "")
+
+    def _compared(self, text: str) -> tuple[int, int]:
+        if (found := _COMPARISON.fullmatch(text)) is None:
+            return 0, self._every
+        sign, met, is_open = (found[2] or "==").lower(), 0, 0
+        one, other = self._values(found[1]), self._values(found[3] or "true")
+        if len(one) > 1 < len(other):
+            return 0, self._every
+        for left, slots in one.items():
+            for right, more in other.items():
+                is_met = _is_met(left, sign, right)
+                met |= slots & more if is_met else 0
+                is_open |= slots & more if is_met is None else 0
+        return met, is_open
+
+    def _values(self, operand: str) -> Mapping[str, int]:
+        """The literals that an operand stands for, each with the slots for which it does."""
+        scope, _, name = operand.lower().rpartition(".")
+        if scope not in ("", "my", "target") or not (name[:1].isalpha() or name[:1] == "_"):
+            return {operand: self._every}
+        if not scope and name in LITERAL_WORDS:
+            return {name: self._every}
+        if scope == "my" or (not scope and (name in self._own or not self._missing)):
+            return {self._own.get(name, self._missing): self._every}
+        known = self._slots.get(f"{self._prefix}{name}") or self._slots.get(name, {})
+        if any(MASK in literal for literal in known):  # in a recording, and two may be alike
+            return {"": self._every}
+        return {**known, UNDEFINED: self._every & ~reduce(operator.or_, known.values(), 0)}
+
+
+def _is_met(left: str, sign: str, right: str) -> bool | None:
+    """Whether a comparison of two literals is true; None where it is not judged."""
+    both, numbers = (left, right), (real(left), real(right))
+    is_identity, is_equal = sign in _IDENTITY, sign not in ("<", "<=", ">", ">=")
+    if "" in both:
         return None
-    for has, count in (*slots.items(), (UNDEFINED, total - sum(slots.values()))):
-        number, is_same_kind = real(has), has[:1] == wanted[:1] == '"' or {has, wanted} <= _WORDS
-        if sign not in _IDENTITY and UNDEFINED in (has, wanted):
-            continue  # that is undefined, and so not met
-        if sign not in _IDENTITY and number is not None and limit is not None:
-            met += count * _COMPARED[sign](number, limit)
-        elif not is_order and (is_same_kind or (has and UNDEFINED in (has, wanted))):
-            both = (has, wanted) if sign in _IDENTITY else (has.lower(), wanted.lower())
-            met += count * _COMPARED[sign](*both)
-        elif count:
-            return None
-    return met
+    if not is_identity and UNDEFINED in both:
+        return False  # that is undefined, and so not met
+    if not is_identity and numbers[0] is not None and numbers[1] is not None:
+        return _COMPARED[sign](*numbers)
+    is_same_kind = left[0] == right[0] == '"' or {*both} <= LITERAL_WORDS
+    if is_equal and (is_same_kind or UNDEFINED in both):
+        return _COMPARED[sign](*(both if is_identity else map(str.lower, both)))
+    return None
 
 
 def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
@@ -242,19 +312,15 @@ def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     told = sorted(condor_life.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
     def fact_of(teller: condor.Teller, end: condor_life.CondorExit) -> Fact:
-        found = (one for one in reversed(evidence.facts) if one.teller is teller and one.what in _ENDS)
-        fact = next(found)
+        fact = next(one for one in reversed(evidence.facts) if one.teller is teller and one.what in _ENDS)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
-    found = []
-    for teller, end in told[1:]:
-        first, best = told[0]
+    return tuple(
+        Contradiction("how its program ended", fact_of(*told[0]), fact_of(teller, end))
+        for teller, end in told[1:]
         # a wrapper that a signal ends has a status of its own
-        is_same = best == end or (end.signal and not best.is_good) or not (end.status or end.signal)
-        if not is_same:
-            both = fact_of(first, best), fact_of(teller, end)
-            found.append(Contradiction("how its program ended", *both))
-    return tuple(found)
+        if told[0][1] != end and not (end.signal and not told[0][1].is_good) and (end.status or end.signal)
+    )
 
 
 _ENDS = frozenset({"terminated", "ad", condor.END, condor.SIGNAL})
@@ -264,19 +330,18 @@ def _idle(matter: CondorCase) -> Said:
     """It waits for a machine, for the first time or again."""
     turn = matter.life.turns[-1]
     analyze = _condor(matter, "see which machines would take it", "condor_q -better-analyze")
-    if turn.fact.what in condor.LOST:
-        if (end := condor_life.exit_before_retry(turn.fact)) is not None:
-            sentence = f"Its program ended with {end}; it waits{matter.since} to run again, as it is retried."
-            return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
-        why = turn.fact.values.get("Reason") or WORDS[turn.fact.what]
-        sentence = f"Its run was lost ({why}); it waits{matter.since} to run again."
-        return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
+    begin, again = "It was released. " if turn.fact.what == "released" else "", ""
+    starts, sure = whole(turn.fact.values.get("NumJobStarts"), 0), CERTAIN
+    if (end := condor_life.exit_before_retry(turn.fact)) is not None:
+        again = f"Its program ended with {end}, and is retried. "
+    elif turn.fact.what in condor.LOST:
+        again = f"Its run was lost ({turn.fact.values.get('Reason') or WORDS[turn.fact.what]}). "
+    elif turn.fact.teller is condor.Teller.AD and starts > 0:
+        again, sure = f"It was started {counted(starts, 'time')} before. ", SURE
     pending = _for_machine(matter)
-    sentence = sentence_of(pending, matter.since, "It was released. " if turn.fact.what == "released" else "")
-    starts = whole(turn.fact.values.get("NumJobStarts"), 0)
-    if turn.fact.teller is condor.Teller.AD and starts > 0:
-        sentence = f"It was started {counted(starts, 'time')}, and waits{matter.since} to run again."
-        return Said(Code.REQUEUED, sentence, SURE, (analyze,))
+    sentence = sentence_of(pending, matter.since, again or begin)
+    if again:
+        return Said(Code.REQUEUED, sentence, sure, (analyze,), pending=pending)
     doubts = () if _is_told(matter) else (_NO_EVENTS,)
     if turn.fact.what == "submit" and not matter.has(condor.Teller.AD):
         doubts = (_ON_HOLD,)

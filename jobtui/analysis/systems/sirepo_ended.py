@@ -200,7 +200,6 @@ def canceled_later(case: Case) -> Finding | None:
 
 
 def restarted(case: Case) -> Finding | None:
-    """A run that was still live when its supervisor was restarted."""
     step = case.last(Mark.FOUND_GONE)
     if step is not None:
         return Finding(
@@ -221,7 +220,6 @@ def restarted(case: Case) -> Finding | None:
 
 
 def agent_lost(case: Case) -> Finding | None:
-    """A run whose agent was lost, which a later run_status found."""
     gone = case.last(Mark.AGENT_GONE)
     answer = case.later_step(Mark.RUN_STATUS)
     cancel = case.last(Mark.CANCEL)

@@ -87,11 +87,8 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         said = said._replace(confidence=GUESS, doubts=(*said.doubts, LEFT))
     blind = unread(evidence.sources)
     blind += [one.note for one in evidence.sources if one.name == job.source and one.note]
-    return Verdict(
-        job_id=job.id,
-        code=said.code,
-        sentence=said.sentence,
-        confidence=said.confidence,
+    return said._replace(pending=pending).on(
+        job,
         last_step=job.native_status,
         last_at=job.updated_at,
         waited_s=job.waited_s(now) if job.status is JobStatus.PENDING else None,
@@ -99,7 +96,6 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         evidence=tuple(_evidence(matter)),
         next=(*said.next, *_look(matter)),
         blind_spots=(*said.doubts, *blind),
-        pending=pending,
     )
 
 
@@ -117,7 +113,6 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
 
 
 def queued_as(job: Job, estimate: Nanos | None = None) -> Pending:
-    """Why a job waits, as far as its row in the queue tells."""
     reason = reason_of(job.reason or "None")
     is_held = job.native_status in HELD_STATES
     return Pending(

@@ -99,7 +99,6 @@ def _change(this: Sequence[Span], other: Sequence[Span], least_ns: int) -> Chang
 
 
 def those_that_differ(steps: Sequence[StepChange]) -> Iterator[StepChange]:
-    """Steps that are not the same in both, with those above them."""
     wanted = 0
     kept: list[StepChange] = []
     for step in reversed(steps):

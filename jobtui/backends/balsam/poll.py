@@ -193,7 +193,6 @@ class Questions:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
     def _newly_alerted(self) -> tuple[Job, ...]:
-        """Live jobs of which something else is to be said than before."""
         known, now, before = self._known, self.server_now, self._alerts
         stale = {one.id: one for one in self.frame_now.allocations if one.is_stale(now)}
         down = {site.id: site for site in self.frame_now.sites if site.is_down(now)}
@@ -709,7 +708,6 @@ def clock(at: Nanos | None) -> str:
 
 
 def notes_of(frame: Frame, ahead_s: float) -> Iterator[str]:
-    """What is to be said of a server's clock, agents and launchers."""
     now = Nanos(frame.at + from_seconds(ahead_s))
     if abs(ahead_s) >= CLOCK_S:
         yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"

@@ -310,9 +310,11 @@ def test_what_a_job_is_said_to_have(told: dict[str, Any]) -> None:
 def test_how_many_machines_meet_what_it_asks_for() -> None:
     for told in CONDOR["requirements"]:
         job = {"ClusterId": 7, "ProcId": 0, "JobStatus": 1, "QDate": 1_795_168_800, **CONDOR["asks"]}
-        job["Requirements"] = f"/Expr({told['asks']})/"
-        machines = (told.get("machines") or json.dumps(CONDOR["machine"])).replace("HEARD", "1795172000")
-        verdict = verdict_on(*[machines] * told.get("files", 1), json.dumps([job]))
+        job |= {"Requirements": f"/Expr({told['asks']})/", **told.get("more", {})}
+        machines = told.get("machines") or json.dumps(CONDOR["machine"])
+        texts = [machines.replace("HEARD", "1795172000")] * told.get("files", 1)
+        verdict = verdict_on(*texts, json.dumps([job]))
+        assert verdict.code is (Code.REQUEUED if "more" in told else Code.IDLE)
         assert verdict.pending is not None
         found = [[what, how.partition(" of the ")[0]] for what, how in verdict.pending.needs]
         assert (told["asks"], found) == (told["asks"], told["found"])
