@@ -89,8 +89,7 @@ def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     if not goals:
         return NOWHERE
     is_exact = likely[0].is_sure
-    is_likeliest = not find.is_ambiguous(likely) and goals[0].job is not None
-    return Jump(goals, is_exact and (len(goals) == 1 or is_likeliest), is_exact)
+    return Jump(goals, is_exact and (len(goals) == 1 or not find.is_ambiguous(likely)), is_exact)
 
 
 async def look_up(text: str, store: Store, logs: Sequence[str], gatherer: "Gatherer") -> Jump:

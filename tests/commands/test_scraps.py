@@ -106,7 +106,8 @@ def test_every_command_takes_the_one_job_that_is_meant(
 def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each(
     capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner, sources: Flags
 ) -> None:
-    goal = on_screen(sources_of(capture), scrap).goals[0]
+    (goal, *_), is_clear, _ = on_screen(sources_of(capture), scrap)
+    assert is_clear
     assert goal.filter is not None
     assert goal.filter.startswith("user:") if kind == "a user" else goal.filter.count(",") == count - 1
     for command in COMMANDS:
