@@ -783,6 +783,11 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
         lambda: jobs_command.in_order([JOB, BAD], lambda job: NOW),
     ),
     "printing a job": (columns, "cells_of", lambda: [*columns.job_table([JOB], ROW, 80, colour=False)]),
+    "showing a cell": (
+        columns,
+        "needs_person",
+        lambda: columns.text_widths(columns.JOB_COLUMNS, [JOB], ROW, 80),
+    ),
     "judging a job": (job_rows, "needs_person", judged_again),
     "judging a job: how lately it failed": (job_rows, "FRESH_S", judged_again),
     "judging a job: one that waited": (alerts.Trouble, "_is_stuck_now", waited_again),

@@ -43,7 +43,7 @@ def run(context: Context) -> Exit:
         return complain(f"no incident {incident!r}{hint}", Exit.USAGE)
     inner = context.invocation.inner
     if inner is not None and inner.command.name not in REPLAYED | REMEMBERED:
-        return complain(f"{inner.command.name} is nothing that can be asked of the demo", Exit.USAGE)
+        return complain(f"the demo cannot answer {inner.command.name}", Exit.USAGE)
     seed = whole(context.flag("seed"), 1)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)

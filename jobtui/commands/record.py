@@ -109,7 +109,7 @@ REPLAYED = frozenset(
 def run_replay(context: Context) -> Exit:
     inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
     if inner.command.name not in REPLAYED | REMEMBERED | {"remember"}:
-        return complain(f"{inner.command.name} is nothing that can be asked of a recording", Exit.USAGE)
+        return complain(f"a recording cannot answer {inner.command.name}", Exit.USAGE)
     sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is Kind.SOURCE}
     if named := next((sources[name] for name in inner.settings if name in sources), ""):
         return complain(f"{named} is not taken here: what was recorded has its own sources", Exit.USAGE)

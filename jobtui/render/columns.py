@@ -4,7 +4,7 @@ Sorting is by the values of the record, never by what is shown.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -16,7 +16,7 @@ from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.table import Head, filled_table
-from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling
+from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling, width
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """With a letter in its first and last label, so that no address is taken for one."""
@@ -304,28 +304,31 @@ DEFAULT_COLUMNS = JOB_COLUMNS[:10]
 _ESSENTIAL = 80
 """Columns of this priority and above are squeezed before one of them is dropped."""
 _SQUEEZED = 6
+NOT_KNOWN: Mapping[str, int] = {}
 
 
 def gap_for(width: int) -> int:
     return 2 if width >= _WIDE else 1
 
 
-def fit_columns(width: int, chosen: Sequence[AnyColumn]) -> tuple[tuple[AnyColumn, int], ...]:
+def fit_columns(
+    width: int, chosen: Sequence[AnyColumn], texts: Mapping[str, int] = NOT_KNOWN
+) -> tuple[tuple[AnyColumn, int], ...]:
     """The columns that are shown in a table `width` cells wide, with the cells of each; at least one.
 
     With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority
-    until the others have the least they need; what is left over is shared. The essential ones are squeezed
-    before they are dropped.
+    until the others have the least they need; what is left over is shared, first among those whose `texts`
+    are longer. The essential ones are squeezed before they are dropped.
     """
     gap = gap_for(width)
     kept = [_variant(column, width) for column in chosen]
-    while len(kept) > 1 and not _have_room([column.cells.least for column in kept], gap, width):
+    while len(kept) > 1 and not _have_room(least := [column.cells.least for column in kept], gap, width):
         last = min(kept, key=lambda column: column.priority)
-        if last.priority >= _ESSENTIAL and _have_room([_squeezed(column) for column in kept], gap, width):
+        if last.priority >= _ESSENTIAL and _have_room([min(one, _SQUEEZED) for one in least], gap, width):
             break
         kept.remove(last)
     room = max(1, width - gap * (len(kept) - 1))
-    return tuple(zip(kept, _shared(kept, room), strict=True))
+    return tuple(zip(kept, _shared(kept, room, texts), strict=True))
 
 
 def _variant(column: AnyColumn, width: int) -> AnyColumn:
@@ -336,26 +339,32 @@ def _variant(column: AnyColumn, width: int) -> AnyColumn:
     return column
 
 
-def _squeezed(column: TableColumn[Any, Any]) -> int:
-    return min(column.cells.least, _SQUEEZED)
-
-
 def _have_room(sizes: Sequence[int], gap: int, width: int) -> bool:
     return sum(sizes) + gap * (len(sizes) - 1) <= width
 
 
-def _shared(columns: Sequence[TableColumn[Any, Any]], room: int) -> list[int]:
-    """How many of the cells in `room` each gets: the least, then towards the usual, then towards the most."""
-    sizes = [min(_squeezed(column), room) for column in columns]
-    for step in range(len(Cells._fields)):
-        goals = [column.cells[step] for column in columns]
+def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[str, int]) -> list[int]:
+    """How many of the cells in `room` each gets: the least, then towards the usual, then towards the most.
+
+    No more than its text takes at first; what is left then is shared in the same way.
+    """
+    sizes = [min(column.cells.least, _SQUEEZED, room) for column in columns]
+    whole = [
+        column.cells.most if column.cells.least == column.cells.most or column.key not in texts
+        else max(texts[column.key], width(column.header))
+        for column in columns
+    ]  # fmt: skip
+    for step in (*range(len(Cells._fields)), *range(len(Cells._fields))):
+        goals = list(map(min, (column.cells[step] for column in columns), whole))
+        if step == len(Cells._fields) - 1:
+            whole = [column.cells.most for column in columns]
         spare = room - sum(sizes)
         # the smallest wishes first: a few cells complete an id, and only shorten a long text a little
         waiting = sorted(
             (i for i in range(len(sizes)) if goals[i] > sizes[i]), key=lambda i: goals[i] - sizes[i]
         )
         for place, index in enumerate(waiting):
-            given = min(goals[index] - sizes[index], spare // (len(waiting) - place))
+            given = min(goals[index] - sizes[index], -(-spare // (len(waiting) - place)))
             sizes[index] += given
             spare -= given
     return sizes
@@ -365,15 +374,20 @@ STEADY = frozenset({"state", "age", "name", "waits", "id"})
 """Columns that stay also where no row has anything in them."""
 
 
-def blank_columns(
-    columns: Iterable[TableColumn[Record, Look]], records: Sequence[Record], look: Look
-) -> frozenset[str]:
-    """The keys of the columns that say nothing of any of these records."""
-    return frozenset(
-        column.key
-        for column in columns
-        if column.key not in STEADY and all(column.cell(record, look) in BLANK for record in records)
-    )
+def text_widths(
+    columns: Iterable[TableColumn[Record, Look]], records: Sequence[Record], look: Look, cells: int
+) -> dict[str, int]:
+    """The cells of the longest text of each column in a table so wide, 0 where none says anything."""
+    return {
+        column.key: max(
+            (width(text) for text in _texts(column, records, look) if text not in BLANK), default=0
+        )
+        for column in (_variant(column, cells) for column in columns)
+    }
+
+
+def _texts(column: TableColumn[Record, Look], records: Sequence[Record], look: Look) -> Iterator[str]:
+    return FAULTS.each("showing a cell", records, lambda record: column.cell(record, look))
 
 
 PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "waits")
@@ -429,10 +443,17 @@ TIMED = frozenset({"age", "dur", "queued", "started", "ended", "state", "waits"}
 class TableLines(Generic[Record, Look]):
     """Draws records into the columns that a width has room for, behind a margin."""
 
-    def __init__(self, columns: Sequence[TableColumn[Record, Look]], cells: int, margin: int = 1) -> None:
+    def __init__(
+        self,
+        columns: Sequence[TableColumn[Record, Look]],
+        cells: int,
+        margin: int = 1,
+        texts: Mapping[str, int] = NOT_KNOWN,
+    ) -> None:
         room = max(1, cells - margin - 1)
         self._margin = Span(" " * margin, "", margin)
-        self._placed = fit_columns(room, columns)
+        shown = [one for one in columns if one.key in STEADY or texts.get(one.key) != 0]
+        self._placed = fit_columns(room, shown, texts)
         self._blanks = " " * gap_for(room)
 
     def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:

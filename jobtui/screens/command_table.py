@@ -1,7 +1,6 @@
 """The `:` commands in one table, from which parsing, completion and help are made. Runs nothing."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -9,7 +8,6 @@ from jobtui.analysis.filter import MOST_OFFERED, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.spelling import nearest
-from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import JOB_COLUMNS
@@ -50,21 +48,8 @@ def known_values(jobs: Collection[Job], views: Sequence[str]) -> KnownWords:
     for name, key in {"app": "app", "user": "owner", "model": "model"}.items():
         values = set(map(attrgetter(key), jobs))  # few of many jobs, so only these are made safe
         known[name] = sorted(value for value in values if value and safe(value) == value)[:MOST_OFFERED]
-    return {**known, "id": FailedFirst(jobs), "view": views}
-
-
-class FailedFirst:
-    """The ids of jobs, those of failed ones first; put in order when they are first gone through."""
-
-    def __init__(self, jobs: Iterable[Job]) -> None:
-        self._jobs = jobs
-
-    @cached_property
-    def _ids(self) -> list[JobId]:
-        return [job.id for job in sorted(self._jobs, key=lambda job: job.status is not JobStatus.FAILED)]
-
-    def __iter__(self) -> Iterator[JobId]:
-        return iter(self._ids)
+    failed_first = sorted(jobs, key=lambda job: job.status is not JobStatus.FAILED)
+    return {**known, "id": [job.id for job in failed_first], "view": views}
 
 
 class CommandError(FilterError):

@@ -329,7 +329,7 @@ class JobsScreen(JobsFilteringScreen):
             f"{len(table.marked):,} marked" if table.marked else "",
             f"/{safe(text)}" if text else "",
             count,
-            order + (", reversed" if table.reverse else "") + (" …" if table.is_sorting else ""),
+            order + (", reversed" if table.reverse else "") + (" …" if table.rows.is_sorting else ""),
         ]
         self._rule.words = " · ".join(filter(None, parts))
         self._rule.set_class(bool(text or table.marked), "-needed")

@@ -25,7 +25,7 @@ SLICE = 1024
 JOB_SCORE = 0.4
 """Actions whose words fit come before jobs."""
 BEGINS_SCORE = 100.0
-"""An action whose words begin with the query comes before any other."""
+"""An action whose words begin with the query comes before any other, one of another screen next."""
 ID_SCORE = 0.5
 """What an id names comes before jobs."""
 LEAST_ID = 4
@@ -82,7 +82,8 @@ class ActionProvider(LiveProvider):
 
         def score(action: Action) -> float:
             found = max(matcher.match(action.help), matcher.match(action.found_by))
-            named = action.help.lower().startswith(asked) or asked in action.found_by.split()
+            words = (action.name.removeprefix("go-").removeprefix("tab-"), *action.found_by.split())
+            named = action.help.lower().startswith(asked) or asked in words
             return found + named * BEGINS_SCORE if found > 0 else 0.0
 
         for action in self._actions():
@@ -93,7 +94,7 @@ class ActionProvider(LiveProvider):
             if (found := score(action)) > BEGINS_SCORE:
                 words = Content.assemble(matcher.highlight(action.help), (f" ({place})", "$text-muted"))
                 act = partial(self._act_at, place, action.call)
-                yield Hit(found - BEGINS_SCORE, shown_action(action, words), act, text=action.help)
+                yield Hit(found - BEGINS_SCORE / 2, shown_action(action, words), act, text=action.help)
 
 
 def shown_action(action: Action, words: Content) -> Content:

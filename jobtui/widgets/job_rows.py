@@ -205,6 +205,8 @@ class JobRows:
         self._wanted = self._index.order
         self._whole = self._index
         """The last that was worked out to its end; `_index` may have only the first of its rows."""
+        self.has_more = False
+        """Whether only the first rows are served by now."""
         self._work: Generator[None, None, RowIndex] | None = None
         self._late: set[JobId] = set()
         self._ages = False
@@ -222,11 +224,6 @@ class JobRows:
     @property
     def is_sorting(self) -> bool:
         return self._work is not None
-
-    @property
-    def has_more(self) -> bool:
-        """Whether only the first rows are served by now."""
-        return self._index is not self._whole
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
         jobs = list(changed)
@@ -298,7 +295,7 @@ class JobRows:
             if (job := self.jobs.get(job_id)) is not None:
                 first.put(job)
             if len(first) == FIRST:
-                self._index = first
+                self._index, self.has_more = first, True
             if len(first) == FIRST or perf_counter() > end:
                 return
 
@@ -387,7 +384,7 @@ class JobRows:
                 index.discard(job_id)
         self._late.clear()
         self._index = self._whole = index
-        self._work = None
+        self._work, self.has_more = None, False
         self._is_urgent_first = index.order.sort == self._urgency and not self._ages
 
     def _urgency(self, job: Job) -> int:

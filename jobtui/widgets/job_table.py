@@ -11,7 +11,7 @@ from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, RowContext, blank_columns
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, RowContext, text_widths
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.record_list import RecordTable
@@ -72,10 +72,6 @@ class JobTable(RecordTable[Job]):
     def visible_jobs(self) -> list[Job]:
         return [self.rows.jobs[job_id] for job_id in self._visible]
 
-    @property
-    def is_sorting(self) -> bool:
-        return self.rows.is_sorting
-
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         jobs = list(changed)
         gone = list(gone)
@@ -118,7 +114,7 @@ class JobTable(RecordTable[Job]):
             self.post_message(self.Recounted())
         context = self._look()
         visible = self.visible_jobs
-        self._leave_out(only_more=True)
+        self._measure(only_more=True)
         painted = 0
         for offset in range(len(visible)):
             at = (self._next_tick + offset) % len(visible)
@@ -167,19 +163,20 @@ class JobTable(RecordTable[Job]):
         self.keep_in_view()
         self._renew_visible()
 
-    def _leave_out(self, *, only_more: bool) -> None:
-        """Leave out columns that say nothing of the visible jobs; with `only_more` none that is shown."""
-        columns = [one for one in self._columns if one.key in self._blank] if only_more else self._columns
-        blank = blank_columns(columns, self.visible_jobs, self._look())
-        if blank != self._blank:
-            self._blank = blank
+    def _measure(self, *, only_more: bool) -> None:
+        """Give columns the room that the visible jobs need; with `only_more` none leaves or needs less."""
+        texts = text_widths(self._columns, self.visible_jobs, self._look(), self.cells)
+        if only_more:
+            texts = {key: max(size, self._texts.get(key, 0)) for key, size in texts.items()}
+        if texts != self._texts:
+            self._texts = texts
             self._drawn.clear()
 
     def _renew_visible(self) -> None:
         self._visible = self.rows.window(self.top, self.top + self.page)
         if self._is_rearranged and self._visible and not self.rows.is_sorting:
             self._is_rearranged = False
-            self._leave_out(only_more=False)
+            self._measure(only_more=False)
         self._tell()
 
     def _tell(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from textual import events
 from textual.message import Message
 
-from jobtui.render.columns import Cells, Column, TableColumn, TableLines, blank_columns
+from jobtui.render.columns import Cells, Column, TableColumn, TableLines, text_widths
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit
 from jobtui.widgets.row_view import Move, RowView
@@ -102,7 +102,8 @@ class RecordTable(RecordList[Record]):
         self._columns = tuple(columns)
         self._look = look
         self._key_of = key_of
-        self._blank: frozenset[str] = frozenset()
+        self._texts: dict[str, int] = {}
+        """The cells of the longest text seen in each column, 0 in one that says nothing of what is shown."""
         self._laid_out: tuple[object, TableLines[Record, Any]] | None = None
         self.sorted_by: str | None = None
         self.reverse = False
@@ -127,16 +128,15 @@ class RecordTable(RecordList[Record]):
 
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
         known = tuple(records)
-        some = known[:LOOKED_AT]
-        self._blank = blank_columns(self._columns, some, self._look()) if some else frozenset()
+        texts = text_widths(self._columns, known[:LOOKED_AT], self._look(), self.cells) if known else {}
+        self._texts = {key: size and max(size, self._texts.get(key, 0)) for key, size in texts.items()}
         super().set_records(known, at)
 
     @property
     def _lines(self) -> TableLines[Record, Any]:
-        laid_out_for = self.cells, self._blank, self._columns
+        laid_out_for = self.cells, self._texts, self._columns
         if self._laid_out is None or self._laid_out[0] != laid_out_for:
-            columns = [column for column in self._columns if column.key not in self._blank]
-            self._laid_out = laid_out_for, TableLines(columns, self.cells, self.MARGIN)
+            self._laid_out = laid_out_for, TableLines(self._columns, self.cells, self.MARGIN, self._texts)
         return self._laid_out[1]
 
 

@@ -94,7 +94,7 @@ TABLES = {
 def test_columns_fill_no_more_than_there_is(chosen: tuple[TableColumn[Any, Any], ...]) -> None:
     order = [column.key for column in chosen]
     for cells in (*range(1, 251), 1000):
-        shown = fit_columns(cells, chosen)
+        shown = fit_columns(cells, chosen, {column.key: cells % 40 for column in chosen[:: cells % 3 + 1]})
         assert shown
         assert _taken(shown, cells) <= cells
         assert all(1 <= size <= column.cells.most for column, size in shown), cells
@@ -118,6 +118,13 @@ def test_what_goes_first_when_it_gets_narrow_and_a_narrow_state_is_a_sign() -> N
     assert cells == 2
     assert column.cell(STUCK, CONTEXT) == "!○"
     assert column.cell(RUNNING, CONTEXT) == " ●"
+
+
+def test_room_that_one_column_does_not_need_goes_where_text_is_cut() -> None:
+    texts = {**dict.fromkeys((column.key for column in DEFAULT_COLUMNS), 4), "name": 16, "model": 29}
+    sizes = {column.key: cells for column, cells in fit_columns(120, DEFAULT_COLUMNS, texts)}
+    assert sizes.items() >= {"name": 16, "model": 29}.items()
+    assert fit_columns(120, DEFAULT_COLUMNS, dict.fromkeys(texts, 90)) == fit_columns(120, DEFAULT_COLUMNS)
 
 
 def test_sorting_is_by_value_the_youngest_first_and_none_last() -> None:

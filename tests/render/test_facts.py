@@ -10,7 +10,7 @@ from jobtui.model.changes import Allocation, Site
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
-from jobtui.render.columns import blank_columns, cells_of
+from jobtui.render.columns import cells_of, text_widths
 from jobtui.render.facts import matter, status_words
 from jobtui.render.runs import ran_s, side_by_side, waited_s
 from jobtui.render.sources import judge, judge_all, labels, strip_line
@@ -210,7 +210,7 @@ def test_several_servers_are_told_apart() -> None:
     assert [site.text.split()[1] for site in sites[1:]] == ["theta@here", "theta@there"]
     assert in_order((there, OVER, GIVEN), look) == [GIVEN, OVER, there]
     assert cells(there, look)["server"][0] == "there"
-    assert blank_columns(ALLOCATION_COLUMNS, [GIVEN], LOOK) >= {"server", "note"}
+    assert text_widths(ALLOCATION_COLUMNS, [GIVEN], LOOK, 120).items() >= {"server": 0, "note": 0}.items()
 
 
 @pytest.mark.parametrize(

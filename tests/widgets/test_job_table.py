@@ -43,7 +43,7 @@ def running(count: int, first: int = 0) -> list[Job]:
 async def test_of_many_rows_only_the_visible_ones_are_drawn(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 20)) as pilot:
         stage.table.apply(running(100_000))
-        await wait_until(lambda: not stage.table.is_sorting, pilot)
+        await wait_until(lambda: not stage.table.rows.is_sorting, pilot)
         await pilot.pause()
         painted = watch(stage.table)
         assert stage.table.count == 100_000
