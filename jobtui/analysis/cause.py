@@ -27,7 +27,6 @@ EXCEPTION, SURE, RESULT = 94.0, 60.0, 46.0
 """What an uncaught exception weighs, what outweighs words of a good end, and one that others bring about."""
 ALIKE = 10.0
 """Lines that weigh so little less than the best one are as good."""
-LONGEST_TRACEBACK = 400
 MOST_JUDGED, JUDGED_CHARACTERS, MOST_COMPARED, NEAR = 1_000, 100_000, 40, 400
 """Lines judged, and their characters, candidates compared, lines around one that tell whether it went on."""
 MOST_ALTERNATIVES = 3
@@ -119,7 +118,7 @@ class Output:
         if found is None or found[0].weight < FOLLOWS:
             found = self._best([*known, *(c for c in self._stated() if c.weight >= LEAST)])
         if all(c.weight < FOLLOWS for c in known) and (symptom := self._best(list(self._symptoms()))):
-            above = 0 if known else 12 if found and self._lines[found[0].at].tag else 3
+            above = 0 if known else 12 if symptom[0].family == "mpi" else 3
             if found is None or not found[0].at - above <= symptom[0].at <= found[0].at + 12:
                 found = symptom
         found = found or self._best(shapes)
@@ -150,7 +149,7 @@ class Output:
         is_whole = best.weight == EXCEPTION or best.family in ("julia", "signal")
         if is_whole or not _part("headline").match(text):
             return None
-        return next((at for at in self._after(at, 5) if not where.match(self._lines[at].text)), None)
+        return next((at for at in self._after(at, 7) if not where.match(self._lines[at].text)), None)
 
     def _tells_more(self, below: int, tag: str) -> bool:
         line = self._lines[below]
@@ -182,7 +181,7 @@ class Output:
             shape = self._shape(at, "cause")
             if shape is None or (shape.weight < 92 and self._is(at, "wrapper")) or self._is_handled(at):
                 continue
-            if shape.weight <= 90 and self._is(at, "harmless"):
+            if self._is_caller(at) or (shape.weight <= 90 and self._is(at, "harmless")):
                 continue
             below = self._below(at, shape) if self._lines[at].text.endswith(":") else None
             if below is not None and self._is(below, "wrapper"):
@@ -213,7 +212,7 @@ class Output:
         for at in self._judged:
             above, text = self._lines[at - 1].text, self._lines[at].text
             weight = _weight_of_words(text, self._format) or self._weight_of_place(at)
-            if weight <= 0 or self._is_handled(at):
+            if weight <= 0 or self._is_handled(at) or self._is_caller(at):
                 continue
             if any(self._is(at, role) for role in ("cause", "symptom", "wrapper")):
                 continue
@@ -235,7 +234,7 @@ class Output:
                 weight += 20 if not after and self._ends_alike(at) else 10
             if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
                 weight += 25
-            elif self._is_near_end(at, after):
+            elif any(map(self._is_end, after)):
                 weight += 15
             family = self._family_of(text, "program")
             yield Candidate(at, min(weight, most), family, "the program's own message of trouble")
@@ -297,11 +296,19 @@ class Output:
     def _weight_of_place(self, at: int) -> float:
         """What a line of several words weighs, in a box or the last before all abort or a quotation ends."""
         text, below = self._lines[at].text, next(self._after(at, 3), None)
-        if below is None or self._counts[self._templates[at]] > 1 or len(text.split()) < 4:
+        words = sum(word.strip("*,.:;!()'").isalpha() for word in text.split())
+        if below is None or self._counts[self._templates[at]] > 1 or words < 4 or _part("label").match(text):
             return 0.0
         shapes = [self._shape(below, role) for role in ("symptom", "wrapper")]
         is_last = any(shape is not None and shape.family in ("mpi", "quotation") for shape in shapes)
+        if below in self._last_said[:2] and self._is(below, "stop"):
+            is_last = is_last or not _weight_of_words(self._lines[below].text, self._format)
         return 25.0 if is_last or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
+
+    def _is_caller(self, at: int) -> bool:
+        """Whether a line that names its place in the source follows another one, which is the inner one."""
+        traced, near = _part("traced"), self._lines[max(0, at - 2) : at]
+        return bool(traced.match(self._lines[at].text)) and any(traced.match(line.text) for line in near)
 
     def _ends_near(self, at: int) -> bool:
         """Whether the output ends or tells of a failure soon after a line."""
@@ -329,23 +336,17 @@ class Output:
         for below in after:
             if self._is_end(below) or below in self._tracebacks.inside:
                 return False
-            if self._is(below, "handled"):
+            if self._is(below, "handled") and self._lines[below].tag == self._lines[at].tag:
                 further = next(self._after(below, 5), None)
                 return not self._failed if further is None else not self._is_end(further)
         return False
-
-    def _is_near_end(self, at: int, after: Sequence[int]) -> bool:
-        """Whether lines after one tell of the end, or MPI told of it before: ranks may be heard later."""
-        above = range(max(0, at - 12), at) if self._lines[at].tag else ()
-        aborts = filter(None, (self._shape(place, "symptom") for place in above))
-        return any(map(self._is_end, after)) or any(shape.family == "mpi" for shape in aborts)
 
     def _is_end(self, at: int) -> bool:
         return self._is_failure(at) or self._is(at, "stop")
 
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""
-        for below in range(at + 1, min(at + LONGEST_TRACEBACK, len(self._lines))):
+        for below in range(at + 1, min(at + NEAR, len(self._lines))):
             text = self._lines[below].text
             if _part("deeper").match(text):
                 at = below
@@ -469,7 +470,7 @@ class Tracebacks:
                 is_linked = False
                 open_heads.append(at)
                 self.inside.add(at)
-            elif open_heads and at - open_heads[0] < LONGEST_TRACEBACK:
+            elif open_heads and at - open_heads[0] < NEAR:
                 self.inside.add(at)
                 if (name := self._exception(text.removeprefix(indent), indexes, place)) is not None:
                     raised = Raised(at, open_heads.pop(0), name, False)

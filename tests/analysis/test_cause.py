@@ -56,7 +56,7 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-FILES = ("cases", "programs", "tools", "mixed", "fields", "codes", "shells", "sciences")
+FILES = ("cases", "programs", "tools", "mixed", "fields", "codes", "shells", "sciences", "pasted")
 SAMPLES = {one: tuple(marked_in(f"{one}.txt")) for one in FILES}
 SAMPLES["captured"] = CAPTURED = tuple(captured())
 COMPOSED = SAMPLES["cases"]
@@ -112,7 +112,7 @@ ODD = (
     "", "\n" * 100_000, "x" * 1_000_000, "\x1b[" * 50_000, "\r" * 100_000, "error: " * 100_000,
     "Traceback (most recent call last):\n" * 20_000, '  File "a", line 1\n' * 20_000,
     "».»\ud800error: bad\udfff", "#000: a.c line 1 in f(): no\n" * 20_000,
-    "\n".join(f"ERROR: cell {n} is bad" for n in range(30_000)),
+    "\n".join(f"ERROR: cell {n} is bad" for n in range(30_000)), f"ok exit {'./-' * 180} 0\n" * 100,
 )  # fmt: skip
 
 
