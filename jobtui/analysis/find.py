@@ -289,10 +289,12 @@ def is_of_unit(source: str, unit: str) -> bool:
     The name may have wildcards, as in a shell.
     """
     short = unit.removesuffix(".service").replace("sirepo@", "sirepo-")
-    stream = source.rpartition("@")[0] or source
+    stream, at, host = source.rpartition("@")
+    with_host = f"{stream}{at}{host.partition('.')[0]}"
+    stream = stream or source
     instance = stream.partition(".")[0]
     file = source.rsplit("/", 1)[-1]
-    names = (source, stream, instance, file, file.removesuffix(".log"))
+    names = (source, with_host, stream, instance, file, file.removesuffix(".log"))
     return any(fnmatchcase(name, wanted) for name in names for wanted in (unit, short))
 
 

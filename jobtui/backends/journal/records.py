@@ -124,12 +124,14 @@ class Wanted:
 class StreamNames:
     """Gives streams their names, `sirepo_job_supervisor@v3`; a name once given stays.
 
-    The host is called by its first label as long as no other host is called so. The second container under
+    The host is called by its first label as long as no other host is called so, and by its site where several
+    are read: `sirepo_job_supervisor@v3.hpc`. The second container under
     one name, and further ones, are distinguished by the beginning of their ids: `srj-p-VUlhaMOD.3f2a@v3`.
     """
 
-    def __init__(self, journal: str) -> None:
+    def __init__(self, journal: str, site: str = "") -> None:
         self._journal = journal
+        self.site = site
         self._names: dict[Stream, str] = {}
         self.known: dict[str, Stream] = {}
         self._hosts: dict[str, str] = {}
@@ -138,6 +140,7 @@ class StreamNames:
         if (known := self._names.get(stream)) is not None:
             return known
         host = self._host(stream.host) if stream.host else self._journal
+        host = f"{host}.{self.site}" if self.site else host
         name = f"{stream.short}@{host}"
         length = _SHORT_ID
         while name in self.known and stream.instance and length <= len(stream.instance):

@@ -49,7 +49,8 @@ MakeReader = Callable[[], JournalReader]
 class Journal(PolledSource):
     """The wanted streams of the journal that `make_reader` opens. `since` is where to begin.
 
-    None begins two hours ago; 0 reads all of it. `name` is the journal as it was configured.
+    None begins two hours ago; 0 reads all of it. `name` is the journal as it was configured. `site` tells
+    its hosts from those of other sites.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Journal(PolledSource):
         wanted: Wanted | None = None,
         since: Nanos | None = None,
         kind: str = KIND,
+        site: str = "",
     ) -> None:
         super().__init__(name)
         self.kind = kind
@@ -67,7 +69,7 @@ class Journal(PolledSource):
         self.wanted = wanted or Wanted()
         self.gaps = Gaps()
         self._since = since
-        self.names = StreamNames(name)
+        self.names = StreamNames(name, site)
         self._reader = make_reader()
         self._following: Following | None = None
         self._matches: journal.Matches = ()
@@ -92,7 +94,8 @@ class Journal(PolledSource):
 
     def starting_at(self, at: Nanos) -> "Journal":
         begin = min(at, self._begin())
-        fresh = Journal(self.name, self.make_reader, wanted=self.wanted, since=begin, kind=self.kind)
+        make, site = self.make_reader, self.names.site
+        fresh = Journal(self.name, make, wanted=self.wanted, since=begin, kind=self.kind, site=site)
         fresh.gaps, fresh.clock = self.gaps, self.clock
         return fresh
 
@@ -300,7 +303,8 @@ def maker_of(target: str) -> MakeReader:
 
 def open_source(spec: SourceSpec, window: Window) -> Journal:
     since = Nanos(0) if window.whole else window.since
-    return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since)
+    make = maker_of(spec.target)
+    return Journal(spec.target, make, wanted=wanted_of(spec), since=since, site=spec.profile)
 
 
 def wanted_of(spec: SourceSpec) -> Wanted:

@@ -200,6 +200,6 @@ def open_source(spec: SourceSpec, window: Window) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
     wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, engine.Doubts()
     make = lambda: LokiEngine(spec, doubts)  # noqa: E731
-    return Journal(
-        spec.target, lambda: engine.EngineJournal(make), wanted=wanted, since=since, kind=spec.setting
-    )
+    kind, site = spec.setting, spec.profile
+    make_reader = lambda: engine.EngineJournal(make)  # noqa: E731
+    return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=site)

@@ -62,7 +62,9 @@ def ended_job(number: int, **more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport | None = None) -> Journal:
+def elastic_journal(
+    elastic: StrictElastic, transport: httpx.AsyncBaseTransport | None = None, site: str = ""
+) -> Journal:
     doubts = Doubts()
 
     def engine() -> ElasticEngine:
@@ -70,7 +72,8 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
         return timed(ElasticEngine(client, presets()["journald"], doubts), clock)
 
     clock = FixedClock(NOW)
-    return timed(Journal(URL, lambda: EngineJournal(engine), since=Nanos(1), kind="elastic_logs"), clock)
+    make = lambda: EngineJournal(engine)  # noqa: E731
+    return timed(Journal(URL, make, since=Nanos(1), kind="elastic_logs", site=site), clock)
 
 
 class ElasticRig(Rig):

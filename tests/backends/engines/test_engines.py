@@ -16,6 +16,7 @@ import httpx
 import pytest
 from wsproto.events import CloseConnection, Pong
 
+from jobtui.analysis.find import is_of_unit
 from jobtui.backends import engine
 from jobtui.backends.elastic import records as elastic_records
 from jobtui.backends.elastic.client import ElasticClient
@@ -28,6 +29,7 @@ from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
+from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SECOND, FixedClock, Nanos, time_of_iso
 from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
@@ -261,6 +263,21 @@ async def test_what_an_index_refuses_is_said(status: int, kind: str, words: str)
     elastic.fault = lambda: response(status, said, {"content-type": "application/json"})
     with pytest.raises(SourceError, match=words):
         await following_of(elastic).rows(10)
+
+
+async def test_one_unit_at_two_sites_is_two_logs() -> None:
+    journals = [rigs.elastic_journal(index_of(lines(n)), site=site) for site, n in (("prod", 2), ("hpc", 3))]
+    for journal in journals:
+        await polled(journal)
+    logs = SessionLogs(lambda: journals)
+    names = ["sirepo_job_supervisor@v3.hpc", "sirepo_job_supervisor@v3.prod"]
+    assert [*logs.names()] == names
+    assert [len((await logs.open(name).before(1 << 90, 9)).lines) for name in names] == [3, 2]
+    for unit in ("sirepo_job_supervisor", "sirepo_job_supervisor@v3", names[0]):
+        assert is_of_unit(names[0], unit)
+    assert not is_of_unit(names[0], names[1])
+    for journal in journals:
+        await journal.aclose()
 
 
 async def test_keys_come_out_of_files(tmp_path: Any) -> None:
