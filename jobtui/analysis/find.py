@@ -289,9 +289,8 @@ def is_of_unit(source: str, unit: str) -> bool:
     The name may have wildcards, as in a shell.
     """
     short = unit.removesuffix(".service").replace("sirepo@", "sirepo-")
-    stream, at, host = source.rpartition("@")
-    with_host = f"{stream}{at}{host.partition('.')[0]}"
-    stream = stream or source
+    stream = source.rpartition("@")[0] or source
+    with_host = re.sub(r"(@[^@.]*)\.[^@]*$", r"\1", source)
     instance = stream.partition(".")[0]
     file = source.rsplit("/", 1)[-1]
     names = (source, with_host, stream, instance, file, file.removesuffix(".log"))

@@ -252,7 +252,7 @@ class CondorBook:
         """The jobs that have a number, and the facts of each.
 
         What leaves out the schedd is of the one job of its site that has the number with one, where there is
-        only one. Of several sites it is of a job of each, which has the name of its site for want of another.
+        only one; of several sites it is a job of each, called by its site.
         """
         jobs: dict[JobId, list[CondorFact]] = {}
         without_schedd: dict[str, list[CondorFact]] = {}

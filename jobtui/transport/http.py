@@ -90,7 +90,6 @@ class Answer(NamedTuple):
 
     @property
     def is_login(self) -> bool:
-        """Whether it is a page on which one logs in."""
         return self.is_page and _LOGIN.search(self.body[:PAGE_BYTES].decode("utf-8", "replace")) is not None
 
 

@@ -80,14 +80,11 @@ def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False)
     """The first of these fields that is a text, a number or a truth; "" for none."""
     for path in paths:
         values = value_at(document, path)
-        found = [_text(one) for one in as_list(values) or [values] if isinstance(one, str | int | float)]
+        found = [one for one in as_list(values) or [values] if isinstance(one, str | int | float)]
         if found:
-            return "\n".join(found) if is_of_lines else found[0]
+            texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in found]
+            return "\n".join(texts) if is_of_lines else texts[0]
     return ""
-
-
-def _text(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def fields_of(document: Document, preset: Preset) -> dict[str, str]:

@@ -49,8 +49,7 @@ MakeReader = Callable[[], JournalReader]
 class Journal(PolledSource):
     """The wanted streams of the journal that `make_reader` opens. `since` is where to begin.
 
-    None begins two hours ago; 0 reads all of it. `name` is the journal as it was configured. `site` tells
-    its hosts from those of other sites.
+    None begins two hours ago; 0 reads all of it. `name` is the journal as it was configured, `site` where.
     """
 
     def __init__(
@@ -303,8 +302,7 @@ def maker_of(target: str) -> MakeReader:
 
 def open_source(spec: SourceSpec, window: Window) -> Journal:
     since = Nanos(0) if window.whole else window.since
-    make = maker_of(spec.target)
-    return Journal(spec.target, make, wanted=wanted_of(spec), since=since, site=spec.profile)
+    return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since, site=spec.profile)
 
 
 def wanted_of(spec: SourceSpec) -> Wanted:

@@ -199,7 +199,6 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
 def open_source(spec: SourceSpec, window: Window) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
     wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, engine.Doubts()
-    make = lambda: LokiEngine(spec, doubts)  # noqa: E731
     kind, site = spec.setting, spec.profile
-    make_reader = lambda: engine.EngineJournal(make)  # noqa: E731
+    make_reader = lambda: engine.EngineJournal(lambda: LokiEngine(spec, doubts))  # noqa: E731
     return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=site)
