@@ -464,9 +464,8 @@ def _text(fact: condor.CondorFact) -> str:
 
 
 def _condor(matter: CondorCase, why: str, command: str) -> NextStep:
-    job_id = matter.job.id
-    known = condor.condor_id(job_id)
-    is_named = any(fact.job == job_id for fact in matter.facts)  # else what follows may be the name of a site
+    known = condor.condor_id(matter.job.id)
+    is_named = any(fact.job == matter.job.id for fact in matter.facts)  # else it may be called by its site
     name = ("-name", known.schedd) if known is not None and known.schedd and is_named else ()
-    number = known.number if known is not None else job_id
+    number = known.number if known is not None else matter.job.id
     return NextStep(why, Command(*command.split(), *name, about=[number]))
