@@ -471,9 +471,8 @@ class _Search:
             self._add("op", op.op, score, f"{why}: {op.name} of {place}", op.jid)
 
     def _add_agents(self, reference: Reference, why: str = "") -> None:
-        agents = [
-            one for one in self._agents if reference.text in (one.agent, one.container, one.container_id)
-        ]
+        named = reference.text
+        agents = [one for one in self._agents if named in (one.agent, one.container, one.container_id)]
         score, why = self._shared(reference.weight, why or reference.why, len(agents), "agents")
         for agent in agents[-MAX_CANDIDATES:]:
             self._add("agent", agent.agent, score, f"{why}: {agent.driver} {agent.kind} of {agent.uid}")

@@ -331,8 +331,7 @@ class Observer(Protocol):
     def delivered(self, source: Source, batch: Batch) -> None:
         """A source gave a batch, perhaps an empty one."""
 
-    def failed(self, source: Source, error: str) -> None:
-        """A source could not be read."""
+    def failed(self, source: Source, error: str) -> None: ...
 
     def beside(self, job_reader: "JobReader") -> "JobReader":
         """A `JobReader` that asks this one and may record the answers."""

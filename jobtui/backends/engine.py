@@ -146,8 +146,7 @@ class Engine(Protocol):
     def fields(self, row: EngineRow) -> Mapping[str, str]:
         """A row as fields of a journal entry, those that it has."""
 
-    async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
+    async def aclose(self) -> None: ...
 
 
 @runtime_checkable

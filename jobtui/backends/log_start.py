@@ -40,11 +40,9 @@ TRIES = 20
 class BlockParser(Protocol):
     """What turns the blocks of one log, in order, into records. `formats.parser.LogParser` is one."""
 
-    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
-        """The records of whole lines."""
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed: ...
 
-    def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
-        """The time at the head of a line."""
+    def time_of(self, line: bytes, newest: Nanos) -> Nanos | None: ...
 
 
 class FromStart(msgspec.Struct, frozen=True):

@@ -128,8 +128,7 @@ class Lines(Protocol):
     async def load(self) -> Sequence[pages.LogLine]:
         """The lines that have come since this was called last. Raises SourceError."""
 
-    async def is_changed(self) -> bool:
-        """Whether loading may give more."""
+    async def is_changed(self) -> bool: ...
 
     def close(self) -> None:
         """Release what is held. May be called twice."""

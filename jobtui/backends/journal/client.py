@@ -311,8 +311,7 @@ class Following(Protocol):
     async def changed(self, timeout_s: float) -> None:
         """Return when `take` may find something, at the latest after `timeout_s`."""
 
-    async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
+    async def aclose(self) -> None: ...
 
 
 class LaneFollowing:
@@ -563,8 +562,7 @@ class JournalReader(ABC):
         """What is written from `start` on; sound also where nothing matches yet."""
 
     @abstractmethod
-    async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
+    async def aclose(self) -> None: ...
 
 
 class ExportReader(JournalReader):
