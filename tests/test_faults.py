@@ -473,16 +473,21 @@ def test_a_line_on_stderr_that_raises_says_so(
 
 @pytest.mark.parametrize(
     ("name", "stage"),
-    [("job_record", "printing a job"), ("_within", "sorting jobs"), ("needs_person", "sorting jobs")],
+    [
+        ("render.json_output.job_record", "printing a job"),
+        ("commands.jobs._within", "sorting jobs"),
+        ("commands.jobs.needs_person", "sorting jobs"),
+    ],
 )
 def test_what_a_command_prints_says_what_is_missing_for_a_fault(
     name: str, stage: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    jobs = import_module("jobtui.commands.jobs")
-    work: Callable[..., Any] = getattr(jobs, name)
+    place, _, name = f"jobtui.{name}".rpartition(".")
+    module = import_module(place)
+    work: Callable[..., Any] = getattr(module, name)
     whole = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json").json
     bad = whole["jobs"][1]["id"]
-    monkeypatch.setattr(jobs, name, lambda job, of: fail() if job.id == bad else work(job, of))
+    monkeypatch.setattr(module, name, lambda job, of: fail() if job.id == bad else work(job, of))
     ran = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json")
     assert ran.json["jobs"] == [job for job in whole["jobs"] if job["id"] != bad]
     (fault,) = ran.json["faults"]
