@@ -444,11 +444,7 @@ class TableLines(Generic[Record, Look]):
     """Draws records into the columns that a width has room for, behind a margin."""
 
     def __init__(
-        self,
-        columns: Sequence[TableColumn[Record, Look]],
-        cells: int,
-        margin: int = 1,
-        texts: Mapping[str, int] = NOT_KNOWN,
+        self, columns: Sequence[TableColumn[Record, Look]], cells: int, margin: int, texts: Mapping[str, int]
     ) -> None:
         room = max(1, cells - margin - 1)
         self._margin = Span(" " * margin, "", margin)
