@@ -472,18 +472,17 @@ def test_a_line_on_stderr_that_raises_says_so(
 
 
 @pytest.mark.parametrize(
-    ("name", "stage"),
+    ("place", "name", "stage"),
     [
-        ("render.json_output.job_record", "printing a job"),
-        ("commands.jobs._within", "sorting jobs"),
-        ("commands.jobs.needs_person", "sorting jobs"),
+        ("render.json_output", "job_record", "printing a job"),
+        ("commands.jobs", "_within", "sorting jobs"),
+        ("commands.jobs", "needs_person", "sorting jobs"),
     ],
 )
 def test_what_a_command_prints_says_what_is_missing_for_a_fault(
-    name: str, stage: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+    place: str, name: str, stage: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    place, _, name = f"jobtui.{name}".rpartition(".")
-    module = import_module(place)
+    module = import_module(f"jobtui.{place}")
     work: Callable[..., Any] = getattr(module, name)
     whole = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json").json
     bad = whole["jobs"][1]["id"]
