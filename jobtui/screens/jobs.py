@@ -157,13 +157,10 @@ class JobsScreen(JobsFilteringScreen):
         self._more = ""
         self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
+        store = shared.store
         self._profiles = ProfileLines(
             lambda: profile_states(
-                shared.store.profiles.values(),
-                shared.store.jobs.values(),
-                shared.store.sources(),
-                shared.store.profile_of,
-                shared.now_of,
+                store.profiles.values(), store.jobs.values(), store.sources(), store.profile_of, shared.now_of
             )
         )
         self._main = self._table = JobTable(self._lookup.context, self.columns)

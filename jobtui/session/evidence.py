@@ -474,7 +474,7 @@ class Gatherer:
         host = agent.host if agent is not None else job.host
         path, place = (detail.path, detail.directory) if detail is not None else (None, None)
         reader = self._job_reader
-        own = posixpath.basename(dict(detail.facts).get("command", "")) if detail else ""
+        command = dict(detail.facts).get("command", "") if detail else ""
         found: dict[str, str] = {}
         for directory, name in output_places(detail, host, self._reach):
             with suppress(Unreadable):
@@ -487,8 +487,9 @@ class Gatherer:
                 fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
                 for name in sorted([] if found else fresh, key=lambda name: (name not in OUTPUT_NAMES, name)):
                     found.setdefault(name, directory)
-                # What scripts of other jobs there write is theirs
-                scripts = [name for name in files if (name == own if own else name.endswith(SCRIPT_ENDS))]
+                # What scripts of other jobs there write is theirs; a command has its arguments with it
+                own = [name for name in files if f"/{name} " in f"{command} "]
+                scripts = own if command else [name for name in files if name.endswith(SCRIPT_ENDS)]
                 number = job.id.rpartition("/")[2]
                 for redirected in await _redirected(reader, directory, scripts[:MOST_SCRIPTS], number):
                     with suppress(Unreadable):

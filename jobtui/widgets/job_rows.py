@@ -198,6 +198,8 @@ class JobRows:
         self.tally = Tally(now)
         self.needy: set[JobId] = set()
         """The jobs that need a person."""
+        self.held: JobId | None = None
+        """The job that the cursor stays on."""
         self._live: dict[JobId, None] = {}
         self._failed: dict[JobId, Nanos] = {}
         self._on_top: set[JobId] = set()
@@ -287,14 +289,16 @@ class JobRows:
         self._serve_first()
 
     def _serve_first(self) -> None:
-        """Serve the first rows at once, if they are soon found in the order that was worked out last."""
+        """Serve the first rows at once, if they and `held` are soon found in the order worked out last."""
         if self._whole.order._replace(keep=None) != self._wanted._replace(keep=None):
             return
         first, end = RowIndex(self._wanted), perf_counter() + FIRST_S
+        held = self.jobs.get(self.held or JobId(""))
+        held = held if held is not None and _entry(held, self._wanted) is not None else None
         for job_id in self._whole.ids():
             if (job := self.jobs.get(job_id)) is not None:
                 first.put(job)
-            if len(first) == FIRST:
+            if len(first) == FIRST and (held is None or first.position(held.id) is not None):
                 self._index, self.has_more = first, True
             if len(first) == FIRST or perf_counter() > end:
                 return

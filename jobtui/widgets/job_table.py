@@ -187,10 +187,12 @@ class JobTable(RecordTable[Job]):
     def _reorder(self) -> None:
         self._is_rearranged = True
         column = next((column for column in JOB_COLUMNS if column.key == self.sorted_by), None)
+        self.rows.held = JobId(self._held) if isinstance(self._held, str) else None
         self.rows.set_order(
             column.sort if column else None, reverse=self.reverse, keep=self._keep, ages=self._ages
         )
         self._work_on()
+        self._follow()
         self.repaint()
         self.post_message(self.Recounted())
 

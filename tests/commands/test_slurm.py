@@ -43,6 +43,17 @@ def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: Stan
     assert "its output beam-32.err" in half.err
 
 
+@pytest.mark.parametrize("command", ["/home/u/run.sh", "/home/u/run.sh 12 /data/in.dat"])
+def test_the_reason_is_found_where_its_own_script_writes_to(
+    run: Runner, cluster: StandIn, tmp_path: Path, command: str
+) -> None:
+    cluster.show("31", shown(31, tmp_path, "beam.out") + f"   Command={command}\n")
+    for name in ("run", "other"):
+        (tmp_path / f"{name}.sh").write_text(f"./solve > {name}.txt 2>&1\n")
+        (tmp_path / f"{name}.txt").write_text(f"ValueError: {name}\n")
+    assert "after 10m: ValueError: run" in run(*LOCAL, "explain", "slurm/31").out
+
+
 def test_a_failure_is_remembered_by_what_its_program_wrote(
     run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:
