@@ -12,7 +12,7 @@ from itertools import pairwise
 import httpx
 
 from benchmarks.rows import Row, at_most, main
-from jobtui.analysis.correlation import NothingRead
+from jobtui.analysis.correlation import EmptyCorrelation
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.registry import PERIOD_S
@@ -86,7 +86,7 @@ async def measured(jobs: int) -> tuple[float, Sequence[float], float]:
     clock = FixedClock(Nanos(int((BEGIN + timedelta(hours=21)).timestamp()) * SECOND))
     client = BalsamClient("http://balsam.test", lambda: "t")
     client._http.transport = httpx.MockTransport(server.answer)
-    store = Store(NothingRead(), clock)
+    store = Store(EmptyCorrelation(), clock)
     source = Balsam(client)
     source.clock = clock
     poller = Poller(source, store)

@@ -24,10 +24,10 @@ from benchmarks.db_scan import timed_ms
 from benchmarks.journal_files import CONTAINER, UNIT, export_entries, kept_journal, remote_writer
 from benchmarks.rows import Row, at_most, at_most_times, main
 from jobtui.backends.journal.journalctl import JournalctlReader
-from jobtui.backends.journal.records import StreamNames, Wanted
+from jobtui.backends.journal.records import StreamNames, WantedStreams
 from jobtui.backends.journal.source import maker_of
 from jobtui.logs.journal import JournalPages, Selection
-from jobtui.model.journal import Beside, Cursor, Head, Matches, Tail
+from jobtui.model.journal import AtCursor, Cursor, Head, Matches, Tail
 from jobtui.model.pages import query_of
 
 ENTRIES, QUICK_ENTRIES = 2_000_000, 100_000
@@ -105,7 +105,7 @@ def _paged(directory: Path, rounds: int) -> Iterator[Row]:
         for _ in range(rounds):
             assert found.cursor is not None
             place, began = found.cursor, time.perf_counter()
-            found = await reader.backward(Beside(place), (), SCREEN)
+            found = await reader.backward(AtCursor(place), (), SCREEN)
             times.append((1_000 * (time.perf_counter() - began), place))
             assert len(found.entries) == SCREEN
         await reader.aclose()
@@ -165,7 +165,7 @@ def _write(file: Path, appends: int, written: list[float]) -> None:
 
 async def looked_through(directory: Path, rounds: int) -> list[Row]:
     """Pages as a screen asks for them, and a search for what is nowhere, beside a screen that goes on."""
-    wanted = Wanted()
+    wanted = WantedStreams()
     matches = wanted.matches({"_SYSTEMD_UNIT": (UNIT,), "CONTAINER_NAME": (CONTAINER,)})
     selection = Selection(StreamNames(str(directory)), wanted, None, matches)
     pages = JournalPages(str(directory), maker_of(str(directory)), selection)

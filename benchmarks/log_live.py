@@ -12,7 +12,7 @@ from typing import cast
 
 from textual.screen import Screen
 
-from jobtui.analysis.correlation import NothingRead
+from jobtui.analysis.correlation import EmptyCorrelation
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SystemClock
 from jobtui.model.job_reader import JobReader
@@ -30,7 +30,7 @@ class LogApp(TerminalApp[None]):
         super().__init__()
         self.animation_level = "none"
         clock = SystemClock()
-        store, job_reader = Store(NothingRead(), clock), cast("JobReader", None)  # asked nothing here
+        store, job_reader = Store(EmptyCorrelation(), clock), cast("JobReader", None)  # asked nothing here
         self._path = path
         self._shared = Shared(store, clock, job_reader, logs=SessionLogs(lambda: []))
         for known in THEMES:

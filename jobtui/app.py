@@ -20,12 +20,12 @@ from jobtui.allocator import give_back, share_heaps
 from jobtui.model.clock import SECOND, Nanos, Offsets
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobFilter, JobId, TraceRef
-from jobtui.model.settings import AUTO, USUAL_LOOKS, Looks
+from jobtui.model.settings import AUTO, USUAL_LOOKS, Appearance
 from jobtui.render.terminal import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.shared import Shared, Taken, open_screen, screen_at
+from jobtui.screens.shared import CopyTarget, Shared, open_screen, screen_at
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.terminal.app import TerminalApp
@@ -65,7 +65,7 @@ class JobtuiApp(TerminalApp[None]):
         open_at: JobId | TraceRef | JobFilter | None = None,
         *,
         theme: str | None = None,
-        looks: Looks | None = None,
+        looks: Appearance | None = None,
         title: str = "jobtui",
         views: Views | None = None,
         words: Sequence[str] = (),
@@ -94,7 +94,7 @@ class JobtuiApp(TerminalApp[None]):
         self.theme = theme or theme_for(looks.theme, os.environ)
         self._canvas.has_colors = self.theme != PLAIN.name
 
-    def _share(self, title: str, words: tuple[str, ...], looks: Looks) -> Shared:
+    def _share(self, title: str, words: tuple[str, ...], looks: Appearance) -> Shared:
         session = self._session
         logs, reader = session.logs(self._offsets), session.job_reader()
         shared = Shared(session.store, session.clock, reader, logs, title, words=words, looks=looks)
@@ -276,11 +276,11 @@ class JobtuiApp(TerminalApp[None]):
         self._canvas.has_colors = self.theme != PLAIN.name
 
     async def action_copy_block(self) -> None:
-        if (taken := await self._taken()) is not None:
+        if (taken := await self._copy_target()) is not None:
             self._copy(taken.block, NOTHING_HERE)
 
     async def action_copy_command(self) -> None:
-        if (taken := await self._taken()) is not None:
+        if (taken := await self._copy_target()) is not None:
             self._copy(taken.command, "no command shows this")
 
     def _copy(self, text: str, missing: str) -> None:
@@ -299,7 +299,7 @@ class JobtuiApp(TerminalApp[None]):
 
         await self._open_outside(editor_call)
 
-    async def _taken(self) -> Taken | None:
+    async def _copy_target(self) -> CopyTarget | None:
         taken = await self.screen.taken() if isinstance(self.screen, LiveScreen) else None
         if taken is None:
             self.notify(NOTHING_HERE, severity="warning")
@@ -308,7 +308,7 @@ class JobtuiApp(TerminalApp[None]):
     async def _open_outside(self, make: Callable[[Mapping[str, str], str, int], Sequence[str]]) -> None:
         from jobtui.screens import export
 
-        taken = await self._taken()
+        taken = await self._copy_target()
         if taken is None:
             return
         try:
@@ -405,7 +405,7 @@ def run_app(
     title: str = "jobtui",
     profile: str | None = None,
     words: Sequence[str] = (),
-    looks: Looks | None = None,
+    looks: Appearance | None = None,
 ) -> int:
     """Run the dashboard until the user quits; the exit code."""
     looks = looks or USUAL_LOOKS

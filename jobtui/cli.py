@@ -139,9 +139,9 @@ def _check_flags(invocation: grammar.Invocation) -> None:
             called = _called(invocation.command)
             raise UsageError(f"--{name} is a flag of {' and '.join(owners)}, not of {called}")
         is_count = value.isdecimal() and value.isascii() and len(value) < 10
-        if flag.expects is grammar.Expects.COUNT and not is_count:
+        if flag.expects is grammar.ValueKind.COUNT and not is_count:
             raise UsageError(f"--{name} needs a whole number, not {value!r}")
-        if flag.expects is grammar.Expects.REGEX:
+        if flag.expects is grammar.ValueKind.REGEX:
             import re
 
             try:

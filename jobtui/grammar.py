@@ -68,7 +68,7 @@ class Setting(NamedTuple):
         return ENVIRONMENT_PREFIX + self.name.upper()
 
 
-class Expects(StrEnum):
+class ValueKind(StrEnum):
     """What the value of a flag must be."""
 
     NOTHING = "nothing"
@@ -84,7 +84,7 @@ class Flag(NamedTuple):
     help: str
     short: str | None = None
     metavar: str | None = None
-    expects: Expects = Expects.NOTHING
+    expects: ValueKind = ValueKind.NOTHING
     frees: bool = False
 
     @property
@@ -205,7 +205,7 @@ GENERAL_FLAGS: tuple[Flag, ...] = (
 
 
 def _valued(
-    name: str, metavar: str, help: str, expects: Expects = Expects.TEXT, *, short: str | None = None
+    name: str, metavar: str, help: str, expects: ValueKind = ValueKind.TEXT, *, short: str | None = None
 ) -> Flag:
     return Flag(name, help, short, metavar, expects)
 
@@ -215,7 +215,7 @@ def _filter(help: str) -> Argument:
 
 
 _LINES = _valued("lines", "N", "at most N rows or lines: the first, of what is in order of time the last",
-                 Expects.COUNT, short="n")  # fmt: skip
+                 ValueKind.COUNT, short="n")  # fmt: skip
 _ID = Argument("ID", "a computeJid, or anything that `find` resolves to one job")
 
 DASHBOARD = Command(
@@ -253,7 +253,7 @@ COMMANDS: tuple[Command, ...] = (
         _valued("agent", "A", "only lines of this agent, or container"),
         _valued("unit", "U", "only lines of this unit, container or file"),
         _valued("op", "O", "only lines of this op"),
-        _valued("grep", "RE", "only lines in which this is found", Expects.REGEX),
+        _valued("grep", "RE", "only lines in which this is found", ValueKind.REGEX),
         _LINES,
         Flag("follow", "go on with new lines until interrupted", short="f"),
     )),
@@ -294,13 +294,13 @@ COMMANDS: tuple[Command, ...] = (
     ), prints=False),
     Command("record", "keep what the sources deliver in a directory until interrupted; the oldest is dropped",
             Argument("DIR", "the directory, made when it is not there"), (
-        _valued("limit", "MB", "how many MB to keep, 1000 without it", Expects.COUNT),
+        _valued("limit", "MB", "how many MB to keep, 1000 without it", ValueKind.COUNT),
         _valued("for", "T", "end after so long, such as 8h"),
     ), prints=False),
     Command("remember",
             "keep how runs end, and what the sources still know, for `seen` and `explain`, until interrupted",
             None, (
-        _valued("limit", "MB", "how many MB to keep, 2000 without it", Expects.COUNT),
+        _valued("limit", "MB", "how many MB to keep, 2000 without it", ValueKind.COUNT),
         _valued("for", "T", "end after so long, such as 8h"),
         Flag("once", "take in what the sources know now, and end"),
         Flag("forget", "remove all that is remembered"),
@@ -320,14 +320,14 @@ COMMANDS: tuple[Command, ...] = (
         _valued("diff", "OTHER",
                 "how it differs from another job's; good: the last good one of its name and user"),
         Flag("unified", "print a difference line by line, not beside each other"),
-        _valued("grep", "RE", "instead of a job: which scripts contain this, since --since", Expects.REGEX),
+        _valued("grep", "RE", "instead of a job: which scripts contain this, since --since", ValueKind.REGEX),
         _valued("user", "U", "only scripts of this user"),
         _LINES,
     )),
     Command("doctor", "check every configured source: reachable, readable, fresh, understood"),
     Command("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
             Argument("COMMAND", "a command line, such as explain ID", required=False), (
-        _valued("seed", "N", "same number, same demo; 1 without it", Expects.COUNT),
+        _valued("seed", "N", "same number, same demo; 1 without it", ValueKind.COUNT),
         _valued("incident", "NAME", "play a known failure; `list` names them"),
     ), prints=False, wraps=True),
     Command("serve", "the dashboard in a browser, on this machine only unless told otherwise",

@@ -6,7 +6,7 @@ from pathlib import Path
 from jobtui.formats.condor_events import EventReader, form_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import CondorFact
-from jobtui.store.condor import CondorBook, CondorNews
+from jobtui.store.condor import CondorChanges, CondorStore
 from tests.tracing import CAPTURES
 
 CONDOR = CAPTURES / "condor"
@@ -39,8 +39,8 @@ def executing(time: str = "2026-11-20 10:01:00Z", job: str = "007.000.000") -> s
     return event(1, time, "Job executing on host: <10.0.0.2:9618?alias=w1.example.org&x=1>", job=job)
 
 
-def book_of(*groups: Iterable[CondorFact]) -> tuple[CondorBook, CondorNews]:
-    book, news = CondorBook(), CondorNews()
+def book_of(*groups: Iterable[CondorFact]) -> tuple[CondorStore, CondorChanges]:
+    book, news = CondorStore(), CondorChanges()
     for facts in groups:
         news = book.add(facts)
     return book, news

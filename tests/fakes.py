@@ -13,7 +13,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Correlation, Heard, Op
+from jobtui.model.ops import Agent, Correlation, Op, WritersRead
 from jobtui.store.store import Store
 
 
@@ -105,8 +105,8 @@ class FakeCorrelation(Correlation):
         return self._agents
 
     @property
-    def heard(self) -> Heard:
-        return Heard(frozenset(step.component for op in self.ops() for step in op.steps))
+    def writers_read(self) -> WritersRead:
+        return WritersRead(frozenset(step.component for op in self.ops() for step in op.steps))
 
 
 def batch(*jobs: Job, gone: Iterable[JobId] = (), more: bool = False, **fields: object) -> Batch:

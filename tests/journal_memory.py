@@ -129,9 +129,9 @@ class MemoryFollowing:
             if fits(journal.rows[at][1], self._matches):
                 entries.append(journal.rows[at][0])
             at += 1
-        lost = isinstance(self._at, model.Beside) and not is_there
+        lost = isinstance(self._at, model.AtCursor) and not is_there
         edge = not any(fits(fields, self._matches) for _, fields in journal.rows[at:])
-        self._at = model.Beside(journal.rows[at - 1][0].cursor) if at else self._at
+        self._at = model.AtCursor(journal.rows[at - 1][0].cursor) if at else self._at
         return model.Slice(tuple(entries), None, edge, lost)
 
     async def changed(self, timeout_s: float) -> None:

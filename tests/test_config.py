@@ -14,7 +14,7 @@ from jobtui import actions as keys
 from jobtui.config import Config, ConfigError, load
 from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.config.file import places_of
-from jobtui.model.settings import ANYWHERE, Alarms, KeyWish, Looks
+from jobtui.model.settings import ANYWHERE, Alarms, Appearance, KeyWish
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import mistake_in_style, style_names
 from jobtui.theme import THEMES, VARIABLE
@@ -185,11 +185,11 @@ def test_no_text_makes_it_raise(text: str) -> None:
 
 def test_settings_of_the_terminal(tmp_path: Path) -> None:
     text = 'theme = "light"\nglyphs = "ascii"\nclipboard = "tmux"\nmouse = "off"\ntitle = "on"\nfps = 15\n'
-    assert config_of(tmp_path, text).looks == Looks(
+    assert config_of(tmp_path, text).looks == Appearance(
         theme="light", glyphs="ascii", clipboard="tmux", mouse="off", title=True, fps=15
     )
-    assert config_of(tmp_path, "").looks == Looks()
-    assert load({}, {"JOBTUI_THEME": "none", "JOBTUI_FPS": "30"}).looks == Looks(theme="none", fps=30)
+    assert config_of(tmp_path, "").looks == Appearance()
+    assert load({}, {"JOBTUI_THEME": "none", "JOBTUI_FPS": "30"}).looks == Appearance(theme="none", fps=30)
     with pytest.raises(ConfigError, match=r"^--theme: 'drak' is none of auto, .*did you mean \"dark\""):
         load({"theme": ("drak",)}, {})
 
@@ -267,9 +267,9 @@ def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
 def test_over_ssh_the_mouse_is_left_alone_and_it_paints_less_often(
     mouse: str, environ: dict[str, str], takes: bool
 ) -> None:
-    assert Looks(mouse=mouse).takes_mouse(environ) is takes
-    assert Looks().most_fps(environ) == (20 if environ else None)
-    assert Looks(fps=7).most_fps(environ) == (7 if environ else Looks(fps=7).most_fps({}))
+    assert Appearance(mouse=mouse).takes_mouse(environ) is takes
+    assert Appearance().most_fps(environ) == (20 if environ else None)
+    assert Appearance(fps=7).most_fps(environ) == (7 if environ else Appearance(fps=7).most_fps({}))
 
 
 def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:

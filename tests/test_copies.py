@@ -23,7 +23,7 @@ from benchmarks.endurance import differences
 from benchmarks.site import Site, held, op_of
 from benchmarks.site_logs import WAYS as ROTATIONS
 from jobtui.analysis.correlation import correlator
-from jobtui.analysis.correlation.correlator import SURE, Correlator, Once
+from jobtui.analysis.correlation.correlator import SURE, Correlator, RepeatFilter
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
 from jobtui.backends.logfile import LogFile
@@ -337,7 +337,7 @@ def line_of(source: str, at: int = 1, text: str = "the same text") -> LogRecord:
     ("order", "times"), [("aabb", 2), ("abab", 2), ("abba", 2), ("abb", 2), ("aab", 2), ("abbbaa", 3)]
 )
 def test_equal_lines_count_as_often_as_the_log_has_them_that_has_most(order: str, times: int) -> None:
-    once = Once({"update"})
+    once = RepeatFilter({"update"})
     assert sum(once.is_new(line_of(source)) for source in order) == times
 
 
@@ -348,7 +348,7 @@ def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.Mon
     lines = sorted((chance.randrange(40 * SECOND), nth, chance.choice((7, 7, 7, 8))) for nth in range(800))
     logs = {"file": (9, {7}), "copy": (1, {7}), "server": (50, {8}), "journal": (1, {7, 8})}
     read = {source: [line for line in lines if line[2] in pids] for source, (_, pids) in logs.items()}
-    once, told = Once({"update"}), Counter[int]()
+    once, told = RepeatFilter({"update"}), Counter[int]()
     turns = [(source, 60) for source in read]  # so much tells that they are copies
     while unread := [source for source, rest in read.items() if rest]:
         source = chance.choices(unread, [logs[one][0] for one in unread])[0]

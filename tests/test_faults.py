@@ -24,11 +24,11 @@ import pytest
 import jobtui.backends
 from jobtui.analysis import alerts, cause, find
 from jobtui.analysis.correlation.agent_lines import AgentPass
-from jobtui.analysis.correlation.correlator import Correlator, Hearing, SupervisorPass
+from jobtui.analysis.correlation.correlator import Correlator, SupervisorPass, WriterSurvey
 from jobtui.analysis.explain.verdict import explain
-from jobtui.backends.archive.search import Query, Tally, find_script, search
+from jobtui.backends.archive.search import ScriptQuery, Tally, find_script, search
 from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
-from jobtui.backends.base import LISTS, Announced, Batch, Source
+from jobtui.backends.base import LISTS, Batch, Source, Unopened
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import SOURCES, build
 from jobtui.backends.traces import jaeger, receiver
@@ -209,7 +209,7 @@ async def find_a_script(session: Session) -> object:
 
 async def search_scripts(session: Session) -> object:
     tally = Tally()
-    async for _ in search(session.sources, Query("x", "", ScriptPeriod()), tally):
+    async for _ in search(session.sources, ScriptQuery("x", "", ScriptPeriod()), tally):
         pass
     return tally.reasons
 
@@ -285,7 +285,7 @@ async def test_what_was_sent_and_raises_is_answered_and_counted(
 
 async def test_a_source_that_cannot_be_made_costs_no_other_source(expected_faults: Faults) -> None:
     good = ScriptedSource([batch(JOB)])
-    async with Session([Announced("bad", "logfile", fail), good], FixedClock(NOW)) as session:
+    async with Session([Unopened("bad", "logfile", fail), good], FixedClock(NOW)) as session:
         running = asyncio.ensure_future(session.run())
         await wait_until(lambda: JOB.id in session.store.jobs)
         await wait_until(lambda: session.store.sources()[0].state is SourceState.DOWN)
@@ -720,10 +720,10 @@ def test_a_change_that_cannot_be_told_costs_no_other(
     store = Store(FakeCorrelation(), FixedClock(NOW))
     store.add_source("db", "sirepo_db")
     held: Any = SimpleNamespace(store=store, clock=FixedClock(NOW), most=None)
-    teller = watch.Teller(held, held)
+    origin = watch.WatchPrinter(held, held)
     store.apply("db", batch(JOB, BAD, OTHER))
     store.fail("db", "gone")
-    told = "\n".join(teller.more())
+    told = "\n".join(origin.more())
     assert [one.id in told for one in (JOB, BAD, OTHER)] == [True, False, True]
     assert "source db is down" in told
     assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
@@ -779,7 +779,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
     "finding": (find._Search, "resolve", lambda: find.find(JOB.id, {JOB.id: JOB})),
     "finding: a name": (find._Search, "add_named", lambda: find.find(JOB.id, {JOB.id: JOB})),
     "finding: what failed": (find._Search, "add_failed", lambda: find.find("no such thing", {JOB.id: JOB})),
-    "correlating: what was heard": (Hearing, "add", correlated_again),
+    "correlating: what was heard": (WriterSurvey, "add", correlated_again),
     "correlating: what a restart changes": (SupervisorPass, "take_others", correlated_again),
     "sorting jobs": (
         jobs_command,
@@ -831,16 +831,16 @@ def test_a_run_that_cannot_be_looked_at_is_not_remembered_and_that_is_said(
 def test_what_changed_is_told_again_after_a_fault(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    asked: list[watch.Teller] = []
+    asked: list[watch.WatchPrinter] = []
 
-    def more(self: watch.Teller) -> list[str]:
+    def more(self: watch.WatchPrinter) -> list[str]:
         asked.append(self)
         if len(asked) > 1:
             os.kill(os.getpid(), signal.SIGINT)
             return ["told again"]
         return fail()  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(watch.Teller, "more", more)
+    monkeypatch.setattr(watch.WatchPrinter, "more", more)
     monkeypatch.setattr(watch, "TOLD_EVERY_S", 0.01)
     context = make_context(Invocation(DASHBOARD, (), {}, {}), load({"srdb": (str(CAPTURE),)}, {}), fail)
     watch.run(context)

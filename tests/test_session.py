@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobtui.analysis.counts import profile_states
-from jobtui.backends.base import Announced, Batch
+from jobtui.backends.base import Batch, Unopened
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.config import ConfigError, load
@@ -210,7 +210,7 @@ async def test_what_grows_meanwhile_is_read_in_its_turn(monkeypatch: pytest.Monk
 
 async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() -> None:
     path = CAPTURE / "supervisor.log"
-    announced = Announced(str(path), "logfile", lambda: LogFile(path))
+    announced = Unopened(str(path), "logfile", lambda: LogFile(path))
     async with Session([announced]) as session:
         assert [source.name for source in session.store.sources()] == [str(path)]
         assert session.store.correlation.ops_of(FIRST_JOB) == ()

@@ -75,7 +75,7 @@ class Trouble:
         return stuck and not before
 
 
-class News:
+class JobAlerts:
     """Finds jobs with a change worth a sentence: another status or run, or whether a person is needed.
 
     It keeps a few bytes for each known job.

@@ -48,7 +48,7 @@ class OutputLine(NamedTuple):
     text: str
 
 
-class Candidate(NamedTuple):
+class Suspect(NamedTuple):
     """A line that may be the cause, by its place among all lines."""
 
     at: int
@@ -124,11 +124,11 @@ class Output:
         found = found or self._best(shapes)
         return None if found is None or self._ended_well(found[0]) else self._told(*found)
 
-    def _told(self, best: Candidate, others: Sequence[Candidate]) -> Cause:
+    def _told(self, best: Suspect, others: Sequence[Suspect]) -> Cause:
         at = self._deepest(best.at)
         line = self._lines[at]
         text = _part("in_group").sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
-        if (below := self._below(at, best)) is not None and self._tells_more(below, line.tag):
+        if (below := self._below(at, best)) is not None and self._says_more(below, line.tag):
             line, text = self._lines[below], self._lines[below].text.strip()
         confidence = min(0.95, best.weight / 100)
         different = [c for c in others if self._templates[c.at] != self._templates[best.at]]
@@ -139,7 +139,7 @@ class Output:
         alternatives = tuple((one.number, one.text.strip()) for one in next_best)
         return Cause(text, line.number, best.family, round(confidence, 2), why, alternatives)
 
-    def _below(self, at: int, best: Candidate | CauseShape) -> int | None:
+    def _below(self, at: int, best: Suspect | CauseShape) -> int | None:
         """The line that says what a headline announces; of a long message the last one that says why."""
         text, where = self._lines[at].text, _part("where")
         if best.weight == EXCEPTION and text.endswith(":"):
@@ -151,13 +151,13 @@ class Output:
             return None
         return next((at for at in self._after(at, 7) if not where.match(self._lines[at].text)), None)
 
-    def _tells_more(self, below: int, tag: str) -> bool:
+    def _says_more(self, below: int, tag: str) -> bool:
         line = self._lines[below]
         return line.tag == tag and not _part("item").match(line.text) and not self._is(below, "wrapper")
 
     # What is found
 
-    def _exceptions(self) -> Iterator[Candidate]:
+    def _exceptions(self) -> Iterator[Suspect]:
         for raised in self._tracebacks.raised:
             above = [at for at in range(max(0, raised.head - 2), raised.head) if self._lines[at].text.strip()]
             tells = above and _part("trouble").search(self._lines[above[-1]].text)
@@ -168,15 +168,15 @@ class Output:
             text = self._lines[raised.at].text
             family = self._family_of(text, "python")
             if raised.name in self._format.exceptions["result"]:
-                yield Candidate(raised.at, RESULT, family, "an exception that another failure brought about")
+                yield Suspect(raised.at, RESULT, family, "an exception that another failure brought about")
             else:
-                yield Candidate(raised.at, EXCEPTION, family, "the innermost exception that nothing handled")
+                yield Suspect(raised.at, EXCEPTION, family, "the innermost exception that nothing handled")
 
     def _family_of(self, text: str, otherwise: str) -> str:
         about = self._format.first("about", text) or self._format.first("cause", text)
         return about.family if about is not None and about.family in ABOUT else otherwise
 
-    def _shapes(self) -> Iterator[Candidate]:
+    def _shapes(self) -> Iterator[Suspect]:
         for at in self._judged:
             shape = self._shape(at, "cause")
             if shape is None or (shape.weight < 92 and self._is(at, "wrapper")) or self._is_handled(at):
@@ -191,23 +191,23 @@ class Output:
                 continue
             is_python = shape.family == "python"
             family = self._family_of(self._lines[at].text, "python") if is_python else shape.family
-            yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
+            yield Suspect(at, shape.weight, family, f"a line as {shape.family} failures have it")
 
-    def _symptoms(self) -> Iterator[Candidate]:
+    def _symptoms(self) -> Iterator[Suspect]:
         for at in self._judged:
             if (shape := self._shape(at, "symptom")) is not None and not self._is_handled(at):
-                yield Candidate(at, shape.weight, shape.family, "how it ended; nothing says why")
+                yield Suspect(at, shape.weight, shape.family, "how it ended; nothing says why")
 
-    def _hdf5(self) -> Iterator[Candidate]:
+    def _hdf5(self) -> Iterator[Suspect]:
         deepest = None
         for at, line in enumerate((*self._lines, OutputLine(0, "", ""))):
             if _part("hdf5_frame").match(line.text):
                 deepest = at
             elif deepest is not None and not _part("hdf5_part").match(line.text):
-                yield Candidate(deepest, 88.0, "hdf5", "the deepest error of the HDF5 library")
+                yield Suspect(deepest, 88.0, "hdf5", "the deepest error of the HDF5 library")
                 deepest = None
 
-    def _stated(self) -> Iterator[Candidate]:
+    def _stated(self) -> Iterator[Suspect]:
         """Lines of trouble that have no shape, weighed by their words and what follows them."""
         for at in self._judged:
             above, text = self._lines[at - 1].text, self._lines[at].text
@@ -237,7 +237,7 @@ class Output:
             elif any(map(self._is_end, after)):
                 weight += 15
             family = self._family_of(text, "program")
-            yield Candidate(at, min(weight, most), family, "the program's own message of trouble")
+            yield Suspect(at, min(weight, most), family, "the program's own message of trouble")
 
     # How lines stand to each other
 
@@ -263,7 +263,7 @@ class Output:
             found = found[: most // 4] + found[len(found) - most * 3 // 4 :]
         return found
 
-    def _best(self, found: list[Candidate]) -> tuple[Candidate, list[Candidate]] | None:
+    def _best(self, found: list[Suspect]) -> tuple[Suspect, list[Suspect]] | None:
         if not found:
             return None
         found.sort(key=lambda c: c.at)
@@ -354,7 +354,7 @@ class Output:
                 break
         return at
 
-    def _ended_well(self, best: Candidate) -> bool:
+    def _ended_well(self, best: Suspect) -> bool:
         """Whether the program told of a good end after a line, or went on as before to its end."""
         said = self._last_said
         is_done = bool(said) and _part("done").match(self._lines[said[0]].text) is not None
@@ -424,7 +424,7 @@ def _weight_of_words(text: str, shapes: CauseFormat) -> float:
     return said + weight / 2 if said else weight
 
 
-class Raised(NamedTuple):
+class RaisedException(NamedTuple):
     """An exception with a traceback: its line, the first of its traceback, its name."""
 
     at: int
@@ -443,7 +443,7 @@ class Tracebacks:
     def __init__(self, lines: Sequence[OutputLine], shapes: CauseFormat) -> None:
         self._lines = lines
         self._format = shapes
-        self.raised: list[Raised] = []
+        self.raised: list[RaisedException] = []
         self.failures: set[int] = set()
         """Where tracebacks begin that tell only that something else failed."""
         self.inside: set[int] = set()
@@ -459,7 +459,7 @@ class Tracebacks:
 
     def _read(self, indexes: Sequence[int]) -> None:
         open_heads: list[int] = []
-        chain: list[Raised] = []
+        chain: list[RaisedException] = []
         is_linked, indent, inner = False, "", 0
         for place, at in enumerate(indexes):
             text = _part("in_group").sub("", self._lines[at].text)
@@ -473,20 +473,20 @@ class Tracebacks:
             elif open_heads and at - open_heads[0] < NEAR:
                 self.inside.add(at)
                 if (name := self._exception(text.removeprefix(indent), indexes, place)) is not None:
-                    raised = Raised(at, open_heads.pop(0), name, False)
+                    raised = RaisedException(at, open_heads.pop(0), name, False)
                     chain.insert(inner if indent.isspace() else len(chain), raised)
                     inner += indent.isspace()
             elif text.startswith(LINKS):
                 is_linked = True
                 self.inside.add(at)
             elif self._is_syntax_error(text, indexes, place):
-                chain.append(Raised(at, at, "SyntaxError", False))
+                chain.append(RaisedException(at, at, "SyntaxError", False))
                 self.inside.add(at)
             else:
                 open_heads.clear()
         self._close(chain)
 
-    def _close(self, chain: list[Raised]) -> list[Raised]:
+    def _close(self, chain: list[RaisedException]) -> list[RaisedException]:
         """Takes the first exception of a chain that says why."""
         says = [raised for raised in chain if not self._is_wrapper(raised)]
         first = next((raised for raised in says if not self._says_little(raised)), next(iter(says), None))
@@ -504,12 +504,12 @@ class Tracebacks:
             )
         return []
 
-    def _is_wrapper(self, raised: Raised) -> bool:
+    def _is_wrapper(self, raised: RaisedException) -> bool:
         shape = self._format.first("wrapper", self._lines[raised.at].text)
         is_told = shape is not None and shape.family != "elsewhere"
         return is_told or raised.name in self._format.exceptions["wrapper"]
 
-    def _says_little(self, raised: Raised) -> bool:
+    def _says_little(self, raised: RaisedException) -> bool:
         """Whether what came after it in a chain says more."""
         is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
         return is_bare or raised.name in self._format.exceptions["result"]

@@ -26,7 +26,7 @@ _AGENTS = frozenset({Component.AGENT, Component.JOB_CMD})
 _SUPERVISORS = frozenset({Component.SUPERVISOR, Component.DRIVER})
 
 
-class Bounds:
+class OffsetBounds:
     """Collects bounds on the lead of each agent's clock over its supervisor's from ops, oldest first."""
 
     def __init__(self) -> None:
@@ -70,11 +70,11 @@ class KnownOffsets:
         self._known: Offsets = {}
         self._due_at = -math.inf
         self._after: int | None = None
-        self._bounds = Bounds()
+        self._bounds = OffsetBounds()
 
     def __call__(self) -> Offsets:
         if self._after is None and self._timer() >= self._due_at:
-            self._after, self._bounds = 0, Bounds()
+            self._after, self._bounds = 0, OffsetBounds()
         if self._after is not None:
             self._after = self._go_on(self._after)
         return self._known

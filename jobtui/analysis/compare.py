@@ -22,7 +22,7 @@ from jobtui.model.ops import Agent, Component, Op
 from jobtui.model.scripts import Wanted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import History, Verdict
+from jobtui.model.verdicts import RunHistory, Verdict
 
 
 def last_good(runs: Sequence[Run], number: int) -> Run | None:
@@ -59,7 +59,7 @@ SLOWER_S, SLOWER_TIMES = 1.0, 2.0
 T = TypeVar("T")
 
 
-class Took(NamedTuple):
+class StepTime(NamedTuple):
     """A step of an op at its first occurrence: how long after the step before it, and how often it came."""
 
     seconds: float | None
@@ -74,8 +74,8 @@ class StepPair(NamedTuple):
 
     text: str
     component: Component | None
-    left: Took | None
-    right: Took | None
+    left: StepTime | None
+    right: StepTime | None
     parts: bool = False
 
     @property
@@ -120,7 +120,7 @@ def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[Ste
 def _of_ops(left: Op | None, right: Op | None, now: Nanos) -> Iterator[StepPair]:
     named = left or right
     assert named is not None
-    durations = [Took(op_duration_s(op, now)) if op else None for op in (left, right)]
+    durations = [StepTime(op_duration_s(op, now)) if op else None for op in (left, right)]
     yield StepPair(named.name, None, durations[0], durations[1])
     mine, other = (_took(op) if op else {} for op in (left, right))
     for one, two in _paired(list(mine), list(other), lambda key: key):
@@ -129,9 +129,9 @@ def _of_ops(left: Op | None, right: Op | None, now: Nanos) -> Iterator[StepPair]
         yield StepPair(key[1], key[0], mine[one] if one else None, other[two] if two else None)
 
 
-def _took(op: Op) -> Mapping[tuple[Component, str], Took]:
+def _took(op: Op) -> Mapping[tuple[Component, str], StepTime]:
     """Each step of an op at its first occurrence: a run that reports has the same step a thousand times."""
-    found: dict[tuple[Component, str], Took] = {}
+    found: dict[tuple[Component, str], StepTime] = {}
     before: Nanos | None = None
     for step in op.steps:
         key = (step.component, step.step)
@@ -139,7 +139,7 @@ def _took(op: Op) -> Mapping[tuple[Component, str], Took]:
             found[key] = found[key]._replace(times=found[key].times + 1)
             continue
         since = None if before is None or step.at is None else seconds_between(before, step.at)
-        found[key] = Took(None if since is None else max(0.0, since))
+        found[key] = StepTime(None if since is None else max(0.0, since))
         before = step.at if step.at is not None else before
     return found
 
@@ -223,7 +223,7 @@ class Comparison(NamedTuple):
         return max(slower, key=lambda pair: pair.lost_s, default=None)
 
 
-class Choice(NamedTuple):
+class Partner(NamedTuple):
     """The run or job to compare with, and why."""
 
     job_id: JobId
@@ -231,13 +231,13 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Choice | None:
+def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Partner | None:
     """What to compare a job with: its last good run, else one of its model and user, else of its model."""
     if runs and (own := last_good(runs, runs[-1].number)) is not None:
-        return Choice(job.id, own.number, "the last good run of the same job")
+        return Partner(job.id, own.number, "the last good run of the same job")
     if job.system == SLURM:
         like = last_good_like(job, jobs)
-        return None if like is None else Choice(like.id, None, "the last good job of the same name and user")
+        return None if like is None else Partner(like.id, None, "the last good job of the same name and user")
     good = [
         one
         for one in jobs
@@ -250,7 +250,7 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Choice | None:
     if newest is None:
         return None
     whose = "the same user" if same_user else "another user"
-    return Choice(newest.id, None, f"the last good run of {job.model or job.app} by {whose}")
+    return Partner(newest.id, None, f"the last good run of {job.model or job.app} by {whose}")
 
 
 def compare(
@@ -264,14 +264,14 @@ def compare(
 ) -> Comparison:
     """Compare two runs. Doubts about their jobs, or about sources, are doubts about the result."""
     steps = step_pairs(left.ops, right.ops, now)
-    doubts = dict.fromkeys((*source_doubts, *_told_of(verdicts, lambda verdict: verdict.doubts)))
-    spots = dict.fromkeys(_told_of(verdicts, lambda verdict: verdict.blind_spots))
+    doubts = dict.fromkeys((*source_doubts, *_doubts_of(verdicts, lambda verdict: verdict.doubts)))
+    spots = dict.fromkeys(_doubts_of(verdicts, lambda verdict: verdict.blind_spots))
     others = tuple(spot for spot in spots if spot not in doubts)
     facts = tuple(_facts(left, right))
     return Comparison(left, right, why, facts, steps, tuple(files), tuple(doubts), others)
 
 
-def _told_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]]) -> Iterator[str]:
+def _doubts_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]]) -> Iterator[str]:
     """The doubts about both, and those about one with its id, unless the text names a source."""
     for verdict in verdicts:
         for text in get(verdict):
@@ -326,7 +326,7 @@ FINAL = ("status ", "reply ", "job_cmd exited", "job_cmd ended")
 
 def history_of(
     job: Job, runs: Sequence[Run], ops: Sequence[Op], like: tuple[Job, tuple[Op, ...]] | None = None
-) -> History | None:
+) -> RunHistory | None:
     """How earlier runs of a job, else a good job like it, compare with its last run, which failed."""
     last = runs[-1]
     before = [run for run in runs[:-1] if run.queued_at is not None or run.started_at is not None]
@@ -335,11 +335,11 @@ def history_of(
     if (good := last_good(before, last.number)) is not None:
         other = Side(job, good, ops_in(window_of(runs, good.number), ops))
         differs = tuple(map(mask_text, (*_facts_apart(this, other), *_steps_apart(this, other))))
-        return History(alike, good.number, good.ended_at or good.started_at, differs)
+        return RunHistory(alike, good.number, good.ended_at or good.started_at, differs)
     if like is not None:  # the logs of another job may not be read as far back: its steps tell nothing
         differs = tuple(map(mask_text, _facts_apart(this, Side(like[0], None, like[1]))))
-        return History(alike, good_at=like[0].ended_at, differs=differs, good_job=like[0].id)
-    return History(alike) if alike else None
+        return RunHistory(alike, good_at=like[0].ended_at, differs=differs, good_job=like[0].id)
+    return RunHistory(alike) if alike else None
 
 
 def _facts_apart(this: Side, good: Side) -> Iterator[str]:

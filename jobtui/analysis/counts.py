@@ -35,7 +35,7 @@ class Pace(NamedTuple):
         return not any(self.arrivals.by_minute) and not any(self.ends.by_minute)
 
 
-class Pulse:
+class RateCounter:
     """Counts arrivals and ends of jobs. A job that runs again arrives and ends again."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
@@ -178,11 +178,11 @@ def _profile_state(
     )
 
 
-class Tally:
+class JobTally:
     """Keeps the counts. `now` defines the last hour and the last minutes."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
-        self._pulse = Pulse(now)
+        self._pulse = RateCounter(now)
         self._by_status: Counter[JobStatus | None] = Counter()
         self._failed_at: dict[JobId, Nanos] = {}
 

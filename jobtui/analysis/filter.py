@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from jobtui.analysis.filter_syntax import (
     All,
-    Comparison,
+    FieldComparison,
     FilterError,
     Node,
     TextFields,
@@ -170,7 +170,7 @@ _PATTERN_PART = (
 )
 
 
-def make_test(comparison: Comparison) -> Test:
+def make_test(comparison: FieldComparison) -> Test:
     """The test of a comparison. Raises FilterError."""
     name = comparison.field
     field = FIELD_BY_NAME.get(name.text.lower())
@@ -374,7 +374,7 @@ AGENT_FIELDS: TextFields[Agent] = TextFields("agents", {
 }, {"state": lambda node: _state_test(node)})  # fmt: skip
 
 
-def _state_test(node: Comparison) -> Callable[[Agent], bool]:
+def _state_test(node: FieldComparison) -> Callable[[Agent], bool]:
     check_text_op(node, node.field.text)
     states = [state.value for state in AgentState]
     for value in node.values:
@@ -522,7 +522,7 @@ def _is_abbreviation(low: str, text: str) -> bool:
     return len(low) > 1 and len(low) in reached
 
 
-def _asks_for_quasi(leaf: Word | Comparison) -> bool:
+def _asks_for_quasi(leaf: Word | FieldComparison) -> bool:
     if isinstance(leaf, Word):
         return is_quasi_jid(leaf.value.text) and split_jid(leaf.value.text) is not None
     if leaf.op in ("!=", "!~"):

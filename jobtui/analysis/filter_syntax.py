@@ -71,7 +71,7 @@ class Word(NamedTuple):
         return str(self.value)
 
 
-class Comparison(NamedTuple):
+class FieldComparison(NamedTuple):
     """A field compared with values."""
 
     field: Value
@@ -109,7 +109,7 @@ class Any(NamedTuple):
         return " or ".join(map(str, self.nodes))
 
 
-Node = Word | Comparison | Not | All | Any
+Node = Word | FieldComparison | Not | All | Any
 
 
 def parse_nodes(text: str) -> Node:
@@ -123,7 +123,7 @@ def parse_nodes(text: str) -> Node:
     return node
 
 
-def leaves(node: Node) -> Iterator[tuple[Word | Comparison, bool]]:
+def leaves(node: Node) -> Iterator[tuple[Word | FieldComparison, bool]]:
     stack: list[tuple[Node, bool]] = [(node, False)]
     while stack:
         node, negated = stack.pop()
@@ -207,7 +207,7 @@ class _Reader:
             if not value.text and not value.quoted:
                 end, message = max(value.end, field.end()), f"a value is missing after {name.text}{op}"
                 raise FilterError(field.start(), end, message)
-        return Comparison(name, op, tuple(values))
+        return FieldComparison(name, op, tuple(values))
 
     def _read_value(self, *, stop_at_comma: bool) -> Value:
         if self._text.startswith('"', self.at):
@@ -265,12 +265,12 @@ TEXT_OPS = (":", "=", "!=")
 
 
 def compile_node(
-    node: Node, word: Callable[[Word], AnyTest], comparison: Callable[[Comparison], AnyTest]
+    node: Node, word: Callable[[Word], AnyTest], comparison: Callable[[FieldComparison], AnyTest]
 ) -> AnyTest:
     """What tells whether a record passes. Raises FilterError where `word` or `comparison` does."""
     if isinstance(node, Word):
         return word(node)
-    if isinstance(node, Comparison):
+    if isinstance(node, FieldComparison):
         return comparison(node)
     if isinstance(node, Not):
         inner = compile_node(node.node, word, comparison)
@@ -298,7 +298,7 @@ def text_test(texts: Texts[Record], op: str, words: Sequence[str]) -> Test[Recor
     return found if op == "=" else lambda record: not found(record)
 
 
-def check_text_op(node: Comparison, what: str) -> None:
+def check_text_op(node: FieldComparison, what: str) -> None:
     """Raise FilterError when something is asked of a text that only numbers can answer."""
     if node.op not in TEXT_OPS:
         message = f"{node.op} cannot be asked of {what}"
@@ -314,7 +314,7 @@ class TextFields(NamedTuple, Generic[Record]):
 
     what: str
     texts: Mapping[str, Texts[Record]]
-    others: Mapping[str, Callable[[Comparison], Test[Record]]] = {}
+    others: Mapping[str, Callable[[FieldComparison], Test[Record]]] = {}
     word: Callable[[Word], Test[Record]] | None = None
     attribute: Callable[[str], Texts[Record]] | None = None
 
@@ -335,7 +335,7 @@ class TextFields(NamedTuple, Generic[Record]):
         texts = self.texts.get(name)
         return {text for record in records for text in texts(record) if text} if texts is not None else set()
 
-    def test(self, node: Comparison) -> Test[Record]:
+    def test(self, node: FieldComparison) -> Test[Record]:
         """The test of a comparison. Raises FilterError."""
         name = node.field.text.lower()
         if (other := self.others.get(name)) is not None:

@@ -111,7 +111,7 @@ def references(thing: str) -> Iterator[Reference]:
             yield Reference(target, found.expand(form), weight, why)
 
 
-def told_in_files(thing: str) -> tuple[set[str], str]:
+def named_in_files(thing: str) -> tuple[set[str], str]:
     """What of it files of jobs may tell of: numbers in Slurm, and a failing line, in lower case."""
     text = thing.strip()
     wanted = (Target.NUMBER, Target.SUBMITTED)
@@ -223,7 +223,7 @@ def find(
         search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:
         with contained("finding"):
-            if search.add_failed(text) or search.add_told(text):
+            if search.add_failed(text) or search.add_log_matches(text):
                 return search.ranked()
             search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
     return search.ranked()
@@ -273,6 +273,7 @@ def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
 
 
 def is_host(host: str | None, name: str) -> bool:
+    """Whether a host has this name, with or without its domain."""
     return host is not None and name in (host, host.partition(".")[0])
 
 
@@ -360,7 +361,7 @@ class _Search:
         self._add_jobs(fits, 0.7, "its error says this")
         return bool(fits)
 
-    def add_told(self, text: str) -> bool:
+    def add_log_matches(self, text: str) -> bool:
         """Add the jobs of which a log says this: a line that a pager or a terminal cut off names none."""
         if len(text) < LEAST_LINE:
             return False

@@ -78,7 +78,7 @@ def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
     )
 
 
-class Shared(NamedTuple):
+class SharedFact(NamedTuple):
     """A fact that `jobs` jobs of a group have, and `elsewhere` of the `good` jobs for which it is known.
 
     `good` is 0 for a fact that is the cause itself and is not compared.
@@ -116,7 +116,7 @@ class Incident(NamedTuple):
     shape: tuple[Mark, ...]
     jobs: tuple[JobId, ...]
     times: tuple[Nanos, ...]
-    shared: tuple[Shared, ...]
+    shared: tuple[SharedFact, ...]
     confidence: float
     doubtful: int
     is_live: bool
@@ -254,14 +254,14 @@ def happened_at(job: Job) -> Nanos | None:
     return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
 
 
-class Earlier(NamedTuple):
+class EarlierFailures(NamedTuple):
     """How many jobs failed before a time, and a window with the newest; None for all that is known."""
 
     jobs: int
     window_s: int | None
 
 
-def failed_before(jobs: Iterable[Job], since: Nanos, now: Nanos) -> Earlier | None:
+def failed_before(jobs: Iterable[Job], since: Nanos, now: Nanos) -> EarlierFailures | None:
     """The failures by record before a time; None if there are none."""
     times = [
         at
@@ -274,7 +274,7 @@ def failed_before(jobs: Iterable[Job], since: Nanos, now: Nanos) -> Earlier | No
     if not times:
         return None
     wide = (window for window in WIDER_S if now - window * SECOND <= max(times))
-    return Earlier(len(times), next(wide, None))
+    return EarlierFailures(len(times), next(wide, None))
 
 
 def _incident(
@@ -312,17 +312,17 @@ def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> SharedLine
     return SharedLine(next(iter(most)) if len(most) == 1 else common, most.total(), len(lines))
 
 
-def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterable[Shared]:
+def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterable[SharedFact]:
     for name, fact in FACTS.items():
         value, count = Counter(map(fact, group)).most_common(1)[0]
         if value is None or count < SHARED_BY * len(group):
             continue
         elsewhere, known = good[name][value], good[name].total()
         if name in CAUSES:
-            yield Shared(name, value, count)
+            yield SharedFact(name, value, count)
         elif (
             min(len(group), known) >= COMPARED
             and elsewhere <= GOOD_AT_MOST * known
             and by_chance(count, len(group), elsewhere, known) < CHANCE
         ):
-            yield Shared(name, value, count, elsewhere, known)
+            yield SharedFact(name, value, count, elsewhere, known)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from jobtui.analysis.clock_offset import PAIRS_KEPT, Bounds
+from jobtui.analysis.clock_offset import PAIRS_KEPT, OffsetBounds
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, Evidence
 from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.formats.causes import KillShape, load_kills
@@ -35,7 +35,7 @@ _HEX = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
 _SLOT = re.compile(r"\bslot\d[\w]*@[\w.-]+")
 
 
-class Ending(NamedTuple):
+class JobEnd(NamedTuple):
     """The end of a job, and the names that tie a message to it.
 
     `pids` are its processes on `host`, `names` its container, slot or Slurm job as in control groups.
@@ -60,7 +60,7 @@ class Ending(NamedTuple):
         return low - seconds <= seconds_between(self.at, at) <= high + seconds
 
 
-def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> Ending | None:
+def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> JobEnd | None:
     """The end of a job; None if it is not known. `ops` give the differences between clocks of hosts."""
     job, slurm = evidence.job, evidence.slurm
     if job is None:
@@ -85,13 +85,13 @@ def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> End
         host = host or clock
         pids = _PID.findall(" ".join(one.text for one in run.steps))
     known_pids = frozenset(whole(pid, 0) for pid in pids)
-    return Ending(at, host, known_pids, frozenset(names), _ahead_s(clock, host, ops))
+    return JobEnd(at, host, known_pids, frozenset(names), _ahead_s(clock, host, ops))
 
 
 def _ahead_s(clock: str, host: str, ops: Iterable[Op]) -> tuple[float, float]:
     if is_host(clock, host):
         return 0.0, 0.0
-    bounds = Bounds()
+    bounds = OffsetBounds()
     for op in tuple(ops)[-PAIRS_KEPT:]:
         bounds.take(op)
     for (one, other), offset in bounds.offsets().items():
@@ -100,7 +100,7 @@ def _ahead_s(clock: str, host: str, ops: Iterable[Op]) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-class Told(NamedTuple):
+class EndMessage(NamedTuple):
     """A message about an end, with the names in it and in the parts before it."""
 
     entry: JournalEntry
@@ -121,7 +121,7 @@ class Told(NamedTuple):
                 return text.format_map(known)
         return ""
 
-    def tie(self, ending: Ending) -> float:
+    def tie(self, ending: JobEnd) -> float:
         """How sure it is about this end; 0 if it is only near in time."""
         values, host = self.values, self.entry.host
         if whole(values.get("pid"), 0) in ending.pids and is_host(host, ending.host):
@@ -135,7 +135,7 @@ class Told(NamedTuple):
         return LIKELY if (is_boot or self.shape.role == "host") and is_host(host, ending.host) else 0.0
 
 
-def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
+def find_killer(entries: Iterable[JournalEntry], ending: JobEnd) -> Killer:
     begin, end = ending.window
     own = (entry for entry in entries if not ending.host or is_host(entry.host, ending.host))
     within = (one for one in _told(own) if begin <= one.at <= end)
@@ -152,7 +152,7 @@ def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
     return Killer(words, best.tie(ending), facts)
 
 
-def _told(entries: Iterable[JournalEntry]) -> Iterator[Told]:
+def _told(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
     """The kills in messages, each with the parts of the kernel's report before it."""
     parts: dict[str, str] = {}
     for entry in sorted(entries, key=lambda entry: entry.at):
@@ -169,10 +169,10 @@ def _told(entries: Iterable[JournalEntry]) -> Iterator[Told]:
         elif shape.role == "part":
             parts |= values
         else:
-            yield Told(entry, shape, {**parts, **values} if shape.role == "kill" else values)
+            yield EndMessage(entry, shape, {**parts, **values} if shape.role == "kill" else values)
 
 
-def _fact(told: Told, what: str) -> Fact:
+def _fact(told: EndMessage, what: str) -> Fact:
     entry = told.entry
     source = f"{entry.identifier}@{entry.host}" if entry.host else entry.identifier
     return Fact(text=entry.message, source=source, what=what, at=told.at, cursor=entry.cursor)

@@ -16,7 +16,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.verdicts import Usual
+from jobtui.model.verdicts import UsualTime
 
 RUNS_KEPT = 300
 """How many of the newest runs of a kind define what is usual."""
@@ -26,12 +26,12 @@ BUDGET_S = 0.004
 Kind = tuple[str, str, str, str, str]
 
 
-class Late(NamedTuple):
+class LateJob(NamedTuple):
     """How many seconds a job has waited or run, and the usual time."""
 
     does: str
     seconds: float
-    usual: Usual
+    usual: UsualTime
 
     @property
     def words(self) -> str:
@@ -45,7 +45,7 @@ class _Lengths:
 
     def __init__(self) -> None:
         self._taken = Bounded[tuple[JobId, Nanos], tuple[float, float]](RUNS_KEPT)
-        self._usual: dict[JobStatus, Usual | None] = {}
+        self._usual: dict[JobStatus, UsualTime | None] = {}
 
     def add(self, job: Job) -> None:
         waited, ran = job.waited_s(Nanos(0)), job.elapsed_s(Nanos(0))
@@ -54,14 +54,14 @@ class _Lengths:
         self._taken[job.id, job.queued_at] = (max(0.0, waited), max(0.0, ran))
         self._usual.clear()
 
-    def usual(self, status: JobStatus) -> Usual | None:
+    def usual(self, status: JobStatus) -> UsualTime | None:
         if status not in self._usual:
             place = 0 if status is JobStatus.PENDING else 1
             self._usual[status] = usual_of([taken[place] for taken in self._taken.values()])
         return self._usual[status]
 
 
-class Lateness:
+class LateJobs:
     """Learns from changed jobs that ended, and judges live ones, a few at each call."""
 
     def __init__(self, now_at: ClockOf = here) -> None:
@@ -105,7 +105,7 @@ class Lateness:
                 self._late ^= {job_id}
         return turned
 
-    def late(self, job: Job | None, now: Nanos) -> Late | None:
+    def late(self, job: Job | None, now: Nanos) -> LateJob | None:
         """How late a job is; None if it is not, or if too little is known."""
         if job is None or not job.status.is_live or not job.needs_logs:
             return None
@@ -115,7 +115,7 @@ class Lateness:
         usual = lengths.usual(job.status) if lengths is not None else None
         if seconds is None or usual is None or not is_beyond(seconds, usual):
             return None
-        return Late("waits" if waits else "runs", seconds, usual)
+        return LateJob("waits" if waits else "runs", seconds, usual)
 
     def _learn(self, job: Job | None, job_id: JobId) -> None:
         if job is None or job.status.is_live or job_id in self._late:

@@ -153,14 +153,14 @@ ADDRESS = re.compile(r"https?://")
 """How the address of a directory begins that a server of files keeps."""
 
 
-class Reach(NamedTuple):
+class ClusterAccess(NamedTuple):
     """How clusters are reached: `mounts` are directories here by those there, `hosts` journals by host."""
 
     mounts: Mapping[str, str] = {}
     hosts: Mapping[str, str] = {}
 
 
-def reached(path: str, host: str | None, reach: Reach, source: str = "") -> Iterator[str]:
+def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "") -> Iterator[str]:
     """The places at which a path on a cluster may be read, likeliest first.
 
     `source` is the source of the path. If it is read over ssh, so is the path: here it may be another file.
@@ -183,7 +183,7 @@ def reached(path: str, host: str | None, reach: Reach, source: str = "") -> Iter
 
 
 CLUSTER_MODE = "sbatch"
-NOWHERE = Reach()
+NOWHERE = ClusterAccess()
 
 
 def run_dirs_of(
@@ -191,7 +191,7 @@ def run_dirs_of(
     record_path: str | None,
     ops: Iterable[Op],
     host: str | None = None,
-    reach: Reach = NOWHERE,
+    reach: ClusterAccess = NOWHERE,
     told: str | None = None,
 ) -> tuple[str, ...]:
     """The possible run directories of a job, likeliest first. A path in a log that is not one is left out.
@@ -215,7 +215,7 @@ def run_dirs_of(
 
 
 def output_places(
-    detail: JobDetail | None, host: str | None = None, reach: Reach = NOWHERE
+    detail: JobDetail | None, host: str | None = None, reach: ClusterAccess = NOWHERE
 ) -> tuple[tuple[str, str], ...]:
     """The files of its output and errors, by directory and name, at each place where they may be read."""
     if detail is None:

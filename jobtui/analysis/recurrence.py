@@ -16,7 +16,7 @@ from jobtui.analysis.statistics import by_chance, interval, ratio_interval
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor_life import CONDOR, JOBSUB
 from jobtui.model.jobs import Job, Run
-from jobtui.model.memory import Change, Deviation, Finished, Share
+from jobtui.model.memory import Deviation, EndedRun, PeriodChange, Share
 from jobtui.model.slurm import SYSTEM as SLURM
 
 CHANCE = 0.002
@@ -51,7 +51,7 @@ def kind_of(job: Job, run: Run | None = None) -> str:
     return "\t".join((job.system, job.app, _model(job), driver, mode))
 
 
-def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finished | None:
+def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> EndedRun | None:
     """A finished job, or an earlier run of it, as the memory keeps it; None if its end is not known.
 
     The app of a Slurm job is its partition. Slurm and HTCondor give nodes, other systems hosts.
@@ -62,7 +62,7 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finis
         return None
     place, of_nodes = told.host or job.host or "", job.system in (SLURM, CONDOR, JOBSUB)
     tags = dict(word.partition(":")[::2] for word in job.tags.split())
-    return Finished(
+    return EndedRun(
         id=job.id,
         system=job.system,
         kind=kind_of(job, run),
@@ -147,7 +147,7 @@ class RunCounts(NamedTuple):
     slow: Mapping[tuple[str, str], tuple[int, float, float]]
 
 
-def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
+def changes(before: RunCounts, now: RunCounts) -> tuple[PeriodChange, ...]:
     """The differences from before, the most significant first, at most MOST_CHANGES."""
     compared = [*_signatures(before, now), *_failures(before, now)]
     found = [*map(_more_or_less, compared), *_slower(before, now)]
@@ -156,7 +156,7 @@ def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
     return tuple(found[number][1] for _, number in said[:MOST_CHANGES])
 
 
-def _more_or_less(one: Frequency) -> tuple[float, Change]:
+def _more_or_less(one: Frequency) -> tuple[float, PeriodChange]:
     """The p-value of the difference of a share from the one before, and the change."""
     other = Frequency(one.field, one.value, one.elsewhere, one.known, one.count, one.of)
     is_more = one.count * one.known > one.elsewhere * one.of
@@ -164,7 +164,7 @@ def _more_or_less(one: Frequency) -> tuple[float, Change]:
     if one.field == "signature":
         what = what if one.count and one.elsewhere else "new" if is_more else "gone"
     found = one.share
-    change = Change(
+    change = PeriodChange(
         what, found.field, found.value, one.count, one.of, found.share, found.usual_share, found.interval
     )
     return (one if is_more else other).chance, change
@@ -183,14 +183,14 @@ def _failures(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
             yield Frequency(*key, now.failed.get(key, 0), of, before.failed.get(key, 0), known)
 
 
-def _slower(before: RunCounts, now: RunCounts) -> Iterator[tuple[float, Change]]:
+def _slower(before: RunCounts, now: RunCounts) -> Iterator[tuple[float, PeriodChange]]:
     for key in sorted(now.slow):
         found = ratio_interval(now.slow[key], before.slow.get(key, (0, 0.0, 0.0)))
         if found is not None:
             factor, low, high, deviations = found
             chance = erfc(deviations / sqrt(2)) / 2 if factor >= LEAST_LIFT else 1.0
             n = now.slow[key][0]
-            yield chance, Change("slower", *key, n, n, factor, 1.0, (low, high))
+            yield chance, PeriodChange("slower", *key, n, n, factor, 1.0, (low, high))
 
 
 class Day(NamedTuple):

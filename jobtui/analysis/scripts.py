@@ -64,7 +64,7 @@ def _table(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-class Piece(StrEnum):
+class PieceKind(StrEnum):
     """What a piece of a line of a script is."""
 
     PLAIN = "plain"
@@ -79,7 +79,7 @@ class ScriptPiece(NamedTuple):
     """Some text of a line, and what it is."""
 
     text: str
-    piece: Piece = Piece.PLAIN
+    piece: PieceKind = PieceKind.PLAIN
 
 
 _TOKENS = re.compile(
@@ -109,12 +109,12 @@ def masked_script(script: bytes) -> str:
 
 def pieces(line: str) -> tuple[ScriptPiece, ...]:
     if _DIRECTIVE.match(line):
-        return (ScriptPiece(line, Piece.DIRECTIVE),)
+        return (ScriptPiece(line, PieceKind.DIRECTIVE),)
     found, at = [], 0
     for token in _TOKENS.finditer(line, 0, LONGEST_COLOURED):
         if token.start() > at:
             found.append(ScriptPiece(line[at : token.start()]))
-        found.append(ScriptPiece(token[0], Piece(token.lastgroup or Piece.PLAIN)))
+        found.append(ScriptPiece(token[0], PieceKind(token.lastgroup or PieceKind.PLAIN)))
         at = token.end()
     return (*found, ScriptPiece(line[at:])) if at < len(line) or not found else tuple(found)
 
@@ -360,7 +360,7 @@ BY_DEFAULT = "the default"
 _NAMES = {"o": "output", "e": "error", "J": "job-name", "D": "chdir", "a": "array"}
 
 
-class Output(NamedTuple):
+class OutputFile(NamedTuple):
     """One of the files: `output` or `error`, its path, and who says so. Unknown signs stay in it."""
 
     stream: str
@@ -369,17 +369,17 @@ class Output(NamedTuple):
     unknown: str = ""
 
 
-def told_outputs(facts: Sequence[tuple[str, str]]) -> tuple[Output, ...]:
+def named_outputs(facts: Sequence[tuple[str, str]]) -> tuple[OutputFile, ...]:
     named = {"output": "output", "errors": "error"}
-    return tuple(Output(named[name], path, FROM_SCHEDULER) for name, path in facts if name in named)
+    return tuple(OutputFile(named[name], path, FROM_SCHEDULER) for name, path in facts if name in named)
 
 
-def outputs_of(script: ArchivedScript, wanted: Wanted) -> tuple[Output, ...]:
+def outputs_of(script: ArchivedScript, wanted: Wanted) -> tuple[OutputFile, ...]:
     of = _of_torque if script.scheduler is Scheduler.TORQUE else _of_slurm
     return tuple(of(script, wanted))
 
 
-def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
+def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[OutputFile]:
     options = dict(_options(script.script, b"#SBATCH"))
     is_array = bool(wanted.task) or "array" in options
     values = _values(script, wanted, options)
@@ -389,10 +389,10 @@ def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
     said_by = FROM_SCRIPT if "output" in options else BY_DEFAULT
     pattern = options.get("output", usual)
     out = _joined(base, filled(pattern, values))
-    yield Output("output", out, said_by, unknown_signs(pattern, values))
+    yield OutputFile("output", out, said_by, unknown_signs(pattern, values))
     pattern = options.get("error", pattern)
     if (error := _joined(base, filled(pattern, values))) != out:
-        yield Output("error", error, FROM_SCRIPT, unknown_signs(pattern, values))
+        yield OutputFile("error", error, FROM_SCRIPT, unknown_signs(pattern, values))
 
 
 def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) -> dict[str, str]:
@@ -440,7 +440,7 @@ def _words(text: str) -> list[str]:
         return text.split()
 
 
-def _of_torque(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
+def _of_torque(script: ArchivedScript, wanted: Wanted) -> Iterator[OutputFile]:
     options = dict(_options(script.script, b"#PBS"))
     name = options.get("N") or "STDIN"
     number = script.number.partition(".")[0] + (f"-{wanted.task}" if wanted.task else "")
@@ -453,4 +453,4 @@ def _of_torque(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
         said = options.get(stream, "").rpartition(":")[2]
         usual = f"{name}.{letter}{number}"
         path = said + usual if said.endswith("/") else said or usual
-        yield Output(stream, path, FROM_SCRIPT if said else BY_DEFAULT)
+        yield OutputFile(stream, path, FROM_SCRIPT if said else BY_DEFAULT)

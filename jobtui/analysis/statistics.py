@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from math import exp, lgamma, sqrt
 
-from jobtui.model.memory import Range
+from jobtui.model.memory import SecondsRange
 
 NORMAL_95 = 1.959964
 """The mean and this many standard deviations on either side hold 95 % of a normal distribution."""
@@ -69,7 +69,7 @@ def bounds(ordered: Sequence[float]) -> tuple[float, float] | None:
     return ordered[cut - 1], ordered[n - cut]
 
 
-def expected(runs: Iterable[tuple[int, int, float]], passed_s: float = 0.0) -> Range | None:
+def expected(runs: Iterable[tuple[int, int, float]], passed_s: float = 0.0) -> SecondsRange | None:
     """The range for a run like these, and how often such ranges held for the runs themselves.
 
     A run has the time it began, the time its length was known, and its length in seconds. Only runs of at
@@ -99,4 +99,4 @@ def expected(runs: Iterable[tuple[int, int, float]], passed_s: float = 0.0) -> R
     found = bounds(ordered)
     if found is None or of < LEAST_LIKE:
         return None
-    return Range(found[0] - passed_s, found[1] - passed_s, held, of)
+    return SecondsRange(found[0] - passed_s, found[1] - passed_s, held, of)

@@ -17,19 +17,19 @@ from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.analysis.flags import slot_of
 from jobtui.model.clock import Nanos, since_s
 from jobtui.model.ids import AgentPrefix
-from jobtui.model.ops import Agent, Op, Step, is_told_before
-from jobtui.model.verdicts import Chain, Holder, Slot, Usual, Wait
+from jobtui.model.ops import Agent, Op, Step, is_line_before
+from jobtui.model.verdicts import Chain, Holder, OpWait, Slot, UsualTime
 
 ORDER = tuple(Slot)
 SLOTTED = frozenset({"run", "analysis", "io"})
 CPU_OPS = frozenset({"run", "analysis"})
 CHAIN_LIMIT = 20
 
-UsualOf = Callable[[Op], Usual | None]
+UsualOf = Callable[[Op], UsualTime | None]
 LimitOf = Callable[[Op], float | None]
 
 
-class Scene(NamedTuple):
+class WaitSnapshot(NamedTuple):
     """All that is open at one time, and how long such ops usually take."""
 
     open_ops: Sequence[Op]
@@ -52,8 +52,8 @@ def waited_slot(op: Op) -> tuple[Slot, Step] | None:
     return None
 
 
-def wait_chain(op: Op, scene: Scene) -> Chain:
-    waits: list[Wait] = []
+def wait_chain(op: Op, scene: WaitSnapshot) -> Chain:
+    waits: list[OpWait] = []
     seen: list[Op] = []
     current: Op | None = op
     while current is not None and len(waits) < CHAIN_LIMIT:
@@ -69,15 +69,15 @@ def wait_chain(op: Op, scene: Scene) -> Chain:
     return Chain(tuple(waits), (), _range(waits, scene) if waits else None)
 
 
-def wait_of(op: Op, scene: Scene) -> Wait | None:
+def wait_of(op: Op, scene: WaitSnapshot) -> OpWait | None:
     if (found := waited_slot(op)) is None:
         return None
     slot, step = found
     rivals = [one for one in scene.open_ops if one.key != op.key and _needs_same(op, one, slot, scene)]
     waits = [waited for one in rivals if (waited := waited_slot(one)) is not None]
     holders = [one for one in rivals if _holds(one, slot)]
-    ahead = sum(other is slot and is_told_before(since, step) for other, since in waits)
-    return Wait(
+    ahead = sum(other is slot and is_line_before(since, step) for other, since in waits)
+    return OpWait(
         op=op,
         slot=slot,
         step=step,
@@ -87,7 +87,7 @@ def wait_of(op: Op, scene: Scene) -> Wait | None:
     )
 
 
-def _needs_same(op: Op, other: Op, slot: Slot, scene: Scene) -> bool:
+def _needs_same(op: Op, other: Op, slot: Slot, scene: WaitSnapshot) -> bool:
     if other.name not in SLOTTED:
         return False
     if slot is Slot.RUN_DIR:
@@ -102,7 +102,7 @@ def _agent(op: Op) -> AgentPrefix | None:
     return op.agent or op.assigned_agent
 
 
-def _host(op: Op, scene: Scene) -> str | None:
+def _host(op: Op, scene: WaitSnapshot) -> str | None:
     agent = scene.agents.get(prefix) if (prefix := _agent(op)) is not None else None
     return None if agent is None else agent.host
 
@@ -116,7 +116,7 @@ def _holds(op: Op, slot: Slot) -> bool:
     return ORDER.index(found[0]) > ORDER.index(slot)
 
 
-def _holder(op: Op, scene: Scene) -> Holder:
+def _holder(op: Op, scene: WaitSnapshot) -> Holder:
     cancel = scene.cancels.get(op.key)
     asked = cancel.created_at if cancel is not None else None
     since = op.sent_at or op.created_at
@@ -131,7 +131,7 @@ def _holder(op: Op, scene: Scene) -> Holder:
     )
 
 
-def _range(waits: Sequence[Wait], scene: Scene) -> tuple[float, float] | None:
+def _range(waits: Sequence[OpWait], scene: WaitSnapshot) -> tuple[float, float] | None:
     """The time until the first op of a chain gets its slot: at least the usual time, at most the limits."""
     least = most = 0.0
     for wait in waits:

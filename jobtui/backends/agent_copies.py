@@ -18,14 +18,14 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.backends.base import Batch, PolledSource, merged
-from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines, read_copy, read_name
+from jobtui.formats.agent_copies import AgentCopy, CopiedLine, CopyName, added_lines, read_copy, read_name
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import LogParser, Parsed
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing
 from jobtui.model.numbers import read_json
 from jobtui.model.pages import Level, LogLine
-from jobtui.transport.files import Look, look, open_file, source_error
+from jobtui.transport.files import FileStat, look, open_file, source_error
 from jobtui.transport.worker import Worker
 
 COPIES_READ = 100
@@ -41,13 +41,13 @@ SETTLED_NS = 3_000_000_000
 class NewLines(NamedTuple):
     """What a copy has beyond those before it; with a gap where some lines may be in neither."""
 
-    copy: Copy
+    copy: AgentCopy
     written_at: Nanos
     lines: Sequence[CopiedLine]
     is_gap: bool
 
 
-class Looked(NamedTuple):
+class CopiesLook(NamedTuple):
     """What a look at the directory gave; `recovered` copies could not be read before, and can be now."""
 
     news: Sequence[NewLines] = ()
@@ -67,7 +67,7 @@ class CopiedLog:
         self.left_out = 0
         self._most = COPIES_READ if most is None else most
         self._parser = LogParser(str(directory))
-        self._seen: dict[str, Look] = {}
+        self._seen: dict[str, FileStat] = {}
         self._texts: tuple[str, ...] = ()
         self._bad: set[Path] = set()
         self._newest = -1
@@ -80,7 +80,7 @@ class CopiedLog:
             return bool(self._seen)
         return any(name not in self._seen for name in names if read_name(name) is not None)
 
-    def look(self) -> Looked:
+    def look(self) -> CopiesLook:
         """Read the copies that have come since the last look. Raises SourceError without a directory."""
         news: list[NewLines] = []
         skips: list[Skip] = []
@@ -101,7 +101,7 @@ class CopiedLog:
             self._texts = tuple(line.text for line in copy.lines) or self._texts
             if added or copy.stderr:
                 news.append(NewLines(copy, Nanos(seen.mtime_ns), added, is_gap))
-        return Looked(news, tuple(skips), recovered)
+        return CopiesLook(news, tuple(skips), recovered)
 
     def records(self, news: Iterable[NewLines]) -> Iterator[Parsed]:
         for new in news:
@@ -119,7 +119,7 @@ class CopiedLog:
             for line in new.lines:
                 yield line_at(line.place, line.text, self._parser, new.written_at)
 
-    def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
+    def _fresh(self) -> list[tuple[CopyName, Path, FileStat]]:
         """The copies that were not read yet, or are other ones now, in the order of time.
 
         A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
@@ -195,7 +195,7 @@ def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
                 yield from (line.text.encode("utf-8", "replace") for line in new.lines if line.text)
 
 
-def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:
+def _about(copy: AgentCopy, *, is_gap: bool) -> Iterator[LogLine]:
     """Words about a copy, in the two places before its first line."""
     gap = "lines before these may be in no copy; " if is_gap else ""
     text = f"── {gap}copy {copy.name.kind} ──"
@@ -207,7 +207,7 @@ def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:
         yield LogLine(place=place + 1, end=place + 2, text=f"stderr: {said}", size=0, level=Level.ERROR)
 
 
-def _read(path: Path, name: CopyName) -> Copy:
+def _read(path: Path, name: CopyName) -> AgentCopy:
     """A copy from the disk. Raises SourceError, and ValueError for what is none."""
     with closing(open_file(path)) as opened:
         try:
@@ -325,7 +325,7 @@ class AgentCopies(PolledSource):
         try:
             looked = log.look()
         except SourceError as error:
-            looked = Looked(skips=(Skip(str(log.directory), str(error)),))
+            looked = CopiesLook(skips=(Skip(str(log.directory), str(error)),))
         parsed = [*log.records(looked.news)]
         skips = [*looked.skips, *(skip for part in parsed for skip in part.skips)]
         above = f"{self.root / 'user'}/"

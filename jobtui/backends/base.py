@@ -194,7 +194,7 @@ class PolledSource(ABC):
             await self._held.aclose()
 
 
-class Announced(NamedTuple):
+class Unopened(NamedTuple):
     """A source that is named and not yet made: its backend is imported after the first paint."""
 
     name: str
@@ -287,7 +287,7 @@ def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
     return min(period_s * 2.0 ** min(failures, 16), max(cap_s, period_s))
 
 
-class Until:
+class LogUntil:
     """A log up to a time. Later lines are left out, and the note says so."""
 
     def __init__(self, source: Source, until: Nanos) -> None:
@@ -318,7 +318,7 @@ class Until:
 
 
 def unwrapped(source: Source) -> Source:
-    return source.source if isinstance(source, Until) else source
+    return source.source if isinstance(source, LogUntil) else source
 
 
 Told = Callable[[JobId], JobDetail | None]

@@ -19,7 +19,7 @@ from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos
 from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import (
     At,
-    Beside,
+    AtCursor,
     Cursor,
     FollowStart,
     Head,
@@ -72,7 +72,7 @@ def place_of(cursor: str) -> tuple[Nanos, str]:
     return (Nanos(number), identity) if number < LATEST_S * SECOND else (Nanos(0), "")
 
 
-class Walk:
+class ReadingState:
     """What an engine keeps between the pages of one reading, such as a point in time."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class RowQuery(NamedTuple):
     most: int = PAGE_ROWS
     back: bool = False
     without: Collection[str] = ()
-    walk: Walk | None = None
+    walk: ReadingState | None = None
 
 
 class Rows(NamedTuple):
@@ -170,7 +170,7 @@ Key = tuple[Nanos, str]
 
 async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, back: bool) -> Slice:
     """Up to `most` rows from a place on, or before it, in the order of their times."""
-    place: Key | None = place_of(start.cursor) if isinstance(start, Beside) else None
+    place: Key | None = place_of(start.cursor) if isinstance(start, AtCursor) else None
     at = start.time if isinstance(start, At) else place[0] if place else None
     if back and isinstance(start, At):
         at = Nanos(start.time - 1)
@@ -224,14 +224,14 @@ class EngineFollowing:
     def __init__(self, engine: Engine, start: FollowStart, matches: Matches = ()) -> None:
         self.engine = engine
         self._matches = matches
-        self._after = place_of(start.cursor) if isinstance(start, Beside) else None
+        self._after = place_of(start.cursor) if isinstance(start, AtCursor) else None
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
         self._hole: Nanos | None = None
         """From where on some may be missing: it is asked again from there when an answer is whole."""
         self._newest: Key = self._after or (begin, "")
-        self._walk = Walk()
+        self._walk = ReadingState()
         self._news = asyncio.Event()
         self._is_closed = False
         self._is_at_edge = False
@@ -292,9 +292,9 @@ class EngineFollowing:
                 yield Slice(tuple(entries_of(self.engine, rows)), None, at_edge, is_partial)
 
     @property
-    def place(self) -> Beside | None:
+    def place(self) -> AtCursor | None:
         at, identity = self._newest
-        return Beside(EngineRow(at, identity, {}).cursor) if at else None
+        return AtCursor(EngineRow(at, identity, {}).cursor) if at else None
 
     async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
@@ -311,7 +311,7 @@ class EngineFollowing:
         self._note([(row.at, row.id) for row in fresh])
         self._is_at_edge = found.is_all or not found.rows
         if self._is_at_edge:
-            self._walk = Walk()
+            self._walk = ReadingState()
             self._begin = self._late_from()
         else:
             last = found.rows[-1].at
@@ -369,10 +369,10 @@ class EngineJournal(JournalReader):
         self._engine = make_engine()
         self.name = self._engine.name
 
-    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
+    async def forward(self, start: Head | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await page_of(self._engine, start, checked(matches, self.name), most, back=False)
 
-    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
+    async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await page_of(self._engine, start, checked(matches, self.name), most, back=True)
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:

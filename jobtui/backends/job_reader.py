@@ -10,11 +10,11 @@ from jobtui.backends import base
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceError
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import FilePart, Noted, RunListing, Unreadable
+from jobtui.model.job_reader import ClusterStatus, FilePart, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.logs import RawLine, Reached
-from jobtui.model.memory import Remembered
+from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.transport.worker import Worker
@@ -32,7 +32,7 @@ EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
 
 
-def nothing_told(job_id: JobId) -> JobDetail | None:
+def no_detail(job_id: JobId) -> JobDetail | None:
     return None
 
 
@@ -64,8 +64,8 @@ class SessionJobReader:
         self,
         sources: Callable[[], Sequence[base.Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
-        told: base.Told = nothing_told,
-        recall: Callable[[Job, str, Nanos], Remembered] | None = None,
+        told: base.Told = no_detail,
+        recall: Callable[[Job, str, Nanos], JobMemory] | None = None,
     ) -> None:
         self._told = told
         self._recall = recall
@@ -158,7 +158,7 @@ class SessionJobReader:
         return await self._dirs_of(path).read_file(path, name, tail=tail)
 
     @_answering
-    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
         from jobtui.backends.sirepo.run_dir import read_noted  # few jobs run on a cluster
 
         return await read_noted(self, paths)
@@ -192,9 +192,9 @@ class SessionJobReader:
         return tuple(found)
 
     @_answering
-    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
+    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
         if (recall := self._recall) is None:
-            return Remembered(now)
+            return JobMemory(now)
         return await self._worker.run(lambda: recall(job, text, now))
 
     @_answering

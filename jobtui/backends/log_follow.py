@@ -33,7 +33,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing, contained
 from jobtui.model.logs import LogRecord
 from jobtui.transport import blocks
-from jobtui.transport.files import FileId, Look, OpenFile, look, source_error, written_at
+from jobtui.transport.files import FileId, FileStat, OpenFile, look, source_error, written_at
 
 HEAD_BYTES = 1_024
 """How much of a file's beginning tells it again where it was copied or packed."""
@@ -47,7 +47,7 @@ RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 
 
-class Gathered:
+class PollResult:
     """What one poll has found so far."""
 
     def __init__(self, limits: blocks.Limits) -> None:
@@ -187,7 +187,7 @@ class OpenLog:
         self._reader.source = other.source
         self.looked, self._was_read = other.look(), False
 
-    def read(self, gathered: Gathered, now: float, *, release: bool = False) -> bool:
+    def read(self, gathered: PollResult, now: float, *, release: bool = False) -> bool:
         """Read on until the end or until enough is gathered; whether there is more at once.
 
         An unfinished last line is given when the file has not changed for long enough, or with `release`.
@@ -224,14 +224,14 @@ class OpenLog:
         self._reader.end = None if self.opened.packed is not None else seen.size
         return changed
 
-    def _read(self, gathered: Gathered, *, release: bool) -> bool:
+    def _read(self, gathered: PollResult, *, release: bool) -> bool:
         stop = self.position.offset + self._limits.skip
         # The time of now, not of a look that may fail: no line of the blocks can be newer than this.
         newest = written_at(self.opened, self.looked)
         while not gathered.full and self.position.offset < stop:
             block = self._reader.next(release=release)
             if block is None:
-                self._tell_broken()
+                self._report_broken()
                 return self._reader.more
             gathered.add(self._parsed(block, newest), len(block.data))
         return True
@@ -256,7 +256,7 @@ class OpenLog:
             offset += len(text)
         return found._replace(skip_count=skips)
 
-    def _tell_broken(self) -> None:
+    def _report_broken(self) -> None:
         packed = self.opened.packed
         if packed is None or packed.broken is None or self._broken_told:
             return
@@ -270,13 +270,13 @@ class OpenLog:
         return blocks.mark_before(opened.source.read, self.position.offset)
 
 
-class _Given(NamedTuple):
+class _KnownFile(NamedTuple):
     """A file that was read, or lay beside before reading began, by what tells it again when it is packed.
 
     `tail` is how it ended, empty for one that is packed.
     """
 
-    look: Look
+    look: FileStat
     head: bytes
     tail: bytes = b""
 
@@ -298,15 +298,15 @@ class _Given(NamedTuple):
         return other.read(self.look.size - len(self.tail), len(self.tail)) == self.tail
 
 
-def _given(file: RotatedFile) -> _Given:
+def _given(file: RotatedFile) -> _KnownFile:
     tail = b"" if file.is_packed else blocks.mark_before(file.read, file.look.size)
-    return _Given(file.look, file.read(0, HEAD_BYTES), tail)
+    return _KnownFile(file.look, file.read(0, HEAD_BYTES), tail)
 
 
-def _given_here(log: OpenLog) -> _Given:
+def _given_here(log: OpenLog) -> _KnownFile:
     log.learn_head()
     seen = log.opened.look()
-    return _Given(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size))
+    return _KnownFile(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size))
 
 
 class Follower:
@@ -333,7 +333,7 @@ class Follower:
         self._left: OpenLog | None = None
         self._older: list[OpenLog] = []
         """The files that are read before the present one, the oldest first, also those that just were."""
-        self._given: deque[_Given] = deque(maxlen=GIVEN_KEPT)
+        self._given: deque[_KnownFile] = deque(maxlen=GIVEN_KEPT)
         self.restart()
 
     def restart(self) -> None:
@@ -341,7 +341,7 @@ class Follower:
         self.close()
         # One for all files: what goes on in the next one, such as an agent's log told again, is known there.
         self._parser = self._make_parser()
-        self._gathered = Gathered(self._limits)
+        self._gathered = PollResult(self._limits)
         self._read_before = 0
         self._problem_since: float | None = None
         self._event: str | None = None
@@ -362,7 +362,7 @@ class Follower:
             problem = self._note_problem(error)
         if problem is not None and gathered.empty:
             raise problem
-        self._gathered = Gathered(self._limits)
+        self._gathered = PollResult(self._limits)
         return self._batch(gathered, more=more or problem is not None)
 
     def _logs(self) -> tuple[OpenLog, ...]:
@@ -400,7 +400,7 @@ class Follower:
         self._given.clear()
         self._current = self._left = None
 
-    def _keep_up(self, gathered: Gathered) -> SourceError | None:
+    def _keep_up(self, gathered: PollResult) -> SourceError | None:
         """Have the file open that is at the path now; what keeps it from that, if something does."""
         try:
             seen = look(self._path)
@@ -423,7 +423,7 @@ class Follower:
         being_rotated = isinstance(error, SourceMissing) and now - since < self._limits.gone_s
         return None if being_rotated else error
 
-    def _take(self, gathered: Gathered) -> None:
+    def _take(self, gathered: PollResult) -> None:
         """Open the file that is at the path now, and what was rotated away since. Raises SourceError."""
         try:
             known = self._current or self._left
@@ -438,7 +438,7 @@ class Follower:
             raise source_error(error, self._path) from error
 
     def _log_for(
-        self, known: OpenLog | None, files: LogFiles, gathered: Gathered, *, is_whole: bool
+        self, known: OpenLog | None, files: LogFiles, gathered: PollResult, *, is_whole: bool
     ) -> OpenLog:
         if known is None and not self._begun:
             return self._first_log(files, gathered)
@@ -451,7 +451,7 @@ class Follower:
             self._turn_from(known, files, gathered, is_whole=is_whole)
         return self._open_log(files.present, blocks.Position())
 
-    def _first_log(self, files: LogFiles, gathered: Gathered) -> OpenLog:
+    def _first_log(self, files: LogFiles, gathered: PollResult) -> OpenLog:
         older, position, self.beginning = begin(
             self._path.name, files, self.start, self._make_parser(), self._limits
         )
@@ -469,7 +469,7 @@ class Follower:
     def _note_all(self, files: Iterable[RotatedFile]) -> None:
         """Note that these are not to be read. What is packed stays as it is, and needs no head."""
         for file in files:
-            self._given.append(_Given(file.look, b"") if file.is_packed else _given(file))
+            self._given.append(_KnownFile(file.look, b"") if file.is_packed else _given(file))
 
     def _is_given(self, file: RotatedFile) -> bool:
         if any(given.look == file.look for given in self._given):
@@ -480,7 +480,7 @@ class Follower:
             self._given.append(_given(file))
         return is_given
 
-    def _turn_from(self, known: OpenLog, files: LogFiles, gathered: Gathered, *, is_whole: bool) -> None:
+    def _turn_from(self, known: OpenLog, files: LogFiles, gathered: PollResult, *, is_whole: bool) -> None:
         """Read what comes after a file that was moved away or rewritten: its rest first.
 
         That is in the file itself, as long as it is open, or else in the rotated file that holds its text,
@@ -501,9 +501,9 @@ class Follower:
         elif is_whole:
             self._event = "its last rotation left no file beside it: what was rotated unseen would be lost"
         else:
-            self._tell_lost(known, "truncated", gathered)
+            self._report_lost(known, "truncated", gathered)
         begin = older.index(last) + 1 if last else 0
-        self._tell_late(older[:begin], gathered)
+        self._report_late(older[:begin], gathered)
         here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
         after = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
         is_rewritten = known is self._current and not is_whole
@@ -538,7 +538,7 @@ class Follower:
         return next(chain(same, alike), None)
 
     def _read_next(
-        self, file: RotatedFile, position: blocks.Position, gathered: Gathered, *, is_renamed: bool = False
+        self, file: RotatedFile, position: blocks.Position, gathered: PollResult, *, is_renamed: bool = False
     ) -> None:
         if file.opened is None:
             gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
@@ -549,7 +549,7 @@ class Follower:
         log.is_renamed = is_renamed
         self._older.append(log)
 
-    def _read(self, gathered: Gathered) -> bool:
+    def _read(self, gathered: PollResult) -> bool:
         now = self._timer()
         if self._read_older(gathered, now):
             return True
@@ -561,10 +561,10 @@ class Follower:
             if read and not any(log.position == current.position for log in self._older if not log.until):
                 self._event = f"was truncated when {read} bytes were read; read again from byte 0"
         elif current.cut_off:
-            self._tell_lost(current, "truncated", gathered, size=current.cut_off)
+            self._report_lost(current, "truncated", gathered, size=current.cut_off)
         return self._read_older(gathered, now) or (self._current or current).read(gathered, now)
 
-    def _read_older(self, gathered: Gathered, now: float) -> bool:
+    def _read_older(self, gathered: PollResult, now: float) -> bool:
         """Read the files that come before the present one, whether there is more in them."""
         for log in tuple(self._older):
             has_present = self._current is None or self._current.looked.size > 0
@@ -586,25 +586,25 @@ class Follower:
             self._leave(log, "rotated away", gathered)
         return False
 
-    def _leave(self, log: OpenLog, how: str, gathered: Gathered) -> None:
+    def _leave(self, log: OpenLog, how: str, gathered: PollResult) -> None:
         self._older.remove(log)
         self._read_before += log.done
-        self._tell_lost(log, how, gathered)
+        self._report_lost(log, how, gathered)
         log.opened.close()
 
-    def _tell_late(self, older: Iterable[RotatedFile], gathered: Gathered) -> None:
+    def _report_late(self, older: Iterable[RotatedFile], gathered: PollResult) -> None:
         late = [file for file in older if not self._is_given(file)]
         self._note_all(late)
         for file in late:
             why = "rotated file not read: it came after newer lines were read"
             gathered.skip((Skip(str(file.path), why),), 1)
 
-    def _tell_lost(self, log: OpenLog, how: str, gathered: Gathered, *, size: int | None = None) -> None:
+    def _report_lost(self, log: OpenLog, how: str, gathered: PollResult, *, size: int | None = None) -> None:
         if lost := log.unread if size is None else size:
             skip = Skip(blocks.place(str(self._path), log.position), f"{how} before {lost} bytes were read")
             gathered.skip((skip,), 1)
 
-    def _batch(self, gathered: Gathered, *, more: bool) -> Batch:
+    def _batch(self, gathered: PollResult, *, more: bool) -> Batch:
         beginning = self.beginning
         began = beginning.note if beginning else None
         return Batch(

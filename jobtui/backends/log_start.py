@@ -18,7 +18,7 @@ from jobtui.transport import blocks
 from jobtui.transport.files import (
     ByteSource,
     FileId,
-    Look,
+    FileStat,
     OpenFile,
     look,
     open_file,
@@ -26,7 +26,7 @@ from jobtui.transport.files import (
     rotated,
     written_at,
 )
-from jobtui.transport.unpacking import Allowance
+from jobtui.transport.unpacking import UnpackLimit
 
 TAIL_BYTES = 32 << 20
 PACKED_RATIO = 10
@@ -89,7 +89,7 @@ class RotatedFile(NamedTuple):
     """
 
     path: Path
-    look: Look
+    look: FileStat
     opened: OpenFile | None
     problem: SourceError | None = None
 
@@ -167,7 +167,7 @@ def _open_all(path: Path) -> LogFiles:
     return LogFiles(present, older)
 
 
-def _open(path: Path, seen: Look, allowance: Allowance) -> RotatedFile:
+def _open(path: Path, seen: FileStat, allowance: UnpackLimit) -> RotatedFile:
     try:
         opened = open_file(path, allowance)
     except SourceError as error:
@@ -245,7 +245,7 @@ def _wanted(
     return wanted
 
 
-def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser, before: Look) -> bool:
+def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser, before: FileStat) -> bool:
     """Whether a file begins at `since` or later, so that lines since then may be in the one before it.
 
     By its own lines, as the times of files may be of another clock. One without times begins when the file
@@ -319,4 +319,4 @@ def _position(source: ByteSource, offset: int, limits: blocks.Limits) -> blocks.
     aligned = blocks.align(source, offset, limits.line)
     place = offset if aligned is None else aligned
     line = blocks.count_lines(source, 0, place) + 1 if place <= limits.count else provisional(1)
-    return blocks.Position(place, line, blocks.Within.DROP if aligned is None else blocks.Within.START)
+    return blocks.Position(place, line, blocks.LinePart.DROP if aligned is None else blocks.LinePart.START)

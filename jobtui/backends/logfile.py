@@ -24,7 +24,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.logs import RawLine
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.blocks import Limits, lines_from
-from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, rotated, source_error
+from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -53,7 +53,7 @@ class LogFile(PolledSource):
         self._follower = Follower(path, self._make_parser, begins, self.limits, self.timer)
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
-        self._looked: Look | None = None
+        self._looked: FileStat | None = None
         self.others: Callable[[], Iterable[Source]] = tuple
         """The logs that are read beside it; it is not read where one before it reads the same file."""
         self._led_by: LogFile | None = None
@@ -63,7 +63,7 @@ class LogFile(PolledSource):
         """The time of the last record that it, or the log that leads it, has given."""
         self._leader: tuple[LogFile, float] | None = None
         """The log that was the same file at the last look, and when it was last."""
-        self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
+        self._compared: tuple[tuple[str, FileStat, FileStat] | None, bool] = None, False
         self._kept: Batch | None = None
         """What a poll that failed had read: the next one gives it, and once only, as it may be why."""
 
@@ -160,7 +160,7 @@ class LogFile(PolledSource):
         is_here = follower.is_missing if seen is None else seen.id in follower.files
         return not is_here or read != size or self.timer() - self._leader[1] < self.limits.gone_s
 
-    def _is_copy_of(self, other: "LogFile", mine: Look, is_before: bool) -> bool:
+    def _is_copy_of(self, other: "LogFile", mine: FileStat, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
         theirs = look_quietly(other._path)
         if theirs is None or not 0 < mine.size <= theirs.size or (mine.size == theirs.size and not is_before):

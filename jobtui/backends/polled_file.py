@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from jobtui.backends.base import Batch, PolledSource
-from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, source_error
+from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -21,7 +21,7 @@ class PolledFile(PolledSource, Generic[Place]):
         self._path = path
         self._begin = self._place = begin
         self._worker = Worker(f"{what} in {path}")
-        self._looked: Look | None = None
+        self._looked: FileStat | None = None
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
 
     async def read(self, *, begins: bool) -> Batch:
@@ -47,5 +47,5 @@ class PolledFile(PolledSource, Generic[Place]):
         self._worker.close()
 
     @abstractmethod
-    def _read_since(self, place: Place, opened: OpenFile, look: Look) -> tuple[Batch, Place]:
+    def _read_since(self, place: Place, opened: OpenFile, look: FileStat) -> tuple[Batch, Place]:
         """What an open file says since a place, and where that ends. In the thread; may raise OSError."""

@@ -15,7 +15,7 @@ from jobtui.model import specs
 from jobtui.model.specs import SourceSpec
 
 if TYPE_CHECKING:
-    from jobtui.backends.base import Announced, Source
+    from jobtui.backends.base import Source, Unopened
 
 PERIOD_S = 2.0
 """The longest wait for a sign of change; then a poll is due."""
@@ -246,7 +246,7 @@ def system_of(spec: SourceSpec) -> str:
     return spec.setting if of_setting(spec.setting).numbers_jobs else ""
 
 
-def told_apart(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
+def with_labels(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
     """The sources, none twice. Of several servers or clusters of one system each gets a label."""
     from jobtui.model.ids import labels_of
 
@@ -274,11 +274,11 @@ def build(spec: SourceSpec, window: specs.Window | None = None) -> "Source":
     return source
 
 
-def announce(spec: SourceSpec, make: "Callable[[], Source] | None" = None) -> "Announced":
+def announce(spec: SourceSpec, make: "Callable[[], Source] | None" = None) -> "Unopened":
     """A source to be made later, with `make` or else with `build`."""
-    from jobtui.backends.base import Announced  # the command line reads this module, and starts quickly
+    from jobtui.backends.base import Unopened  # the command line reads this module, and starts quickly
 
-    return Announced(spec.target, of_setting(spec.setting).kind, make or (lambda: build(spec)))
+    return Unopened(spec.target, of_setting(spec.setting).kind, make or (lambda: build(spec)))
 
 
 def gives(spec: SourceSpec, what: Gives) -> bool:

@@ -14,7 +14,7 @@ from jobtui.analysis.timeline import states_of
 from jobtui.backends.base import DetailSource, TraceSource
 from jobtui.commands.context import Context
 from jobtui.commands.explain import explained, verdict_body
-from jobtui.commands.find import Found, resolve
+from jobtui.commands.find import FoundJob, resolve
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import ONCE_S, Reader, in_session
 from jobtui.commands.script import meant
@@ -28,8 +28,8 @@ from jobtui.model.job_reader import LINES_BEHIND, FileKind, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.scripts import ScriptPlace
 from jobtui.model.verdicts import Verdict
-from jobtui.recording.bundle import MOST_JOBS, Gathering
-from jobtui.recording.database import About, RecordingError, What
+from jobtui.recording.bundle import MOST_JOBS, BundleCollector
+from jobtui.recording.database import About, Item, RecordingError
 from jobtui.recording.replay import masked_answer
 from jobtui.render.job_files import in_order, is_tailed
 from jobtui.render.text import show
@@ -39,11 +39,11 @@ _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 def run(context: Context) -> Exit:
-    gathering = Gathering()
+    gathering = BundleCollector()
     return in_session(context, lambda reader: _bundle(reader, gathering), gathering)
 
 
-async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
+async def _bundle(reader: Reader, gathering: BundleCollector) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return reader.settle(found.code)
@@ -63,7 +63,7 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     return reader.settle(Exit.FINE)
 
 
-def _about(reader: Reader, job: Job, verdict: Verdict, gathering: Gathering) -> About:
+def _about(reader: Reader, job: Job, verdict: Verdict, gathering: BundleCollector) -> About:
     config: object = msgspec.to_builtins(
         reader.context.config._replace(sources=tuple(spec.public for spec in reader.specs))
     )
@@ -78,7 +78,7 @@ def _about(reader: Reader, job: Job, verdict: Verdict, gathering: Gathering) -> 
     )
 
 
-def _left_out(reader: Reader, gathering: Gathering) -> Iterable[str]:
+def _left_out(reader: Reader, gathering: BundleCollector) -> Iterable[str]:
     for source in reader.sources:
         if source.state is SourceState.DOWN:
             yield source.error or f"{source.name}: could not be read"
@@ -91,7 +91,7 @@ def _left_out(reader: Reader, gathering: Gathering) -> Iterable[str]:
         yield "what was not yet read when it was interrupted"
 
 
-def _wanted(reader: Reader, found: Found, gathering: Gathering) -> Callable[[JobId], bool]:
+def _wanted(reader: Reader, found: FoundJob, gathering: BundleCollector) -> Callable[[JobId], bool]:
     """Which jobs are kept: all when they are few, else this one, the good one, and those in the logs."""
     if gathering.jobs <= MOST_JOBS:
         return lambda job_id: True
@@ -106,7 +106,7 @@ MOST_FILES = 30
 """Files of the run directory of which a part is kept, those first that a person looks at first."""
 
 
-async def ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
+async def ask_all(reader: Reader, found: FoundJob, gathering: BundleCollector) -> None:
     """Ask for the record, the lines behind steps, the files, the script and the traces of a job.
 
     What it would be compared with is asked for, too.
@@ -121,7 +121,7 @@ async def ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
             await _script(reader, one, gathering)
 
 
-def good_one(reader: Reader, found: Found) -> Job | None:
+def good_one(reader: Reader, found: FoundJob) -> Job | None:
     assert found.job is not None
     runs = found.detail.runs if found.detail is not None else ()
     jobs = reader.session.store.jobs
@@ -129,13 +129,13 @@ def good_one(reader: Reader, found: Found) -> Job | None:
     return None if choice is None or choice.job_id == found.job.id else jobs.get(choice.job_id)
 
 
-async def _record(reader: Reader, job: Job, gathering: Gathering) -> JobDetail | None:
+async def _record(reader: Reader, job: Job, gathering: BundleCollector) -> JobDetail | None:
     first = None
     for source in reader.session.sources:
         if isinstance(source, DetailSource):
             with suppress(SourceError):
                 detail = await source.detail(job.id)
-                gathering.answered(source.kind, source.name, What.DETAIL, job.id, detail)
+                gathering.answered(source.kind, source.name, Item.DETAIL, job.id, detail)
                 first = first or detail
     return first
 
@@ -164,7 +164,7 @@ async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
             return
 
 
-async def _script(reader: Reader, job: Job, gathering: Gathering) -> None:
+async def _script(reader: Reader, job: Job, gathering: BundleCollector) -> None:
     await reader.open_archives()
     places = [source for source in reader.session.sources if isinstance(source, ScriptPlace)]
     wanted = (await meant(reader, job.id))[1] if places else None
@@ -173,13 +173,13 @@ async def _script(reader: Reader, job: Job, gathering: Gathering) -> None:
     for place in places:
         with suppress(SourceError):
             answer = masked_answer(await place.find(wanted))
-            gathering.answered(place.kind, place.name, What.SCRIPT, wanted.shown, answer)
+            gathering.answered(place.kind, place.name, Item.SCRIPT, wanted.shown, answer)
 
 
-async def _traces(reader: Reader, job: Job, gathering: Gathering) -> None:
+async def _traces(reader: Reader, job: Job, gathering: BundleCollector) -> None:
     servers = [source for source in reader.session.sources if isinstance(source, TraceSource)]
     for trace_id in (await look_for(reader, job.id)).ids if servers else ():
         for server in servers:
             with suppress(SourceError):
                 telemetry = await server.trace(trace_id)
-                gathering.answered(server.kind, server.name, What.TRACE, trace_id, telemetry)
+                gathering.answered(server.kind, server.name, Item.TRACE, trace_id, telemetry)

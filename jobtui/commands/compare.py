@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from jobtui.analysis.compare import Choice, choose
+from jobtui.analysis.compare import Partner, choose
 from jobtui.backends.registry import Gives, gives
-from jobtui.commands.find import Found, print_not_found, resolve
+from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import judged
@@ -49,12 +49,12 @@ async def run(reader: Reader) -> Exit:
     return answer(report, reader, Exit.ATTENTION if made.doubts else Exit.FINE)
 
 
-async def _choice(reader: Reader, found: Found, others: Sequence[str]) -> Choice | None:
+async def _choice(reader: Reader, found: FoundJob, others: Sequence[str]) -> Partner | None:
     """What to compare with: what was named, else what is likeliest to tell something."""
     assert found.job is not None
     if others:
         other = await resolve(reader, others[0])
-        return None if other.job is None else Choice(other.job.id, None, "as it was asked for")
+        return None if other.job is None else Partner(other.job.id, None, "as it was asked for")
     runs = found.detail.runs if found.detail is not None else ()
     choice = choose(found.job, runs, ())
     if choice is None:
@@ -66,7 +66,7 @@ async def _choice(reader: Reader, found: Found, others: Sequence[str]) -> Choice
     return choice
 
 
-def _record(found: Found) -> JobDetail:
+def _record(found: FoundJob) -> JobDetail:
     assert found.job is not None
     detail = found.detail
     return JobDetail(job=found.job) if detail is None else replace(detail, job=found.job)

@@ -15,12 +15,12 @@ from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import surroundings, warn
 from jobtui.commands.streams import Exit, complain
-from jobtui.config import ConfigError, Written, check_text, user_file, written_tables
+from jobtui.config import ConfigError, WrittenSetting, check_text, user_file, written_tables
 from jobtui.grammar import SETTING_BY_NAME, SETTINGS, Kind
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
 from jobtui.model.tables import text_of
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.table import Head, table_lines
 from jobtui.render.text import NONE, show
 
@@ -37,7 +37,7 @@ def run(context: Context) -> Exit:
         cells = []
         for row in (*rows, *tables):
             value = ", ".join(row.value) if isinstance(row.value, list) else row.value
-            cells.append([Span(row.name), Span(show(value or NONE)), Span(show(row.origin), "settled")])
+            cells.append([Piece(row.name), Piece(show(value or NONE)), Piece(show(row.origin), "settled")])
         yield from table_lines(HEADS, cells, width, colour)
         if config.file is None:
             yield f"no configuration file at {show(user_file())}"
@@ -63,18 +63,18 @@ def run(context: Context) -> Exit:
     return Exit.FINE
 
 
-def _rows(context: Context) -> list[Written]:
+def _rows(context: Context) -> list[WrittenSetting]:
     config = context.config
     rows = []
     for setting in SETTINGS:
         effective = config.settings[setting.name]
         values = [mask_text(value) for value in effective.values]
         value = values if setting.repeatable else values[-1] if values else None
-        rows.append(Written(setting.name, value, mask_text(effective.origin)))
+        rows.append(WrittenSetting(setting.name, value, mask_text(effective.origin)))
     if not config.sources:
         found = {finding.spec.setting: finding for finding in discover(surroundings())}
         rows = [
-            Written(row.name, [mask_text(found[row.name].spec.target)], found[row.name].origin)
+            WrittenSetting(row.name, [mask_text(found[row.name].spec.target)], found[row.name].origin)
             if row.name in found
             else row
             for row in rows

@@ -26,14 +26,14 @@ from jobtui.grammar import COMMAND_BY_NAME, Invocation, nearest
 from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.table import Head, table_lines
 
 
 def run(context: Context) -> Exit:
     incident = context.flag("incident")
     if incident == "list":
-        rows = [[Span(name), Span(known.text)] for name, known in INCIDENTS.items()]
+        rows = [[Piece(name), Piece(known.text)] for name, known in INCIDENTS.items()]
         print_lines(
             table_lines((Head("INCIDENT"), Head("WHAT HAPPENS")), rows, context.width, context.colour)
         )

@@ -13,7 +13,7 @@ from jobtui.commands.printing import Report, SourceNames, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit
 from jobtui.formats.parser import Survey, survey
-from jobtui.logs.catalog import NamesLogs
+from jobtui.logs.catalog import DirectoryLogs
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import FAULTS, SEE, SourceError, SourceHealth, SourceState, contained
@@ -126,10 +126,10 @@ async def _contained(examining: Awaitable[None], finding: Finding) -> None:
 async def _examine_found_logs(finding: Finding, reader: Reader) -> None:
     source, (what, none) = finding.source, of_kind(finding.source.kind).found
     found = _source_of(finding, reader)
-    count = len(found.directories) if isinstance(found, NamesLogs) else 0
+    count = len(found.directories) if isinstance(found, DirectoryLogs) else 0
     _note_skips(finding)
     finding.remarks.insert(0, f"{counted(count, what)}, {source.records:,} lines" if count else none)
-    if AGENT_COPIES.made(source) and count and isinstance(found, NamesLogs):
+    if AGENT_COPIES.made(source) and count and isinstance(found, DirectoryLogs):
         from jobtui.backends.agent_copies import sample_lines
 
         directories = [Path(directory) for directory in found.directories]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
-from jobtui.analysis.paths import Reach
+from jobtui.analysis.paths import ClusterAccess
 from jobtui.commands.context import spelled
-from jobtui.commands.find import Found, print_not_found, resolve
+from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged
@@ -51,14 +51,14 @@ async def run(reader: Reader) -> Exit:
     return answer(report, reader, exit_of(verdict))
 
 
-async def explained(reader: Reader, found: Found) -> Verdict:
+async def explained(reader: Reader, found: FoundJob) -> Verdict:
     verdict = await judged(reader, found)
     config, flags = reader.context.config, spelled(reader.context.config, None)
     if config.begins[:1] == ("demo",):  # its files go away once this is printed
         return on_sources(verdict, flags, lambda path: None)
     with contained("explaining"):
         ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-        reach = Reach(config.mounts, config.hosts)
+        reach = ClusterAccess(config.mounts, config.hosts)
         return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, reader.sources)
     return verdict
 

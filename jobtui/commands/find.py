@@ -65,7 +65,7 @@ async def read_too(reader: Reader, source: Source) -> None:
     await reader.catch_up([source.kind])
 
 
-async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
+async def jobs_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
     """The jobs and traces that a file tells of; none when the text names no file, or one without any."""
     path = file_named(text)
     if path is None:
@@ -74,7 +74,7 @@ async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
 
     await read_too(reader, CondorFile(path))
     store, why = reader.session.store, f"{path.name} tells of it"
-    jobs = store.condor.jobs_told_in(str(path))
+    jobs = store.condor.jobs_of_source(str(path))
     found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
     traces = store.condor.traces_named_in(str(path))
     found += [Candidate("trace", trace, 0.85 if len(traces) == 1 else 0.5, why) for trace in traces]
@@ -86,7 +86,7 @@ SHOWN = 10
 """How many candidates are named on stderr."""
 
 
-class Found(NamedTuple):
+class FoundJob(NamedTuple):
     """The job that was meant and what is stored of it; without one, what may have been meant instead."""
 
     job: Job | None = None
@@ -110,12 +110,12 @@ def candidate_record(candidate: Candidate) -> dict[str, object]:
     return fields_of(candidate, "kind id score why") | {"job": candidate.job}
 
 
-def print_not_found(command: str, body: Mapping[str, object], found: Found, reader: Reader) -> Exit:
+def print_not_found(command: str, body: Mapping[str, object], found: FoundJob, reader: Reader) -> Exit:
     records = [candidate_record(candidate) for candidate in found.candidates]
     return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
 
 
-async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Found:
+async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> FoundJob:
     """The one job that `thing` means. Reads only what that takes; says on stderr why there is none.
 
     What is of one of `kinds` does as well: it is the first candidate then, and the code is FINE.
@@ -162,7 +162,7 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     return tuple(Candidate("trace", one, SURE, why) for one, why in whys.items())
 
 
-async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found:
+async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> FoundJob:
     referred = list(references(thing.strip()))
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
@@ -179,7 +179,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     candidates = await candidates_for(reader, thing, referred)
     sure = _sure(candidates)
     if sure is not None and sure.kind in kinds:
-        return Found(candidates=candidates, code=Exit.FINE)
+        return FoundJob(candidates=candidates, code=Exit.FINE)
     if (found := await of_its_jobs(reader, thing, candidates)) is not None:
         return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
@@ -187,7 +187,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     if by_number and not any(one.score >= SURE for one in candidates[:1]):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing)
-    return Found(candidates=candidates, is_said=False)
+    return FoundJob(candidates=candidates, is_said=False)
 
 
 def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
@@ -195,7 +195,7 @@ def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
     return candidates[0] if is_sure else None
 
 
-async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, ...]) -> Found | None:
+async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, ...]) -> FoundJob | None:
     """The only job of the first candidate, or all of its jobs; None without any, or where others may be."""
     if (best := _sure(candidates)) is None:
         return None
@@ -210,7 +210,7 @@ async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, .
     of_it = tuple(Candidate("job", job_id, best.score, why, job_id) for job_id in jobs)
     complain(f"{_shown(thing)} is {_a(best.kind)} with {len(jobs)} jobs; name one of them:")
     offer(reader, (best, *of_it), "")
-    return Found(candidates=(best, *of_it, *candidates[1:]), jobs=jobs)
+    return FoundJob(candidates=(best, *of_it, *candidates[1:]), jobs=jobs)
 
 
 SHOWN_LENGTH = 60
@@ -243,7 +243,7 @@ def _meant(reader: Reader, thing: str) -> list[JobId]:
     return meant_by(thing, _servers(reader.specs, system), system)
 
 
-async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> Found:
+async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> FoundJob:
     """The one of several ids that there is a job of; where there are several jobs, none."""
     if len(meant) > 1:
         meant = await _known_ids(reader, meant) or meant[:1]
@@ -256,10 +256,10 @@ async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
     return [job_id for job_id in ids if await reader.look_up(job_id) is not None]
 
 
-def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> Found:
+def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> FoundJob:
     candidates = tuple(Candidate("job", one, SURE, "a job of this number on its server", one) for one in ids)
     _say_why_not(reader, thing, candidates)
-    return Found(candidates=candidates)
+    return FoundJob(candidates=candidates)
 
 
 def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) -> None:
@@ -280,7 +280,7 @@ async def candidates_for(
     """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
     known = list(references(thing.strip())) if referred is None else referred
     await reader.read_jobs()
-    if told := await told_in_file(reader, thing.strip()):
+    if told := await jobs_in_file(reader, thing.strip()):
         return told
     session = reader.session
     store, names = session.store, session.logs().names
@@ -294,7 +294,7 @@ async def candidates_for(
     if not any(candidate.is_sure for candidate in found):
         from jobtui.session.evidence import Gatherer  # most things are known by then
 
-        found = (*await Gatherer.of(session).told_on_disk(thing), *found)
+        found = (*await Gatherer.of(session).jobs_on_disk(thing), *found)
     return found
 
 
@@ -316,32 +316,32 @@ def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
         complain(f"and {len(several) - SHOWN} more")
 
 
-async def _exact(reader: Reader, job_id: JobId) -> Found:
+async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     detail = await reader.look_up(job_id)
     if detail is not None:
         until = reader.context.until
         written_at = detail.job.written_at or detail.job.updated_at
         if until is not None and written_at is not None and written_at > until:
             complain(f"{detail.job.id}: its record is of {to_rfc3339(written_at)}, later than was asked for")
-        return Found(detail.job, detail)
+        return FoundJob(detail.job, detail)
     await reader.read_logs(None)
     if (job := known_by_logs(reader, job_id)) is not None:
         complain(f"{job_id}: no record of it was read; this is what the logs tell")
-        return Found(job)
+        return FoundJob(job)
     if reader.nothing_read:
-        return Found()
+        return FoundJob()
     if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
-        return Found(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
+        return FoundJob(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
     await reader.read_jobs()
     if (job := reader.session.store.job(job_id)) is not None:  # its source only lists it
-        return Found(job)
+        return FoundJob(job)
     complain(f"no job {job_id} is known")
     nearest_ids = near(job_id, reader.session.store.jobs)
     candidates = tuple(
         Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_, _ in nearest_ids
     )
     offer(reader, candidates, "nearest: ")
-    return Found(candidates=candidates)
+    return FoundJob(candidates=candidates)
 
 
 def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:

@@ -23,7 +23,7 @@ from jobtui.render.table import paint, painted
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter import Filter
-    from jobtui.analysis.late_jobs import Lateness
+    from jobtui.analysis.late_jobs import LateJobs
     from jobtui.session.evidence import Gatherer
 
 
@@ -68,10 +68,10 @@ def _late_of(reader: Reader) -> Callable[[Job], str | None]:
     """What tells how much longer than usual a job takes; learns what is usual when it is first asked."""
 
     @cache
-    def lateness() -> "Lateness":
-        from jobtui.analysis.late_jobs import Lateness
+    def lateness() -> "LateJobs":
+        from jobtui.analysis.late_jobs import LateJobs
 
-        return Lateness.of(reader.session.store.jobs, reader.now, reader.session.store.now_at)
+        return LateJobs.of(reader.session.store.jobs, reader.now, reader.session.store.now_at)
 
     def late_of(job: Job) -> str | None:
         as_recorded = reader.session.store.jobs.get(job.id) if job.status.is_live else None

@@ -74,7 +74,7 @@ def _where_to_keep(url: str, path: str) -> str | None:
     return {"r": path, "b": beside}.get(input(question).strip().lower()[:1])
 
 
-def _log_in(server: login.LoginServer) -> tuple[login.Method, login.Granted]:
+def _log_in(server: login.LoginServer) -> tuple[login.Method, login.GrantedLogin]:
     """Log in by password or in a browser. Raises SourceError when it is not granted."""
     parts = urlsplit(server.url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
-from jobtui.analysis.paths import ADDRESS, Reach, output_places
+from jobtui.analysis.paths import ADDRESS, ClusterAccess, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
 from jobtui.commands.container import LAST_LINES, MOST_LINES
 from jobtui.commands.context import OutputFormat, spelled
-from jobtui.commands.find import Found, print_not_found, resolve
+from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
@@ -145,7 +145,7 @@ async def _of_container(reader: Reader, name: str) -> list[JobLine]:
     return lines
 
 
-def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
+def _ops_of(reader: Reader, found: FoundJob) -> Callable[[], OpsByJob]:
     """What gives the ops of a job, or those of a user, or that an agent or the agents of a container had."""
     knows = reader.session.store.correlation
     if found.job is not None:
@@ -276,7 +276,7 @@ class _Outputs:
 
     def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
         config, host = reader.context.config, detail.job.host if detail else None
-        places = output_places(detail, host, Reach(config.mounts, config.hosts))
+        places = output_places(detail, host, ClusterAccess(config.mounts, config.hosts))
         self._job_reader = reader.session.job_reader()
         self._job_id = detail.job.id if detail is not None else JobId("")
         self._chosen = chosen

@@ -18,7 +18,7 @@ from jobtui.model.specs import LOOPBACK, SourceSpec, is_loopback, listen_place
 from jobtui.web import DRIVER
 
 if TYPE_CHECKING:
-    from jobtui.commands.find import Found
+    from jobtui.commands.find import FoundJob
 
 
 def run(context: Context) -> Exit:
@@ -32,7 +32,7 @@ def run(context: Context) -> Exit:
     specs = configured(context)
     if not specs:
         return no_source()
-    found: Found | None = None
+    found: FoundJob | None = None
     trace = trace_meant(context, specs)
     if context.words and trace is None:
         found, code = asyncio.run(within(context, specs, _resolve))
@@ -79,7 +79,7 @@ def has_terminal() -> bool:
     return is_served() or (sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty())
 
 
-async def _resolve(reader: Reader) -> "tuple[Found, Exit]":
+async def _resolve(reader: Reader) -> "tuple[FoundJob, Exit]":
     from jobtui.commands.find import resolve
 
     found = await resolve(reader, reader.context.words[0])

@@ -28,6 +28,7 @@ class SourceNames:
         self._labels = dict(zip((source.name for source in sources), labels(sources), strict=True))
 
     def short(self, source: str) -> str:
+        """The short name of a source, safe to show."""
         if not (known := self._labels.get(source)):
             known = self._labels[source] = show(source)
         return known

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.backends.base import Announced, Observer, Source, Until, unwrapped
+from jobtui.backends.base import LogUntil, Observer, Source, Unopened, unwrapped
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
@@ -32,7 +32,7 @@ from jobtui.backends.registry import (
     kinds_that_give,
     of_kind,
     of_setting,
-    told_apart,
+    with_labels,
 )
 from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain, marked
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
     from jobtui.memory.database import Memory
-    from jobtui.model.job_reader import Noted
+    from jobtui.model.job_reader import ClusterStatus
 
 WHOLE_BYTES = 16 << 20
 """A log up to this size is read whole for a question about one job: its agents began long before it."""
@@ -148,13 +148,13 @@ class Reader:
             await self.catch_up({one.kind for one in self.session.sources if of_kind(one.kind).in_parts})
         return await self.session.look_up(job_id)
 
-    async def noted_of(self, job: Job) -> "Noted | None":
+    async def noted_of(self, job: Job) -> "ClusterStatus | None":
         """What is noted of the job on its cluster, where that can be reached from here."""
         from jobtui.session.evidence import Gatherer  # only questions about one job need it
 
         return await Gatherer.of(self.session).noted(job)
 
-    async def slurm_of(self, job: Job, noted: "Noted | None") -> Job | None:
+    async def slurm_of(self, job: Job, noted: "ClusterStatus | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
         if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
             return None
@@ -245,7 +245,7 @@ class Reader:
                 until = Nanos(ended_at + SLACK_S * SECOND)
         else:
             source = build(spec, window_for(self.context, _size(spec.target), detail))
-        return source if until is None else Until(source, until)
+        return source if until is None else LogUntil(source, until)
 
     async def _until_early(self, log: Source, spec: SourceSpec, detail: JobDetail | None) -> Source:
         """A log up to some time after the job's last run, if very much was written since."""
@@ -256,7 +256,7 @@ class Reader:
         if may_end and window.since is not None and not window.whole:
             with contained("reading a log"):
                 end = await _early_end(unwrapped(log), window.since, size, detail)
-        return log if end is None else Until(unwrapped(log), end)
+        return log if end is None else LogUntil(unwrapped(log), end)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))
@@ -327,7 +327,7 @@ async def show_progress(words: Callable[[], str]) -> None:
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:
-    return told_apart(context.config.sources or tuple(one.spec for one in discover(surroundings())))
+    return with_labels(context.config.sources or tuple(one.spec for one in discover(surroundings())))
 
 
 def surroundings() -> Surroundings:
@@ -391,7 +391,7 @@ async def within(
         return await body(Reader(context, session, tuple(specs)))
 
 
-def _session(context: Context, sources: Sequence[Announced], observer: "Observer | None" = None) -> Session:
+def _session(context: Context, sources: Sequence[Unopened], observer: "Observer | None" = None) -> Session:
     session = Session(sources, context.clock, replay=context.replay, observer=observer)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
     session.store.name_profiles(context.config.profile_of_source)
@@ -491,7 +491,7 @@ def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> So
     else:
         source = build(spec)
     if context.until is not None and gives(spec, Gives.LOGS):
-        return Until(source, context.until)
+        return LogUntil(source, context.until)
     return source
 
 
@@ -550,13 +550,13 @@ LOOK_EVERY_S = 60.0
 
 def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str, str]) -> "SiteLogs":
     # Few have a Balsam, and the first paint needs none of it
-    from jobtui.analysis.paths import Reach, reached
+    from jobtui.analysis.paths import ClusterAccess, reached
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
 
     systems = {spec.target: named(BALSAM.setting, spec.label) for spec in specs if BALSAM.names(spec)}
 
     def places() -> "tuple[SitePlace, ...]":
-        reach = Reach(mounts)
+        reach = ClusterAccess(mounts)
         return tuple(
             SitePlace(systems[site.source], tuple(reached(site.path, None, reach)))
             for site in session.store.sites()

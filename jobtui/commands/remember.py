@@ -24,7 +24,7 @@ from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import SIREPO, Job, JobStatus
-from jobtui.model.memory import FIELDS, Compared, Finished, Overview
+from jobtui.model.memory import FIELDS, Compared, EndedRun, MemoryOverview
 from jobtui.model.numbers import counted
 from jobtui.recording.database import RecordingError
 from jobtui.recording.writer import MOST_WAITING, BatchWriter, One
@@ -60,7 +60,7 @@ class FinishedRuns:
     """
 
     def __init__(
-        self, session: Session, put: Callable[[Finished], None], is_full: Callable[[], bool] = lambda: False
+        self, session: Session, put: Callable[[EndedRun], None], is_full: Callable[[], bool] = lambda: False
     ) -> None:
         self._session, self._put, self._is_full = session, put, is_full
         self._due: dict[JobId, None] = dict.fromkeys(session.store.jobs)
@@ -255,7 +255,8 @@ def run_seen(context: Context) -> Exit:
     memory, now, text = Memory(context.memory), context.clock.now(), " ".join(context.words)
     most = MOST_SHOWN if context.most is None else context.most
     found = _asked(
-        memory, lambda: Overview(memory.signatures(now, text, most)) if text else memory.overview(now, most)
+        memory,
+        lambda: MemoryOverview(memory.signatures(now, text, most)) if text else memory.overview(now, most),
     )
     if isinstance(found, Exit):
         return found

@@ -32,7 +32,7 @@ from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered
 from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
 from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.table import Head, paint, painted, table_lines
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
@@ -47,7 +47,7 @@ STAY_HEADS = (Head(HEADS[0]), *(Head(title, "right") for title in HEADS[1:]))
 
 
 @dataclass(slots=True)
-class Material:
+class ReportInput:
     """Changes of jobs' states and allocations, of one system."""
 
     name: str
@@ -105,7 +105,7 @@ async def _report(reader: Reader) -> Exit:
 
 
 def _made(
-    reader: Reader, what: str, query: ReportQuery, material: Material
+    reader: Reader, what: str, query: ReportQuery, material: ReportInput
 ) -> tuple[tuple[Series, ...], tuple[rates.StateTime, ...]]:
     changes = [one for one in material.changes if query.from_state in (None, one.before)]
     if reader.context.flag("exact") is not None:
@@ -169,7 +169,7 @@ def _lines(
     if _plots(reader):
         yield from lowered(plot_lines(series, window, reader.now, colour=colour), reader.context)
     if times:
-        rows = [list(map(Span, row)) for row in time_rows(times)]
+        rows = [list(map(Piece, row)) for row in time_rows(times)]
         yield from table_lines(STAY_HEADS, rows, width, colour)
         return
     for one in () if _plots(reader) else series:
@@ -178,7 +178,7 @@ def _lines(
         if left_out:
             yield f"{left_out} earlier points are left out: --json or --csv has them"
         points = list(zip(one.x, one.y, strict=True))[left_out:]
-        rows = [[Span(date_time(at)), Span(f"{value:g}")] for at, value in points]
+        rows = [[Piece(date_time(at)), Piece(f"{value:g}")] for at, value in points]
         yield from table_lines(POINT_HEADS, rows, width, colour)
     notes = dict.fromkeys(note for one in series for note in one.notes)
     for note in notes:
@@ -261,9 +261,9 @@ def _list(text: str | None) -> list[str]:
     return [part for part in (text or "").split(",") if part]
 
 
-async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: bool) -> list[Material]:
+async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: bool) -> list[ReportInput]:
     """One material for each Balsam server, and one for all systems that only have records of jobs."""
-    found: list[Material] = []
+    found: list[ReportInput] = []
     for spec in reader.specs:
         if not gives(spec, Gives.JOBS):
             continue
@@ -271,12 +271,12 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
         reader.session.add(source)
         own = for_server(query, spec)
         if isinstance(source, Balsam) and own is not None:
-            material = Material(spec.label or source.name, rates.BALSAM)
+            material = ReportInput(spec.label or source.name, rates.BALSAM)
             found.append(material)
             await reader.watched(_ask(reader, source, what, own, material, is_exact=is_exact))
     others = {source.kind for source in reader.sources} - {BALSAM_SOURCE.kind}
     if others:
-        material = Material("sirepo", rates.SIREPO)
+        material = ReportInput("sirepo", rates.SIREPO)
         await reader.catch_up(others)
         wanted = set(query.jobs)
         jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
@@ -286,7 +286,7 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
 
 
 async def _ask(
-    reader: Reader, source: Balsam, what: str, query: ReportQuery, material: Material, *, is_exact: bool
+    reader: Reader, source: Balsam, what: str, query: ReportQuery, material: ReportInput, *, is_exact: bool
 ) -> None:
     """Ask a Balsam server for what the report is made of; a fault is one of that source."""
     count, store = 0, reader.session.store

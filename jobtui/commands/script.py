@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
-from jobtui.backends.archive.search import Hit, Query, Tally, find_script
+from jobtui.backends.archive.search import Hit, ScriptQuery, Tally, find_script
 from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.find import SHOWN, Found, resolve
+from jobtui.commands.find import SHOWN, FoundJob, resolve
 from jobtui.commands.printing import Report, first, print_lines, print_report
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, clear_progress, complain
@@ -20,7 +20,7 @@ from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.scripts import Answer, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render import job_files
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.table import Head, fact_lines, paint, painted, table_lines
 from jobtui.render.text import safe, show
 from jobtui.session.evidence import Gatherer
@@ -36,12 +36,12 @@ class Side(NamedTuple):
 
     text: str
     wanted: Wanted
-    found: Found
+    found: FoundJob
     answer: Answer
 
     @property
-    def outputs(self) -> tuple[scripts.Output, ...]:
-        told = scripts.told_outputs(self.found.detail.facts) if self.found.detail is not None else ()
+    def outputs(self) -> tuple[scripts.OutputFile, ...]:
+        told = scripts.named_outputs(self.found.detail.facts) if self.found.detail is not None else ()
         script = self.answer.script
         return told or (scripts.outputs_of(script, self.wanted) if script is not None else ())
 
@@ -100,7 +100,7 @@ async def _side(reader: Reader, text: str) -> Side | None:
     return Side(text, wanted, found, await find_script(reader.session.sources, wanted))
 
 
-async def meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
+async def meant(reader: Reader, text: str) -> tuple[FoundJob, Wanted | None]:
     """The job, and the number by which its script is kept. An id of a scheduler needs no other source."""
     named = parse_wanted(text)
     if named is None:
@@ -110,11 +110,11 @@ async def meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
         ids = (JobId(text.strip()), system_job_id(SYSTEM, f"{named.number}{task}"))
         for job_id in ids if text.strip().startswith(f"{SYSTEM}@") else ids[1:]:
             if (detail := await reader.look_up(job_id)) is not None:
-                return Found(detail.job, detail), scripts.wanted_of_slurm(detail.job, detail) or named
-    return Found(), named
+                return FoundJob(detail.job, detail), scripts.wanted_of_slurm(detail.job, detail) or named
+    return FoundJob(), named
 
 
-async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
+async def _of_sirepo(reader: Reader, text: str) -> tuple[FoundJob, Wanted | None]:
     found = await resolve(reader, text)
     if found.job is None:
         return found, None
@@ -123,7 +123,7 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
     wanted, job, detail = await Gatherer.of(reader.session).script_of(found.job, found.detail)
     if wanted is None:
         complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")
-    return Found(job, detail), wanted
+    return FoundJob(job, detail), wanted
 
 
 async def _other(reader: Reader, side: Side, text: str) -> Side | None:
@@ -182,7 +182,7 @@ def _lines(
             if script.environment is not None:
                 yield ""
                 rows = [
-                    [Span(name), Span(value)] for name, value in job_files.variable_rows(script.environment)
+                    [Piece(name), Piece(value)] for name, value in job_files.variable_rows(script.environment)
                 ]
                 yield from table_lines(VARIABLE_HEADS, rows, width, colour)
         return
@@ -220,7 +220,7 @@ async def search(reader: Reader) -> Exit:
     if no_archive(reader):
         return Exit.NO_SOURCE
     await reader.open_archives()
-    query = Query(
+    query = ScriptQuery(
         context.flag("grep") or "", context.flag("user") or "", ScriptPeriod(context.since, context.until)
     )
     tally, hits = Tally(), list[Hit]()
@@ -252,7 +252,7 @@ async def search(reader: Reader) -> Exit:
     return reader.settle(Exit.FINE if hits else Exit.NOT_FOUND)
 
 
-async def _collect(reader: Reader, query: Query, tally: Tally, hits: list[Hit]) -> None:
+async def _collect(reader: Reader, query: ScriptQuery, tally: Tally, hits: list[Hit]) -> None:
     async for hit in search_places(reader.session.sources, query, tally):
         hits.append(hit)
         if not _is_streamed(reader):

@@ -10,8 +10,8 @@ import msgspec
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
-from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, Reach, log_of, output_places, run_dirs_of
-from jobtui.commands.find import Found, print_not_found, resolve
+from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, ClusterAccess, log_of, output_places, run_dirs_of
+from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
@@ -27,7 +27,7 @@ from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
 from jobtui.render.json_output import detail_record, fields_of, history_records
 from jobtui.render.runs import ran_s, result_text
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
 from jobtui.render.table import fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
@@ -36,7 +36,7 @@ OUTPUTS = ("run.log", "job.out")
 """What the programs of jobs print: Sirepo's, Balsam's."""
 
 
-class Place(NamedTuple):
+class Where(NamedTuple):
     """One place. `exists` tells of this machine, None where that was not looked at."""
 
     what: str
@@ -52,43 +52,43 @@ class Place(NamedTuple):
         return f"{self.where}{on}{missing}{f'; {self.note}' if self.note else ''}"
 
 
-def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Place]:
+def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Where]:
     """Where its record, run directory, output, agent and logs are, those that are known."""
     config, correlation = reader.context.config, reader.session.store.correlation
     ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
-    record, reach = detail.path if detail else None, Reach(config.mounts)
+    record, reach = detail.path if detail else None, ClusterAccess(config.mounts)
     if record:
-        yield Place("record", record, exists=True)
+        yield Where("record", record, exists=True)
     if found := run_dirs_of(job, record, ops, reach=reach, told=detail.directory if detail else None):
         run_dir = next(filter(os.path.exists, found), found[0])
-        yield Place("run directory", run_dir, exists=os.path.exists(run_dir))
+        yield Where("run directory", run_dir, exists=os.path.exists(run_dir))
         names = () if detail and detail.outputs else OUTPUTS
         for output in filter(os.path.exists, (os.path.join(run_dir, name) for name in names)):
-            yield Place("program output", output, exists=True)
+            yield Where("program output", output, exists=True)
     outputs: dict[str, list[str]] = {}
     for directory, name in output_places(detail, reach=reach):
         outputs.setdefault(name, []).append(os.path.join(directory, name))
     for paths in outputs.values():  # the likeliest place of each that is on this machine
         path = next(filter(os.path.exists, paths), paths[0])
-        yield Place("program output", path, exists=os.path.exists(path))
+        yield Where("program output", path, exists=os.path.exists(path))
     if agent is not None:
         yield from _of_agent(agent, log_of(agent, config.hosts, reader.roots))
     if record and (parts := split_jid(job.id)) and job.mode == CLUSTER_MODE:
         root = os.path.dirname(os.path.dirname(record))
         if os.path.exists(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):
-            yield Place("agent log copies", copies, exists=True)
+            yield Where("agent log copies", copies, exists=True)
     for source, count in Counter(step.source for op in ops for step in op.steps).items():
-        yield Place("log", source, exists=True, note=f"{count} lines of its ops")
+        yield Where("log", source, exists=True, note=f"{count} lines of its ops")
 
 
-def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
+def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Where]:
     kind = f"{agent.driver} {agent.agent} ({agent.kind}, {agent.state.value.replace('_', ' ')})"
-    yield Place("agent", kind, agent.host)
+    yield Where("agent", kind, agent.host)
     if agent.container:
         note = f"its log: {log.command}" if log.command else None
-        yield Place("container", agent.container, agent.host, note=note)
+        yield Where("container", agent.container, agent.host, note=note)
     if agent.log:
-        yield Place("agent log", agent.log, exists=None if clock_of(agent.log) else os.path.exists(agent.log))
+        yield Where("agent log", agent.log, exists=None if clock_of(agent.log) else os.path.exists(agent.log))
 
 
 RUN_COLUMNS: tuple[TableColumn[Run, Nanos], ...] = (
@@ -110,7 +110,7 @@ async def run(reader: Reader) -> Exit:
         return print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
-    job, noted, slurm, places = found.job, None, None, list[Place]()
+    job, noted, slurm, places = found.job, None, None, list[Where]()
     if (detail := found.detail) is not None:
         detail = msgspec.structs.replace(detail, runs=first(detail.runs, reader.context, from_end=True))
     with contained("looking for places"):
@@ -120,9 +120,9 @@ async def run(reader: Reader) -> Exit:
         slurm = await reader.slurm_of(job, noted)
         places += places_of(reader, job, detail)
         if noted is not None:
-            places.append(Place("on the cluster", noted.directory, note=cluster_words(noted.status)))
+            places.append(Where("on the cluster", noted.directory, note=cluster_words(noted.status)))
         if slurm is not None:
-            places.append(Place("in Slurm", slurm.id, note=slurm_words(slurm)))
+            places.append(Where("in Slurm", slurm.id, note=slurm_words(slurm)))
     history, now = detail.history if detail else (), reader.now_of(job)
     record = reader.record_of(job)
     shown = record | detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
@@ -146,17 +146,17 @@ async def run(reader: Reader) -> Exit:
 
 
 def _lines(
-    job: Job, now: Nanos, detail: JobDetail | None, places: Sequence[Place], width: int | None, colour: bool
+    job: Job, now: Nanos, detail: JobDetail | None, places: Sequence[Where], width: int | None, colour: bool
 ) -> Iterator[str]:
     yield headline(job, colour)
-    told = ((name, Span(show(text))) for name, text in (detail.facts if detail else ()))
+    told = ((name, Piece(show(text))) for name, text in (detail.facts if detail else ()))
     yield from fact_lines((*_facts(job, now), *told), width, colour)
     if detail and detail.runs:
         yield ""
         yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width, colour)
     if places:
         yield ""
-        yield from fact_lines(((p.what, Span(show(p.described))) for p in places), width, colour)
+        yield from fact_lines(((p.what, Piece(show(p.described))) for p in places), width, colour)
 
 
 def headline(job: Job, colour: bool) -> str:
@@ -167,7 +167,7 @@ def headline(job: Job, colour: bool) -> str:
     )
 
 
-def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Span]]:
+def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Piece]]:
     lengths = {"waited": job.waited_s(now), "ran": job.elapsed_s(now), "limit": job.limit_s}
     texts = {
         **fields_of(job, "error alert", masks=False),
@@ -181,10 +181,10 @@ def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Span]]:
     }
     for name, text in texts.items():
         if text:
-            yield name, Span(show(str(text)), "error" if name == "error" else "")
+            yield name, Piece(show(str(text)), "error" if name == "error" else "")
     for one in (job, *job.others) if job.others else ():
         words = f"{one.source}: {one.status.value}, queued {time_text(one.queued_at) or NONE}"
-        yield "record in", Span(show(f"{words}, written {time_text(one.written_at) or NONE}"))
+        yield "record in", Piece(show(f"{words}, written {time_text(one.written_at) or NONE}"))
 
 
 def time_text(at: Nanos | None) -> str | None:
@@ -200,7 +200,7 @@ def exit_of(verdict: Verdict) -> Exit:
     return Exit.ATTENTION if verdict.doubts else EXITS.get(verdict.concern, Exit.FINE)
 
 
-async def judged(reader: Reader, found: Found) -> Verdict:
+async def judged(reader: Reader, found: FoundJob) -> Verdict:
     assert found.job is not None
     with contained("explaining") as explaining:
         return explain(await reader.gather(found.job, found.detail))
@@ -208,7 +208,7 @@ async def judged(reader: Reader, found: Found) -> Verdict:
     return Verdict(job_id=found.job.id, code=Code.UNKNOWN, sentence=said, confidence=0.0)
 
 
-async def judge(reader: Reader, found: Found) -> Exit:
+async def judge(reader: Reader, found: FoundJob) -> Exit:
     """The exit code that `explain` has too; said on stderr when not fine."""
     verdict = await judged(reader, found)
     code, job = exit_of(verdict), found.job

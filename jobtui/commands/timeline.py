@@ -14,7 +14,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.json_output import op_record, step_record
-from jobtui.render.lanes import Times, folded, op_glyph
+from jobtui.render.lanes import TimeStyle, folded, op_glyph
 from jobtui.render.table import paint, table_lines
 from jobtui.render.text import clock_time, duration, show
 
@@ -95,7 +95,7 @@ def _lines(
         steps, done = timeline.timeline_rows(op), 0
         shown: list[timeline.TimelineRow] = []
         for fold in timeline.folds_in(steps):
-            shown += [*steps[done : fold.first], folded(steps, fold, Times())]
+            shown += [*steps[done : fold.first], folded(steps, fold, TimeStyle())]
             done = fold.last + 1
         table = printed(STEP_COLUMNS, (*shown, *steps[done:]), names)
         yield from (INDENT + line for line in table_lines(*table, inner, colour))

@@ -20,7 +20,7 @@ from jobtui.model.ids import SEARCHED, JobId, TraceId, TraceRef, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.traces import Trace, is_waited_for
-from jobtui.store.traces import TraceBook
+from jobtui.store.traces import TraceStore
 from jobtui.transport.files import read_small
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ async def _by_file(reader: Reader, path: Path) -> FoundTrace:
         job_id = JobId(jobs.pop() if len(jobs) == 1 else "")
         notes = (f"{path} names it", *await _fetch(reader, ids))
         return FoundTrace(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
-    if jobs_told := store.condor.jobs_told_in(str(path)):
+    if jobs_told := store.condor.jobs_of_source(str(path)):
         return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else FoundTrace()
     return await _held_in(reader, TraceFile(path), path)
 
@@ -114,21 +114,21 @@ async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
 
 
 async def _by_job(reader: Reader, text: str) -> FoundTrace:
-    from jobtui.analysis.traces.job_traces import Way, Ways
+    from jobtui.analysis.traces.job_traces import TraceMatch, TraceMatches
     from jobtui.session.traces import ways_by_attribute, ways_from_job
 
     names, client = reader.session.store.traces.job_attributes, reader.session.traces
     job = await _job(reader, text)
     named = condor_id(text) or find_condor_id(text)
     job_id = job.id if job is not None else named.job_id if named is not None else text
-    ways = Ways()
+    ways = TraceMatches()
     if job is not None:
         ways = await ways_from_job(client, job, names)
     elif 0 < len(job_id) <= LONGEST_NAME:
         ways = await ways_by_attribute(client, job_id, names)
     if not ways.found and not ways.candidates and named is not None:
         named_in = reader.session.store.traces.naming(job_id)
-        found = tuple(Way(one, f"its spans name the job as {written}") for one, written in named_in)
+        found = tuple(TraceMatch(one, f"its spans name the job as {written}") for one, written in named_in)
         ways = ways._replace(found=found)
     ids = tuple(way.trace_id for way in ways.found)[:FETCHED]
     said = [note for note in ways.notes if not any(source.error == note for source in reader.sources)]
@@ -207,7 +207,7 @@ def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
     return answer(Report("trace", lambda: {**EMPTY, "candidates": told}), reader, code)
 
 
-def _complain_of(thing: str, found: FoundTrace, book: TraceBook) -> None:
+def _complain_of(thing: str, found: FoundTrace, book: TraceStore) -> None:
     said = f" ({'; '.join(found.notes)})" if found.notes else ""
     what = found.job.id if found.job is not None else thing.strip()[:200]
     if len(found.ids) > 1:

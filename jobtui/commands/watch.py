@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from jobtui.analysis.alerts import News
+from jobtui.analysis.alerts import JobAlerts
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.times import duration, parse_duration
@@ -59,27 +59,27 @@ def run(context: Context) -> Exit:
 async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
     async with session_to_watch(context, specs) as session:
         await session.catch_up()
-        teller = Teller(session, context)
+        origin = WatchPrinter(session, context)
 
         async def tell() -> None:
             while True:
                 await asyncio.sleep(TOLD_EVERY_S)
                 lines: list[str] = []
                 with contained("telling what changed"):
-                    lines += teller.more()
+                    lines += origin.more()
                 print_lines(lines)
 
         await until_ended(session.run(), tell())
 
 
-class Teller:
+class WatchPrinter:
     """Says in lines what is there, and then what becomes of it."""
 
     def __init__(self, session: Session, context: Context) -> None:
         self._store = session.store
         self._clock = context.clock
         self._most = SHOWN if context.most is None else context.most  # told at a time
-        self._news = News()
+        self._news = JobAlerts()
         self._changes = NO_CHANGES
         self._states: dict[str, SourceState] = {}
         self._store.subscribe(self._note)

@@ -6,8 +6,8 @@ nothing else; opens no source.
 """
 
 from jobtui.config.file import ConfigError, ConfigFile, parse_file, user_file
-from jobtui.config.settings import Config, Effective, Written, check_text, load, resolved, split_head
+from jobtui.config.settings import Config, Effective, WrittenSetting, check_text, load, resolved, split_head
 from jobtui.config.settings import written_tables as written_tables
 
-__all__ = ["Config", "ConfigError", "ConfigFile", "Effective", "Written", "check_text", "load"]
+__all__ = ["Config", "ConfigError", "ConfigFile", "Effective", "WrittenSetting", "check_text", "load"]
 __all__ += ["parse_file", "resolved", "split_head", "user_file"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from jobtui.actions import ACTIONS, NoSuchKey, Place, clashes, key_named, unreachable
 from jobtui.config.file import ConfigFile, Keys
 from jobtui.grammar import nearest
-from jobtui.model.settings import ANYWHERE, KeyWish, Looks
+from jobtui.model.settings import ANYWHERE, Appearance, KeyWish
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.styles import mistake_in_style, style_names
 
@@ -13,7 +13,7 @@ OF_COLUMNS = ("jobs", "sort", "reverse")
 """What may stand in the table of columns."""
 
 
-def with_personal(looks: Looks, file: ConfigFile, profile: str | None) -> Looks:
+def with_personal(looks: Appearance, file: ConfigFile, profile: str | None) -> Appearance:
     wishes = tuple(_wishes(file, profile))
     # Keys that mean two things on one screen, and actions nobody can do without
     for key, place, first, second in clashes(wishes):
@@ -87,7 +87,7 @@ def _flat(table: dict[str, object], head: str = "") -> Iterator[tuple[str, objec
             yield f"{head}{key}", value
 
 
-def _with_columns(looks: Looks, file: ConfigFile, profile: str | None) -> Looks:
+def _with_columns(looks: Appearance, file: ConfigFile, profile: str | None) -> Appearance:
     for keys, table, holds in file.tables("columns", profile):
         for name in table:
             if name not in OF_COLUMNS:

@@ -9,7 +9,7 @@ from jobtui.backends.registry import JOURNAL, of_setting, servers
 from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, parse_file, read_file
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Kind, Scope, Setting, nearest
 from jobtui.model.numbers import MOST, whole, whole_of
-from jobtui.model.settings import AUTO, Alarms, Looks, parse_alarms
+from jobtui.model.settings import AUTO, Alarms, Appearance, parse_alarms
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, parse_journal, split_cluster
 
 
@@ -106,11 +106,11 @@ def accesses_of_file(
     return found, (f"{file.path} may be read by others, and holds a login: `{remedy}`",)
 
 
-def looks_of(file: ConfigFile, profile: str | None, settings: Mapping[str, Effective]) -> Looks:
+def looks_of(file: ConfigFile, profile: str | None, settings: Mapping[str, Effective]) -> Appearance:
     def word(name: str) -> str:
         return "".join(settings[name].values[-1:])
 
-    looks = Looks(
+    looks = Appearance(
         theme=word("theme") or AUTO,
         glyphs=word("glyphs") or AUTO,
         clipboard=word("clipboard") or AUTO,
@@ -260,7 +260,7 @@ class Config(NamedTuple):
     hosts: Mapping[str, str] = {}
     mounts: Mapping[str, str] = {}
     alarms: Alarms = Alarms()
-    looks: Looks = Looks()
+    looks: Appearance = Appearance()
     begins: tuple[str, ...] = ()
     """How a command line on these sources begins where flags do not name them, such as `demo`."""
 
@@ -305,7 +305,7 @@ def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[
     hosts, mounts = hosts_of(file, profile), mounts_of(file, profile)
     alarms = alarms_of(file, profile)
     wrong = tuple(wrong_values(given))
-    looks = Looks() if wrong else looks_of(file, profile, settings)
+    looks = Appearance() if wrong else looks_of(file, profile, settings)
     if wrong := (*file.mistakes(), *wrong):
         raise ConfigError(*wrong)
     sources = tuple(sources_of(settings))
@@ -369,7 +369,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterable[str]:
             yield f"the environment variable {name} is unknown and ignored{nearest(name, known)}"
 
 
-class Written(NamedTuple):
+class WrittenSetting(NamedTuple):
     """A setting or an entry of a table: its value or values in words, and the file and line that set it."""
 
     name: str
@@ -377,7 +377,7 @@ class Written(NamedTuple):
     origin: str
 
 
-def written_tables(path: str, profile: str | None) -> Iterator[Written]:
+def written_tables(path: str, profile: str | None) -> Iterator[WrittenSetting]:
     """The entries of all tables that hold with this profile. Raises ConfigError when it cannot be read."""
     from jobtui.model.secrets import mask_text  # only what prints them needs it
 
@@ -395,7 +395,7 @@ def written_tables(path: str, profile: str | None) -> Iterator[Written]:
                 elif is_open:
                     is_too_long = isinstance(value, int) and whole_of(value) is None
                     words = hex(value) if isinstance(value, int) and is_too_long else str(value)
-                yield Written(*map(mask_text, (dotted(named), words, file.origin(at))))
+                yield WrittenSetting(*map(mask_text, (dotted(named), words, file.origin(at))))
 
 
 def _leaves(keys: Keys, table: dict[str, object]) -> Iterator[tuple[Keys, object]]:

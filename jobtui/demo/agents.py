@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from jobtui.demo.kernel import Queue
-from jobtui.demo.messages import TABLES, Identity, Message, Order, Request
+from jobtui.demo.messages import TABLES, ApiRequest, DemoMessage, Identity, Order
 from jobtui.demo.programs import Plan, ProgramEnd, parallel_status
-from jobtui.demo.site import Site, Socket, Stream
+from jobtui.demo.site import Sink, Site, Socket
 from jobtui.model.clock import SECOND, Nanos
 
 SIGKILL, SIGTERM = -9, -15
@@ -43,14 +43,14 @@ class AgentCommand:
         return f"_Process(pid={None if killed else self.pid} cmd={self})"
 
 
-class Agent:
+class SimAgent:
     """A local or container agent. `exited` is told its return code."""
 
     command_kind = "_Cmd"
     fastcgi_kind = "_FastCgiCmd"
     slurm = False
 
-    def __init__(self, site: Site, stream: Stream, identity: Identity, exited: Callable[[int], None]) -> None:
+    def __init__(self, site: Site, stream: Sink, identity: Identity, exited: Callable[[int], None]) -> None:
         self.site = site
         self.process = site.process(stream, agent=True)
         self.log = self.process.log
@@ -80,21 +80,21 @@ class Agent:
             await self.site.kernel.sleep(1)
         self._socket = Socket(self.site, self.process, self.take, self.socket_lost)
         self.site.supervisor.accept()
-        self.send(Message(agent_id=self.identity.agent_id, name="alive"))
+        self.send(DemoMessage(agent_id=self.identity.agent_id, name="alive"))
 
-    def send(self, message: Message) -> None:
+    def send(self, message: DemoMessage) -> None:
         """Send to the supervisor; lost when there is no connection."""
         if self._socket is not None and self.process.alive:
             self._socket.message(message)
 
-    def reply(self, order: Order, name: str = "ok", **reply: object) -> Message:
-        return Message(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
+    def reply(self, order: Order, name: str = "ok", **reply: object) -> DemoMessage:
+        return DemoMessage(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
 
     def update(self, command: AgentCommand, state: str, **told: Any) -> None:
         """Send a status, with what is told of it: `error`, `parallel`."""
         command.state = state
         self.send(
-            Message(
+            DemoMessage(
                 agent_id=self.identity.agent_id,
                 name="run_status_update",
                 jid=command.jid,
@@ -189,12 +189,12 @@ class Agent:
             else:
                 self.send(self.reply(order, state="ok" if order.name == "io" else "completed"))
 
-    def unknown_run(self, order: Order) -> Message:
+    def unknown_run(self, order: Order) -> DemoMessage:
         return self.reply(order, state="canceled")
 
     # a run, from its start to its end, unless it is killed
 
-    async def _compute(self, command: AgentCommand, request: Request) -> None:
+    async def _compute(self, command: AgentCommand, request: ApiRequest) -> None:
         plan = self.site.plans[command.jid]
         kernel, started = self.site.kernel, self.process.clock
         command.start = self.process.seconds
@@ -226,21 +226,21 @@ class Agent:
         await self.site.pause("exit")
         self.finished(command)
 
-    def _progress(self, command: AgentCommand, request: Request, percent: float, frames: int) -> None:
+    def _progress(self, command: AgentCommand, request: ApiRequest, percent: float, frames: int) -> None:
         status = parallel_status(percent, frames, request.model, self.process.seconds)
         self.update(command, "running", parallel=status)
 
-    async def _fail_to_prepare(self, command: AgentCommand, request: Request, plan: Plan) -> None:
+    async def _fail_to_prepare(self, command: AgentCommand, request: ApiRequest, plan: Plan) -> None:
         kernel = self.site.kernel
         await self.site.pause("prepare")
         if command.ended:
             return
-        process = self.site.process(Stream(self.site.kernel), agent=True, pid=command.pid)
+        process = self.site.process(Sink(self.site.kernel), agent=True, pid=command.pid)
         error = f"UserAlert(error={plan.error})"
         stack = f"Traceback (most recent call last):\nsirepo.util.UserAlert: {error}"
         text = process.log("job_cmd_failed", error, request.app, stack) + "\n"
         self.log("program_stderr", command, f"b'{text}'")
-        self.send(Message(agent_id=self.identity.agent_id, name="job_cmd_stderr", stderr=text))
+        self.send(DemoMessage(agent_id=self.identity.agent_id, name="job_cmd_stderr", stderr=text))
         await kernel.sleep(0.3)
         if command.ended:
             return

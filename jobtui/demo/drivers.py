@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from jobtui.demo.agents import SIGTERM, Agent, AgentCommand
+from jobtui.demo.agents import SIGTERM, AgentCommand, SimAgent
 from jobtui.demo.kernel import Slots
-from jobtui.demo.messages import KILL, LIVE, LoginNeeded, Message, Order, RequestFault
+from jobtui.demo.messages import KILL, LIVE, DemoMessage, LoginNeeded, Order, RequestFault
 from jobtui.demo.programs import ARCHIVE, BatchJob, login_of, parallel_status
-from jobtui.demo.site import Process, Site, Stream
-from jobtui.demo.supervisor import Driver, Op, Supervisor
+from jobtui.demo.site import Process, Sink, Site
+from jobtui.demo.supervisor import Driver, SimOp, Supervisor
 from jobtui.model.clock import Nanos, to_seconds
 
 WITH_RUN_DIR = frozenset({"analysis", "io", "run", "run_status"})
@@ -40,16 +40,16 @@ class DockerDriver(Driver):
     name = "DockerDriver"
     starting_secs = 8
 
-    def __init__(self, supervisor: Supervisor, op: Op, host: Host) -> None:
+    def __init__(self, supervisor: Supervisor, op: SimOp, host: Host) -> None:
         super().__init__(supervisor, op, host.cpu_slots[op.kind])
         self._host = host
         self.container = f"srj-{self.kind[0]}-{self.uid}"
         self._container_id: str | None = None
         self._told_to_stop = self._is_freed = False
-        self._agent: Agent | None = None
+        self._agent: SimAgent | None = None
         self._output: ContainerOutput | None = None
 
-    async def start_agent(self, op: Op) -> None:
+    async def start_agent(self, op: SimOp) -> None:
         root, host = self.site.settings.root, self._host.name
         exec_dir = f"{root}/user/{self.uid}/agent-docker/{host}/{self.container}"
         self.log("exec_dir_docker", self, exec_dir)
@@ -57,7 +57,7 @@ class DockerDriver(Driver):
         self._container_id = self.site.ids.hex(64)
         identity = self.identity(exec_dir)
         self._output = ContainerOutput(self)
-        self._agent = Agent(self.site, self._output, identity, self._on_exit)
+        self._agent = SimAgent(self.site, self._output, identity, self._on_exit)
         self._agent.start()
         self.log("container", self, self.container, self._container_id[:12])
 
@@ -97,7 +97,7 @@ class DockerDriver(Driver):
         return ("docker", f"--host=tcp://{self._host.name}:2376", "--tlsverify", *files, *arguments)
 
 
-class ContainerOutput(Stream):
+class ContainerOutput(Sink):
     """What a container prints: whole in its own log, in pieces in the supervisor's.
 
     The supervisor reads at most 1000 bytes at a time. When a piece ends in a newline its last line is held
@@ -143,7 +143,7 @@ class SbatchDriver(Driver):
     untimed = True
     stays = True
 
-    def __init__(self, supervisor: Supervisor, op: Op) -> None:
+    def __init__(self, supervisor: Supervisor, op: SimOp) -> None:
         runs = supervisor.site.settings.slots_run_sbatch
         super().__init__(supervisor, op, Slots(supervisor.kernel, 2 + runs))
         self.op_slots["run"] = Slots(supervisor.kernel, runs)
@@ -152,7 +152,7 @@ class SbatchDriver(Driver):
         self._password_ok: bool | None = None
         self._root: str | None = None
 
-    def check(self, op: Op) -> None:
+    def check(self, op: SimOp) -> None:
         """Take the login that comes with an op, and give the op its directory on the cluster.
 
         Without a login Sirepo asks for one; with a cancel it stumbles over what that op does not have.
@@ -168,7 +168,7 @@ class SbatchDriver(Driver):
         if op.name in WITH_RUN_DIR:
             op.run_dir = f"{self._root}/user/{self.uid}/{op.request.app}/{op.request.jid}"
 
-    async def start_agent(self, op: Op) -> None:
+    async def start_agent(self, op: SimOp) -> None:
         site, root, user = self.site, self._root or "", f"user {self._login}"
         host = site.settings.cluster_host
         if site.settings.dev:
@@ -211,7 +211,7 @@ class SbatchDriver(Driver):
         await super().free(caller)
 
 
-class ClusterAgent(Agent):
+class ClusterAgent(SimAgent):
     """An agent that hands its runs to Slurm and asks it about them."""
 
     command_kind = "_SbatchRunStatus"
@@ -271,7 +271,7 @@ class ClusterAgent(Agent):
                 self.finished(command)
                 return
 
-    def unknown_run(self, order: Order) -> Message:
+    def unknown_run(self, order: Order) -> DemoMessage:
         job = self.site.batch_jobs.get(order.request.jid or "")
         is_latest = job is not None and job.serial == order.serial
         state = job.state(self.site.kernel.now)[0] if job is not None and is_latest else "canceled"
@@ -296,11 +296,11 @@ class SiteSupervisor(Supervisor):
     def __init__(self, site: Site, process: Process) -> None:
         super().__init__(site, process)
         self.modules = ["docker", *(["sbatch"] if site.settings.sbatch_users else [])]
-        self.driver_class: Callable[[Supervisor, Op, Host], Driver] = DockerDriver
+        self.driver_class: Callable[[Supervisor, SimOp, Host], Driver] = DockerDriver
         self.hosts = [Host(name, self) for name in site.settings.hosts]
         self._sbatch: dict[str, SbatchDriver] = {}
 
-    def driver_of(self, op: Op) -> Driver:
+    def driver_of(self, op: SimOp) -> Driver:
         uid = op.request.uid
         if op.mode == "sbatch":
             if uid not in self._sbatch:

@@ -143,7 +143,7 @@ class Arrivals:
         )
 
 
-class Incident(msgspec.Struct, frozen=True, kw_only=True):
+class DemoIncident(msgspec.Struct, frozen=True, kw_only=True):
     """One known failure, as its table describes it."""
 
     text: str = ""
@@ -157,8 +157,8 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     on_cluster: bool = False
 
 
-INCIDENTS: Mapping[str, Incident] = msgspec.convert(
-    tables_of("jobtui.demo", "incidents"), dict[str, Incident]
+INCIDENTS: Mapping[str, DemoIncident] = msgspec.convert(
+    tables_of("jobtui.demo", "incidents"), dict[str, DemoIncident]
 )
 """By the name that `--incident` takes."""
 
@@ -181,7 +181,7 @@ class Scenario:
         self._simulation: Simulation | None = None
         self._answer = AgentAnswer()
 
-    async def play(self, incident: Incident) -> None:
+    async def play(self, incident: DemoIncident) -> None:
         self._incident = incident
         for step in incident.steps:
             name, *words = step.split()

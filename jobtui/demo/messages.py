@@ -46,7 +46,7 @@ class Ids:
                 return text
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to the supervisor.
 
     `jid`, `run_dir` and what names a simulation are None or empty for requests about none. `force` asks for a
@@ -79,7 +79,7 @@ class RequestFault(Exception):
 class LoginNeeded(Exception):
     """The user has to log in to the cluster first. `reason` is Sirepo's word for why."""
 
-    def __init__(self, reason: str, request: Request) -> None:
+    def __init__(self, reason: str, request: ApiRequest) -> None:
         params = {
             "isModal": True,
             "isSbatchLogin": True,
@@ -110,7 +110,7 @@ class Order:
 
     op_id: str | None
     name: str
-    request: Request
+    request: ApiRequest
     job_cmd: str | None = None
     run_dir: str | None = None
     serial: int = 0
@@ -122,11 +122,11 @@ class Order:
         return self.op_id[:PREFIX_LENGTH] if self.op_id else None
 
 
-KILL = Order(None, "kill", Request(api="None", uid=""))
+KILL = Order(None, "kill", ApiRequest(api="None", uid=""))
 """What ends an agent."""
 
 
-class Message(
+class DemoMessage(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
@@ -177,7 +177,7 @@ NEW_RECORD: Record = json.loads(TABLES["record"])
 FIELDS: Mapping[str, list[str]] = TABLES["record_fields"]
 
 
-def new_record(request: Request, previous: Record | None, hash_text: str | None) -> Record:
+def new_record(request: ApiRequest, previous: Record | None, hash_text: str | None) -> Record:
     mode = request.mode if request.mode or previous is None else previous["jobRunMode"]
     record = NEW_RECORD | {
         "activePlan": request.plan,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.demo.kernel import Kernel
-from jobtui.demo.messages import TABLES, Identity, Order, Request
+from jobtui.demo.messages import TABLES, ApiRequest, Identity, Order
 from jobtui.formats.sarchive import slurm_names, write_environment
 from jobtui.model.clock import SECOND, Nanos, to_seconds
 
@@ -180,7 +180,7 @@ class RunDirs:
         if self._kept:
             self.disk.remove_tree(run_dir)
 
-    def prepare(self, run_dir: str, request: Request) -> None:
+    def prepare(self, run_dir: str, request: ApiRequest) -> None:
         self.gone.discard(run_dir)
         if not self._kept:
             return
@@ -206,7 +206,7 @@ class RunDirs:
             self._append(run_dir, "".join(f"{text}\n" for text in plan.log[written:due]))
         return max(due, written)
 
-    def result(self, run_dir: str, request: Request, plan: Plan) -> None:
+    def result(self, run_dir: str, request: ApiRequest, plan: Plan) -> None:
         if plan.ending is ProgramEnd.RAISES:
             self._append(run_dir, TABLES["traceback"].format(app=request.app, error=plan.error))
         elif plan.ending is ProgramEnd.COMPLETED and not request.is_parallel:

@@ -18,7 +18,7 @@ from typing import Protocol
 import msgspec
 
 from jobtui.demo.kernel import Kernel, TaskGroup
-from jobtui.demo.messages import TABLES, Identity, Ids, Message, Order, lines_of
+from jobtui.demo.messages import TABLES, DemoMessage, Identity, Ids, Order, lines_of
 from jobtui.demo.programs import BatchJob, Disk, Plan, RunDirs
 from jobtui.model.clock import SECOND, Nanos, from_seconds
 
@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     dev: bool = True
 
 
-class Stream:
+class Sink:
     """What several processes write into one file, and the newest `kept` records of it."""
 
     def __init__(self, kernel: Kernel, kept: int = 0) -> None:
@@ -87,7 +87,7 @@ class Stream:
 class Process:
     """Something with a pid that writes lines and has tasks, until it ends."""
 
-    def __init__(self, site: Site, stream: Stream, *, agent: bool = False, pid: int | None = None) -> None:
+    def __init__(self, site: Site, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
         settings = site.settings
         self.kernel = site.kernel
         self.pid = pid or site.next_pid()
@@ -139,7 +139,7 @@ class SupervisorEnd(Protocol):
     process: Process
 
     def accept(self) -> None: ...
-    def receive(self, message: Message, socket: Socket) -> None: ...
+    def receive(self, message: DemoMessage, socket: Socket) -> None: ...
 
 
 class Socket:
@@ -161,7 +161,7 @@ class Socket:
     def order(self, order: Order) -> None:
         self._send(self._supervisor.process, lambda: self._agent.alive and self._take(order))
 
-    def message(self, message: Message) -> None:
+    def message(self, message: DemoMessage) -> None:
         def arrive() -> None:
             if self._supervisor.process.alive and self._open:
                 self._supervisor.receive(message, self)
@@ -222,7 +222,7 @@ class Site:
         """Job records that were written since they were taken last, by path."""
         self.record_paths: dict[str, None] = {}
         self.tokens = defaultdict[str, str](self.ids.draw)
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, Sink] = {}
         self._pid = 30_698
         self.batch_numbers = count(4_001)
 
@@ -246,10 +246,10 @@ class Site:
         self._pid += self.rng.randint(1, 9)
         return self._pid
 
-    def stream(self, name: str, kept: int = 0) -> Stream:
-        return self._streams.setdefault(name, Stream(self.kernel, kept))
+    def stream(self, name: str, kept: int = 0) -> Sink:
+        return self._streams.setdefault(name, Sink(self.kernel, kept))
 
-    def process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
+    def process(self, stream: Sink, *, agent: bool = False, pid: int | None = None) -> Process:
         return self.process_class(self, stream, agent=agent, pid=pid)
 
     def take(self, name: str) -> bytes:

@@ -32,18 +32,18 @@ WAITS = {
 """What is told of an op that waits for a slot."""
 
 
-class Op(messages.Order):
+class SimOp(messages.Order):
     """An op, from its making to its end. `job` is None for those of no simulation and for cancels."""
 
     def __init__(
         self,
         supervisor: Supervisor,
         name: str,
-        request: messages.Request,
+        request: messages.ApiRequest,
         *,
         kind: str,
         mode: str,
-        job: Job | None = None,
+        job: SimJob | None = None,
         job_cmd: str | None = None,
     ) -> None:
         super().__init__(supervisor.site.ids.key(), name, request, job_cmd)
@@ -57,7 +57,7 @@ class Op(messages.Order):
         self.max_run_secs = 0.0
         self._internal_error: str | None = None
         self._timer: Timer | None = None
-        self.replies: Queue[messages.Message | None] = Queue(supervisor.kernel)
+        self.replies: Queue[messages.DemoMessage | None] = Queue(supervisor.kernel)
         self._slots: dict[str, Slots] = {}
         self._held: set[str] = set()
         if job is not None:
@@ -105,17 +105,17 @@ class Op(messages.Order):
             return False
         owner = self.job or f"_Supervisor(api={self.request.api} uid={self.request.uid})"
         self.log("enter", self, reason, owner)
-        self._tell(reason)
+        self._announce(reason)
         await slots.get()
         self.log("exit", self, reason, owner)
         if self.is_destroyed:
             slots.put(None)
         else:
             self._held.add(name)
-        self._tell(None)
+        self._announce(None)
         return True
 
-    def _tell(self, reason: str | None) -> None:
+    def _announce(self, reason: str | None) -> None:
         if self.name == "run" and self.job is not None:
             self.job.update(jobStatusMessage=reason)
 
@@ -130,7 +130,7 @@ class Op(messages.Order):
             self._timer = self.supervisor.later(self.max_run_secs, self._time_out)
         return self.driver.send(self)
 
-    async def answer(self) -> messages.Message | None:
+    async def answer(self) -> messages.DemoMessage | None:
         """The agent's answer, None when the op is given up before one comes."""
         self.log("await_reply", self)
         message = await self.replies.get()
@@ -165,17 +165,17 @@ def _plain(seconds: float) -> float:
     return int(seconds) if seconds == int(seconds) else seconds
 
 
-class Job:
+class SimJob:
     """One computeJid in the supervisor's memory: its record, the ops under way, how a run's state changes."""
 
     def __init__(
-        self, supervisor: Supervisor, request: messages.Request, record: messages.Record | None
+        self, supervisor: Supervisor, request: messages.ApiRequest, record: messages.Record | None
     ) -> None:
         self.supervisor = supervisor
         self.log = supervisor.log
-        self.ops: list[Op] = []
+        self.ops: list[SimOp] = []
         self.run_dir_slots: Slots = Slots(supervisor.kernel)
-        self.status_op: Op | None = None
+        self.status_op: SimOp | None = None
         self.record = record or {}
         if record is None:
             self.missing(request)
@@ -193,7 +193,7 @@ class Job:
     def live(self) -> bool:
         return self.record["status"] in messages.LIVE
 
-    def reset(self, request: messages.Request) -> None:
+    def reset(self, request: messages.ApiRequest) -> None:
         hash_text = "HashIsUnused" if request.is_parallel else None
         if not request.is_parallel and request.api != "api_statelessCompute":
             hash_text = self.supervisor.site.ids.hex(32)
@@ -209,25 +209,25 @@ class Job:
             self.status_op.destroy()
         self.update(**changes)
 
-    def forget(self, op: Op) -> None:
+    def forget(self, op: SimOp) -> None:
         if op in self.ops:
             self.ops.remove(op)
         if self.status_op is op:
             self.status_op = None
 
-    def create_op(self, name: str, request: messages.Request, job_cmd: str | None = None) -> Op:
+    def create_op(self, name: str, request: messages.ApiRequest, job_cmd: str | None = None) -> SimOp:
         """Make an op of this job. Analysis runs on the sequential agent even for parallel jobs."""
         parallel = self.record["isParallel"] and name != "analysis"
         kind = "parallel" if parallel else "sequential"
         mode = request.mode or self.record["jobRunMode"]
-        op = Op(self.supervisor, name, request, kind=kind, mode=mode, job=self, job_cmd=job_cmd)
+        op = SimOp(self.supervisor, name, request, kind=kind, mode=mode, job=self, job_cmd=job_cmd)
         op.serial = self.record["computeJobSerial"]
         self.ops.append(op)
         return op
 
     async def exchange(
-        self, name: str, request: messages.Request, job_cmd: str | None = None
-    ) -> tuple[Op, messages.Message | None]:
+        self, name: str, request: messages.ApiRequest, job_cmd: str | None = None
+    ) -> tuple[SimOp, messages.DemoMessage | None]:
         """Send an op and get its answer, None when it was given up. Raises LoginNeeded and RequestFault."""
         op = self.create_op(name, request, job_cmd)
         if name in {"run", "run_status"}:
@@ -250,21 +250,21 @@ class Job:
         return op, message
 
     async def ask(
-        self, name: str, request: messages.Request, job_cmd: str | None = None
-    ) -> messages.Message | None:
+        self, name: str, request: messages.ApiRequest, job_cmd: str | None = None
+    ) -> messages.DemoMessage | None:
         op, message = await self.exchange(name, request, job_cmd)
         op.destroy()
         return message
 
-    async def analyze(self, request: messages.Request, job_cmd: str) -> messages.Message | None:
+    async def analyze(self, request: messages.ApiRequest, job_cmd: str) -> messages.DemoMessage | None:
         self.log("analysis", request, job_cmd, request.method)
         return await self.ask("analysis", request, job_cmd)
 
-    def missing(self, request: messages.Request) -> None:
+    def missing(self, request: messages.ApiRequest) -> None:
         self.reset(request)
         self.update_status(status="missing")
 
-    def receive(self, message: messages.Message) -> None:
+    def receive(self, message: messages.DemoMessage) -> None:
         record = self.record
         if record["computeJobSerial"] != message.serial:
             return
@@ -288,7 +288,7 @@ class Job:
             changes["lastUpdateTime"] = message.parallel["lastUpdateTime"]
         self.update_status(**changes)
 
-    async def cancel(self, timed_out: Op | None = None) -> None:
+    async def cancel(self, timed_out: SimOp | None = None) -> None:
         """Give up the run (or with `timed_out`, what its time-out stops) and tell the agent."""
         stops_run = timed_out is None or timed_out.name in {"run", "run_status"}
         changes: dict[str, Any] = {"status": "canceled", "queuedState": None}
@@ -303,8 +303,8 @@ class Job:
         self.log("cancel", self, args)
         kind = timed_out.kind if timed_out else "parallel" if self.record["isParallel"] else "sequential"
         record = self.record
-        request = messages.Request(api="None", uid=record["uid"], plan=record["activePlan"], jid=self.jid)
-        op = Op(self.supervisor, "cancel", request, kind=kind, mode=record["jobRunMode"])
+        request = messages.ApiRequest(api="None", uid=record["uid"], plan=record["activePlan"], jid=self.jid)
+        op = SimOp(self.supervisor, "cancel", request, kind=kind, mode=record["jobRunMode"])
         op.cancel_jid, op.cancel_op = self.jid if stops_run else None, op_id
         op.driver = timed_out.driver if timed_out else None
         try:
@@ -327,7 +327,7 @@ class Driver:
     stays = False
     """Whether its agent is kept when it has nothing to do."""
 
-    def __init__(self, supervisor: Supervisor, op: Op, cpu_slots: Slots) -> None:
+    def __init__(self, supervisor: Supervisor, op: SimOp, cpu_slots: Slots) -> None:
         self.supervisor = supervisor
         self.log = supervisor.log
         self.site = supervisor.site
@@ -336,7 +336,7 @@ class Driver:
         self.cpu_slots = cpu_slots
         self.op_slots: dict[str, Slots] = {name: Slots(supervisor.kernel) for name in SLOTS_WANTED}
         self.agent_id = self.site.ids.key()
-        self.prepared: dict[str | None, Op] = {}
+        self.prepared: dict[str | None, SimOp] = {}
         self.socket: Socket | None = None
         self.ready: Future[None] = Future(supervisor.kernel)
         self._starting: Timer | None = None
@@ -356,14 +356,14 @@ class Driver:
 
     # what each kind of driver does in its own way
 
-    async def start_agent(self, op: Op) -> None:
+    async def start_agent(self, op: SimOp) -> None:
         """Start the agent. Raises LoginNeeded."""
         raise NotImplementedError
 
     async def kill(self) -> None:
         raise NotImplementedError
 
-    def check(self, op: Op) -> None:
+    def check(self, op: SimOp) -> None:
         """Make an op fit for this driver. Raises LoginNeeded."""
 
     def identity(self, exec_dir: str, root: str | None = None) -> messages.Identity:
@@ -379,7 +379,7 @@ class Driver:
 
     # sending
 
-    async def prepare(self, op: Op) -> bool:
+    async def prepare(self, op: SimOp) -> bool:
         """Wait for agent and slots; False when given up meanwhile. Raises LoginNeeded, RequestFault."""
         self.check(op)
         if not await self._agent_ready(op):
@@ -390,7 +390,7 @@ class Driver:
         self.prepared[op.op_id] = op
         return True
 
-    async def _agent_ready(self, op: Op) -> bool:
+    async def _agent_ready(self, op: SimOp) -> bool:
         if self.ready.done:
             return True
         await self._start(op)
@@ -401,7 +401,7 @@ class Driver:
             self.log("destroyed_waiting", op)
         return not op.is_destroyed
 
-    async def _start(self, op: Op) -> None:
+    async def _start(self, op: SimOp) -> None:
         if self._starting:
             return
         try:
@@ -416,7 +416,7 @@ class Driver:
             self._free_soon("_agent_start")
             raise
 
-    def send(self, op: Op) -> bool:
+    def send(self, op: SimOp) -> bool:
         """Send an op; whether there was a socket to send it through."""
         self.log("send", self, op, op.run_dir)
         if self.socket is None:
@@ -428,7 +428,7 @@ class Driver:
 
     # receiving
 
-    def receive(self, message: messages.Message, socket: Socket) -> None:
+    def receive(self, message: messages.DemoMessage, socket: Socket) -> None:
         op_id = message.op_id
         prefix = op_id[:PREFIX_LENGTH] if op_id else None
         if message.name == "error" or (message.reply or {}).get("state") == "error":
@@ -506,14 +506,14 @@ class Supervisor:
     modules: Sequence[str]
     """The kinds of drivers that are configured."""
 
-    def driver_of(self, op: Op) -> Driver:
+    def driver_of(self, op: SimOp) -> Driver:
         raise NotImplementedError
 
     def __init__(self, site: Site, process: Process) -> None:
         self.site = site
         self.process = process
         self.kernel = site.kernel
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, SimJob] = {}
         self.drivers_by_agent: dict[str, Driver] = {}
         self._active: Counter[str] = Counter()
         self._open: dict[Future[messages.AgentAnswer], None] = {}
@@ -536,12 +536,12 @@ class Supervisor:
     def stack(self, error: str) -> str:
         return str(messages.TABLES["stack"]).format(path=self.site.settings.agent_site_packages, error=error)
 
-    def job(self, request: messages.Request) -> Job:
+    def job(self, request: messages.ApiRequest) -> SimJob:
         assert request.jid is not None
         job = self.jobs.get(request.jid)
         if job is None:
             data = self.site.disk.read(self._path(request.jid))
-            job = self.jobs[request.jid] = Job(self, request, messages.read_record(data) if data else None)
+            job = self.jobs[request.jid] = SimJob(self, request, messages.read_record(data) if data else None)
             self._forget_later(job)
             if job.live and job.record["jobRunMode"] != "sbatch":
                 self.log("reload", job.jid, request.api)
@@ -551,7 +551,7 @@ class Supervisor:
     def _path(self, jid: str) -> str:
         return f"{self.site.settings.root}/supervisor-job/{jid}.json"
 
-    def _forget_later(self, job: Job) -> None:
+    def _forget_later(self, job: SimJob) -> None:
         def forget() -> None:
             if not self.process.alive or self.jobs.get(job.jid) is not job:
                 return
@@ -568,7 +568,7 @@ class Supervisor:
         self.log("access", "INFO", 101, "GET /job-agent-websocket", 0.3 + self.site.rng.random())
         self.log("socket_open")
 
-    def receive(self, message: messages.Message, socket: Socket) -> None:
+    def receive(self, message: messages.DemoMessage, socket: Socket) -> None:
         driver = self.drivers_by_agent.get(message.agent_id)
         if driver is None:
             self.log("unknown_agent", message)
@@ -576,13 +576,13 @@ class Supervisor:
         else:
             driver.receive(message, socket)
 
-    def update(self, message: messages.Message) -> None:
+    def update(self, message: messages.DemoMessage) -> None:
         if (job := self.jobs.get(message.jid or "")) is not None:
             job.receive(message)
 
     # requests
 
-    def request(self, request: messages.Request, done: Future[messages.AgentAnswer]) -> None:
+    def request(self, request: messages.ApiRequest, done: Future[messages.AgentAnswer]) -> None:
         """Serve a request; the answer goes into `done`, one that says it failed when the supervisor ends."""
         if not self.process.alive:
             done.set(messages.AgentAnswer(ok=False))
@@ -590,7 +590,7 @@ class Supervisor:
         self._open[done] = None
         self.process.tasks.spawn(lambda: self._serve(request, done))
 
-    async def _serve(self, request: messages.Request, done: Future[messages.AgentAnswer]) -> None:
+    async def _serve(self, request: messages.ApiRequest, done: Future[messages.AgentAnswer]) -> None:
         began = self.process.clock
         answer = await self._receive(request)
         ms = (self.process.clock - began) / 1e6 + self.site.rng.random() * 2
@@ -599,7 +599,7 @@ class Supervisor:
         self._open.pop(done, None)
         done.set(answer)
 
-    async def _receive(self, request: messages.Request) -> messages.AgentAnswer:
+    async def _receive(self, request: messages.ApiRequest) -> messages.AgentAnswer:
         if request.api != "api_runStatus":
             self.log("request", request)
         self._active[request.jid or ""] += 1
@@ -616,10 +616,10 @@ class Supervisor:
         finally:
             self._active[request.jid or ""] -= 1
 
-    async def _answer(self, request: messages.Request) -> messages.AgentAnswer:
+    async def _answer(self, request: messages.ApiRequest) -> messages.AgentAnswer:
         match request.api:
             case "api_beginSession":
-                op = Op(self, "begin_session", request, kind="sequential", mode="sequential")
+                op = SimOp(self, "begin_session", request, kind="sequential", mode="sequential")
                 try:
                     await op.prepare()
                 finally:
@@ -647,7 +647,7 @@ class Supervisor:
         reply = message.reply if message is not None else None
         return messages.AgentAnswer(state="canceled" if reply is None else str(reply.get("state")))
 
-    async def run_simulation(self, request: messages.Request) -> messages.AgentAnswer:
+    async def run_simulation(self, request: messages.ApiRequest) -> messages.AgentAnswer:
         """Start a run, unless one is under way or its result is there. Raises LoginNeeded, RequestFault."""
         job = self.job(request)
         if job.live:
@@ -656,7 +656,7 @@ class Supervisor:
             return await self.run_status(request)
         return await self._run(job, request)
 
-    async def _run(self, job: Job, request: messages.Request) -> messages.AgentAnswer:
+    async def _run(self, job: SimJob, request: messages.ApiRequest) -> messages.AgentAnswer:
         job.reset(request)
         second = self.process.seconds
         job.update_status(
@@ -681,7 +681,7 @@ class Supervisor:
             return messages.AgentAnswer(state="canceled")
         return await self.run_status(request)
 
-    async def run_status(self, request: messages.Request) -> messages.AgentAnswer:
+    async def run_status(self, request: messages.ApiRequest) -> messages.AgentAnswer:
         """What became of a run. Asks the agent when no op follows it, and for a result that is there."""
         job = self.job(request)
         record = job.record
@@ -707,7 +707,7 @@ class Supervisor:
         await job.analyze(request, "sequential_result")
         return answer
 
-    async def sbatch_login(self, request: messages.Request) -> messages.AgentAnswer:
+    async def sbatch_login(self, request: messages.ApiRequest) -> messages.AgentAnswer:
         """Log in to the cluster, unless the agent there is up. Raises LoginNeeded."""
         job = self.job(request)
         check = job.create_op("sbatch_agent_ready", request)
@@ -736,7 +736,7 @@ class Supervisor:
                 driver.socket.close()
 
 
-def _status(job: Job) -> messages.AgentAnswer:
+def _status(job: SimJob) -> messages.AgentAnswer:
     record = job.record
     serial, next_s = record["computeJobSerial"], record["nextRequestSeconds"]
     return messages.AgentAnswer(state=record["status"], serial=serial, next_s=next_s)

@@ -18,7 +18,7 @@ import msgspec
 
 from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future, Start
-from jobtui.demo.messages import SHORT_ID, AgentAnswer, Record, Request, read_record
+from jobtui.demo.messages import SHORT_ID, AgentAnswer, ApiRequest, Record, read_record
 from jobtui.demo.programs import Disk, Model, Plan
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, Site
 from jobtui.model.clock import Nanos
@@ -57,7 +57,7 @@ class Browser:
 
     async def open(self) -> None:
         self._page("/auth-state", 3.1)
-        request = Request(api="api_beginSession", uid=self.user.uid, plan=self.user.plan)
+        request = ApiRequest(api="api_beginSession", uid=self.user.uid, plan=self.user.plan)
         self._world.tasks.spawn(lambda: self._call("/simulation-list", request))
         await self._world.kernel.sleep(0.05)
 
@@ -126,7 +126,7 @@ class Browser:
 
     async def compute(self, app: str, method: str) -> AgentAnswer:
         uid, number = self.user.uid, "_1_stlss"
-        request = Request(
+        request = ApiRequest(
             api="api_statelessCompute", uid=uid, plan=self.user.plan, jid=f"{uid}-{number}-{method}", app=app,
             simulation=number, model=method, mode="sequential", method=method,
         )  # fmt: skip
@@ -139,14 +139,14 @@ class Browser:
         self, uri: str, api: str, simulation: Simulation, *, proto: str = "POST", **said: object
     ) -> AgentAnswer:
         model = simulation.model
-        request = Request(
+        request = ApiRequest(
             api=api, uid=self.user.uid, plan=self.user.plan, jid=simulation.jid, app=model.app,
             simulation=simulation.id, model=model.name, name=simulation.name, run_dir=simulation.run_dir,
             is_parallel=model.parallel, mode=simulation.mode,
         )  # fmt: skip
         return await self._call(uri, msgspec.structs.replace(request, **said), proto)
 
-    async def _call(self, uri: str, request: Request, proto: str = "POST") -> AgentAnswer:
+    async def _call(self, uri: str, request: ApiRequest, proto: str = "POST") -> AgentAnswer:
         world, process, uri = self._world, self._world.server, quote(uri, safe="/*")
         began = process.clock
         process.log("route_start", self._address, uri, proto, AGENT_TEXT)

@@ -43,7 +43,7 @@ class CopiedLine(NamedTuple):
     text: str
 
 
-class Copy(NamedTuple):
+class AgentCopy(NamedTuple):
     """One copy, its environment masked. `stderr` is what fetching it said."""
 
     name: CopyName
@@ -64,7 +64,7 @@ def read_name(name: str) -> CopyName | None:
     return CopyName(at, max(0, base), found["kind"])
 
 
-def read_copy(name: CopyName, document: object) -> Copy:
+def read_copy(name: CopyName, document: object) -> AgentCopy:
     """A copy out of its decoded JSON. Raises ValueError when it is none."""
     if not isinstance(document, dict):
         raise ValueError("no object")
@@ -78,7 +78,7 @@ def read_copy(name: CopyName, document: object) -> Copy:
         if number > skipped and offset + FIRST_PLACE < 1 << PLACE_BITS:
             lines.append(CopiedLine(number, name.base + FIRST_PLACE + offset, text))
         offset += len(text.encode("utf-8", "replace")) + 1
-    return Copy(name, tuple(lines), stderr or "")
+    return AgentCopy(name, tuple(lines), stderr or "")
 
 
 def without_environment(texts: Iterable[str]) -> Iterable[str]:

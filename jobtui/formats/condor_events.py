@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.formats.job_output import FactsRead, Moment, OutputReader, read_date
+from jobtui.formats.job_output import FactsRead, OutputReader, OutputTime, read_date
 from jobtui.formats.schema import LogFormat, load
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, time_of_seconds, utc_of
-from jobtui.model.condor import MACHINES, TRACEPARENT, CondorFact, CondorId, Teller, condor_id
+from jobtui.model.condor import MACHINES, TRACEPARENT, CondorFact, CondorId, Origin, condor_id
 from jobtui.model.condor_life import EVENTS
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
@@ -368,13 +368,13 @@ _REASONS = ("HoldReason", "Message", "DisconnectReason", "EventDescription", "Er
 """Attributes that hold why something happened, in the XML and JSON forms."""
 
 
-class _Said(NamedTuple):
+class _EventFact(NamedTuple):
     """What a piece says of a job, or of none where it has no process."""
 
     number: CondorId
-    teller: Teller
+    origin: Origin
     what: str
-    moment: Moment | None
+    moment: OutputTime | None
     text: str
     values: dict[str, str]
     has_year: bool = True
@@ -459,10 +459,10 @@ class EventReader:
             for literal, spans in values.items()
         }
         at, text = time_of_seconds(heard) or None, counted(slots, "slot")
-        fact = CondorFact("", Teller.AD, MACHINES, at, text, self.source, 0, begin, told)
+        fact = CondorFact("", Origin.AD, MACHINES, at, text, self.source, 0, begin, told)
         return FactsRead([fact], [], taken)
 
-    def _fact(self, said: _Said, line: int, offset: int) -> CondorFact:
+    def _fact(self, said: _EventFact, line: int, offset: int) -> CondorFact:
         cluster, proc, values = said.number.cluster, said.number.proc, said.values
         known = self._schedds.get(cluster, "")
         schedd = _schedd_in(values) or known or self._schedds_before.get(cluster, "")
@@ -475,11 +475,11 @@ class EventReader:
         job = CondorId(cluster, proc, schedd).job_id if proc is not None and cluster else ""
         at, is_local = said.moment or (None, False)
         return CondorFact(
-            job, said.teller, said.what, at, said.text, self.source, line, offset, values, is_local
+            job, said.origin, said.what, at, said.text, self.source, line, offset, values, is_local
         )
 
 
-def _event(data: bytes) -> _Said | None:
+def _event(data: bytes) -> _EventFact | None:
     """What a piece in the classic form says; `has_year` is whether its time has a year."""
     head = HEADER.match(data)
     if head is None:
@@ -495,31 +495,31 @@ def _event(data: bytes) -> _Said | None:
     _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
     number = CondorId(whole(cluster, -1), None if proc.startswith("-") else whole(proc))
     values = _values_of(event, [first, *others])
-    return _Said(number, Teller.EVENT, kind.name if kind else NOTE, moment, text, values, has_year)
+    return _EventFact(number, Origin.EVENT, kind.name if kind else NOTE, moment, text, values, has_year)
 
 
-def _ad(form: Form, data: bytes) -> _Said | None:
+def _ad(form: Form, data: bytes) -> _EventFact | None:
     text = data.replace(b"\0", b"").decode("utf-8", "replace")
     joined = text.replace("\\\r\n", " ").replace("\\\n", " ") if form is Form.SUBMIT else text
     values = texts_of(joined)
     if form is Form.SUBMIT:
         ref, of_none = trace_of(values), CondorId(-1, None)
         words = f"TRACEPARENT {ref.trace_id}" if ref is not None else ""
-        return _Said(of_none, Teller.SUBMIT, "submit_file", None, words, values) if words else None
+        return _EventFact(of_none, Origin.SUBMIT, "submit_file", None, words, values) if words else None
     if values.get("EventTypeNumber", "").isdigit() or values.get("MyType", "").endswith("Event"):
         kind = EVENTS.get(whole(values.get("EventTypeNumber"), -1))
         number = _numbered(values, "Cluster", "Proc")
         reason = next((values[name] for name in _REASONS if name in values), None)
         values = values | ({REASON: reason} if reason else {})
-        what, teller = kind.name if kind else NOTE, Teller.EVENT
+        what, origin = kind.name if kind else NOTE, Origin.EVENT
         if what == NOTE and "Cluster" not in values:  # the head of a schedd's own log
             number = CondorId(-1, None)
     else:
-        number, what, teller = _numbered(values, "ClusterId", "ProcId"), "ad", Teller.AD
+        number, what, origin = _numbered(values, "ClusterId", "ProcId"), "ad", Origin.AD
     if number is None:
         return None
     moment = read_date(values.get("EventTime", ""))
-    return _Said(number, teller, what, moment, text[:MOST_CHARACTERS], values)
+    return _EventFact(number, origin, what, moment, text[:MOST_CHARACTERS], values)
 
 
 def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
@@ -565,7 +565,7 @@ def _schedd_in(values: Mapping[str, str]) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _time_of(date: str, time: str) -> tuple[Moment | None, bool]:
+def _time_of(date: str, time: str) -> tuple[OutputTime | None, bool]:
     """The time of a head, and whether it has a year; without one it is of the year 2000."""
     if "/" not in date:
         return read_date(f"{date} {time}"), True

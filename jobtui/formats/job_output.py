@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from jobtui.formats.schema import MATCH_LIMIT, load, sift
 from jobtui.model.clock import SECOND, Nanos, time_of_parts
-from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT, CondorFact, CondorId, Teller, condor_id
+from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT, CondorFact, CondorId, Origin, condor_id
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import find_trace
 from jobtui.model.numbers import whole
@@ -48,14 +48,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 
 
-class Moment(NamedTuple):
+class OutputTime(NamedTuple):
     """A time; with `is_local` its zone is not written, and it is what it would be in UTC."""
 
     at: Nanos
     is_local: bool
 
 
-def read_date(text: str) -> Moment | None:
+def read_date(text: str) -> OutputTime | None:
     text = text.strip()
     clock = _CLOCK.search(text) if len(text) <= LONGEST else None
     if clock is None:
@@ -78,7 +78,7 @@ def read_date(text: str) -> Moment | None:
     if at is None:
         return None
     part = whole((clock["part"] or "0").ljust(9, "0"), 0)
-    return Moment(Nanos(at - (offset_s or 0) * SECOND + part), offset_s is None)
+    return OutputTime(Nanos(at - (offset_s or 0) * SECOND + part), offset_s is None)
 
 
 def _day(text: str) -> tuple[int, int, int] | None:
@@ -169,6 +169,6 @@ class OutputReader:
             jobs = [CondorId(cluster, proc).job_id for proc in range(count)]
         for job in jobs:
             yield CondorFact(
-                job, Teller.OUTPUT, shape.name, at, text[:KEPT_CHARACTERS], self._source, line, offset,
+                job, Origin.OUTPUT, shape.name, at, text[:KEPT_CHARACTERS], self._source, line, offset,
                 values, is_local,
             )  # fmt: skip

@@ -248,10 +248,10 @@ class ExportParser:
 
     def _give_up(self) -> bool:
         self.skipped += 1
-        self._step = self._astray
+        self._step = self._seek_entry
         return True
 
-    def _astray(self, found: list[Raw]) -> bool:
+    def _seek_entry(self, found: list[Raw]) -> bool:
         """Look for the next entry; before the first of all there need not be a blank line, but a banner."""
         mark = _NEXT_ENTRY if self._began else _NEXT_ENTRY[1:]
         next_entry = self._buffer.find(mark, self._at)

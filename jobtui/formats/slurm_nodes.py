@@ -91,7 +91,7 @@ def controller_of(printed: bytes) -> Controller:
     return msgspec.convert(values, Controller)
 
 
-class Wants(NamedTuple):
+class NodeRequest(NamedTuple):
     """What a job asks of each node that it runs on, and of which nodes."""
 
     nodes: int = 1
@@ -105,13 +105,13 @@ class Wants(NamedTuple):
     is_exclusive: bool = False
 
 
-def wants_of(said: Mapping[str, str]) -> Wants:
+def wants_of(said: Mapping[str, str]) -> NodeRequest:
     """What `scontrol show job` says that a job asks for."""
     nodes = max(1, whole(said.get("NumNodes", "").partition("-")[0], 1))
     cpus = max(
         whole(said.get("NumCPUs", "").partition("-")[0], 1) // nodes, whole(said.get("MinCPUsNode"), 1)
     )
-    return Wants(
+    return NodeRequest(
         nodes=nodes,
         cpus=max(1, cpus),
         memory_mb=megabytes(said.get("MinMemoryNode", "")) or cpus * megabytes(said.get("MinMemoryCPU", "")),
@@ -142,12 +142,12 @@ def gres_of(text: str) -> dict[str, int]:
     return found
 
 
-def allowed_nodes(nodes: Iterable[Node], wants: Wants) -> list[Node]:
+def allowed_nodes(nodes: Iterable[Node], wants: NodeRequest) -> list[Node]:
     mine = (node for node in nodes if wants.partitions & set(node.partitions.split(",")))
     return [node for node in mine if not wants.only or node.name in wants.only]
 
 
-def tally_of(mine: Sequence[Node], wants: Wants) -> NodeTally:
+def tally_of(mine: Sequence[Node], wants: NodeRequest) -> NodeTally:
     """Of the nodes that a job may run on, how many cannot be had for which reason; each counts once."""
     counts = Counter[str]()
     reasons: dict[str, list[str]] = {}
@@ -167,7 +167,7 @@ def tally_of(mine: Sequence[Node], wants: Wants) -> NodeTally:
     )
 
 
-def _how(node: Node, wants: Wants) -> str:
+def _how(node: Node, wants: NodeRequest) -> str:
     if node.is_down:
         return "down"
     if node.is_drained:
@@ -208,7 +208,7 @@ def is_of_qos(word: str) -> bool:
     return word.startswith("QOS")
 
 
-def limit_told(printed: bytes, word: str, *, user: str, account: str, qos: str) -> Limit | None:
+def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: str) -> Limit | None:
     """The limit that a reason is about, out of `scontrol --oneliner show assoc_mgr`; None without one."""
     limit = LIMIT.fullmatch(word)
     if limit is None:

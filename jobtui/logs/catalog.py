@@ -22,7 +22,7 @@ OVER_SSH = re.compile(r"ssh://[^/]+/.")
 
 
 @runtime_checkable
-class NamesLogs(Protocol):
+class DirectoryLogs(Protocol):
     """A source of whose directories each is a log to be read."""
 
     @property
@@ -78,7 +78,7 @@ class SessionLogs:
     def _files(self) -> list[str]:
         names: list[str] = []
         for source in self._sources():
-            if isinstance(source, NamesLogs):
+            if isinstance(source, DirectoryLogs):
                 names += source.directories
             elif LOG_FILE.made(source):
                 names.append(source.name)

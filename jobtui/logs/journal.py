@@ -30,7 +30,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.journal import (
     ORDINAL_BITS,
     At,
-    Beside,
+    AtCursor,
     Cursor,
     Head,
     JournalEntry,
@@ -71,7 +71,7 @@ class Selection:
     def __init__(
         self,
         names: records.StreamNames,
-        wanted: records.Wanted,
+        wanted: records.WantedStreams,
         streams: Sequence[records.Stream] | None,
         matches: Matches,
     ) -> None:
@@ -167,7 +167,7 @@ PASSAGE_LINES = 6_000
 """Lines held of one stretch; those farthest from what is read go first."""
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """Lines next to each other; `cursor` is where to read on, None where nothing was found."""
 
     kept: list[Kept]
@@ -179,13 +179,13 @@ class Piece(NamedTuple):
         return [line for _, line in self.kept]
 
 
-class Passage:
+class JournalPassage:
     """Lines next to each other. `first` and `last` are where to read on; None where there is nothing yet.
 
     `at_begin`: the journal has nothing before it.
     """
 
-    def __init__(self, piece: Piece, first: Cursor | None, last: Cursor | None, *, at_begin: bool) -> None:
+    def __init__(self, piece: Chunk, first: Cursor | None, last: Cursor | None, *, at_begin: bool) -> None:
         self.kept = list(piece.kept)
         self.first = first
         self.last = last
@@ -206,7 +206,7 @@ class Passage:
         """Which line holds `place`, or is the first one after it."""
         return bisect_right(self.kept, place, key=lambda kept: kept[1].end)
 
-    def append(self, piece: Piece) -> None:
+    def append(self, piece: Chunk) -> None:
         self.kept += piece.kept
         self.last = piece.cursor or self.last
 
@@ -284,7 +284,7 @@ class JournalSearch(Search):
                 self._stop_when_full()
 
     async def _search_new(self) -> None:
-        start = At(time_at(self._down)) if self._last is None else Beside(self._last)
+        start = At(time_at(self._down)) if self._last is None else AtCursor(self._last)
         after = -1 if self._last is None else self._down - 1
         async with aclosing(self._pages.pieces(start, after)) as pieces:
             async for piece in pieces:
@@ -292,7 +292,7 @@ class JournalSearch(Search):
                 if self._stopping:
                     return
 
-    async def _search(self, piece: Piece, *, back: bool = False) -> None:
+    async def _search(self, piece: Chunk, *, back: bool = False) -> None:
         kept = [line for line in piece.lines if (line.place < self._up if back else line.place >= self._down)]
         found: list[Place] = []
         if kept:
@@ -328,8 +328,8 @@ class JournalPages(Log):
         self._make_reader = make_reader
         self._reader: JournalReader | None = None
         self._is_closed = False
-        self._tail: Passage | None = None
-        self._near: Passage | None = None
+        self._tail: JournalPassage | None = None
+        self._near: JournalPassage | None = None
         """The lines about the place that was read last, where that is not the end."""
         self._following: Following | None = None
         self._begin: Place | None = None
@@ -355,21 +355,21 @@ class JournalPages(Log):
             self._reader = self._make_reader()
         return self._reader
 
-    async def forward(self, start: Head | At | Beside, count: int, after: Place) -> Piece:
+    async def forward(self, start: Head | At | AtCursor, count: int, after: Place) -> Chunk:
         """Up to `count` entries from `start` on, their lines at places after `after`."""
         found = await _readable(self.reader.forward(start, self.selection.matches, count))
-        return Piece(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
+        return Chunk(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
 
-    async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
+    async def backward(self, start: Tail | At | AtCursor, count: int, limit: Place) -> Chunk:
         """Up to `count` entries before `start`, their lines at places before `limit`."""
         found = await _readable(self.reader.backward(start, self.selection.matches, count))
         entries = found.entries if found.at_edge else whole_microseconds(found.entries)
         cursor = entries[0].cursor if entries else found.cursor
-        return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
+        return Chunk(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
     async def pieces(
-        self, start: Head | At | Beside, place: Place, *, back: bool = False
-    ) -> AsyncGenerator[Piece, None]:
+        self, start: Head | At | AtCursor, place: Place, *, back: bool = False
+    ) -> AsyncGenerator[Chunk, None]:
         """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
         held: list[JournalEntry] = []
         async with aclosing(self.reader.stream(start, self.selection.matches, back=back)) as entries:
@@ -384,9 +384,9 @@ class JournalPages(Log):
                 shown = await self.shown(whole[::-1] if back else whole)
                 lines = placed_before(shown, place) if back else placed_after(shown, place)
                 place = lines[0 if back else -1][1].place if lines else place
-                yield Piece(lines, whole[-1].cursor if whole else None, some is None)
+                yield Chunk(lines, whole[-1].cursor if whole else None, some is None)
 
-    def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
+    def back_from(self, place: Place) -> AsyncGenerator[Chunk, None]:
         limit = place + (1 << ORDINAL_BITS)
         return self.pieces(At(time_at(limit)), limit, back=True)
 
@@ -408,7 +408,7 @@ class JournalPages(Log):
                 return self.extent
             piece = await self.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
             last = piece.kept[-1][0] if piece.kept else None
-            tail = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
+            tail = JournalPassage(piece, piece.cursor, last, at_begin=piece.at_edge)
             while not tail.kept and not tail.at_begin:
                 await self._extend_back(tail)
             self._counted_from = self._counted_after = tail.end
@@ -422,16 +422,16 @@ class JournalPages(Log):
         begin = self._tail.begin if self._tail.at_begin else min(self._begin or 0, self._tail.begin)
         return Extent(begin, self._tail.end, self._event)
 
-    async def _take(self, tail: Passage) -> None:
+    async def _take(self, tail: JournalPassage) -> None:
         if self._following is None:  # whoever looks once never follows
-            start = Beside(tail.kept[-1][0]) if tail.kept else Head()
+            start = AtCursor(tail.kept[-1][0]) if tail.kept else Head()
             self._following = self.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
             found = await _readable(self._following.take(TAKEN))
             if found.lost:
                 self._event = "entries were dropped before they were read"
             kept = placed_after(await self.shown(found.entries), tail.end - 1)
-            piece = Piece(kept, kept[-1][0] if kept else None, found.at_edge)
+            piece = Chunk(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
             self._stretches.extend(_stretches_of(piece.lines))
             self._overview = None
@@ -467,7 +467,7 @@ class JournalPages(Log):
         async with self._reading:
             part = await self._part_at(place)
             while len(part.kept) - part.index(place) < count and part is not self._tail:
-                start: Head | Beside = Beside(part.last) if part.last is not None else Head()
+                start: Head | AtCursor = AtCursor(part.last) if part.last is not None else Head()
                 piece = await self.forward(start, PIECE, part.end - 1)
                 part.append(piece)
                 if self._tail is not None and (part.end >= self._tail.begin or piece.at_edge):
@@ -478,7 +478,7 @@ class JournalPages(Log):
             part.cut_begin()
             return page
 
-    async def _part_at(self, place: Place) -> Passage:
+    async def _part_at(self, place: Place) -> JournalPassage:
         """The stretch that holds `place`; a new one where none does."""
         if self._tail is None:
             await self.look()
@@ -491,7 +491,7 @@ class JournalPages(Log):
         start = Head() if place <= (self._begin or 0) else At(time_at(place))
         piece = await self.forward(start, PIECE, -1)
         first = piece.kept[0][0] if piece.kept else piece.cursor
-        part = Passage(piece, first, piece.cursor, at_begin=isinstance(start, Head))
+        part = JournalPassage(piece, first, piece.cursor, at_begin=isinstance(start, Head))
         while (not part.kept or part.begin > place) and not part.at_begin and part.first is not None:
             await self._extend_back(part)
         if part.end >= tail.begin:
@@ -499,7 +499,7 @@ class JournalPages(Log):
         self._near = part
         return part
 
-    def _joined(self, part: Passage, tail: Passage) -> Passage:
+    def _joined(self, part: JournalPassage, tail: JournalPassage) -> JournalPassage:
         """A stretch that has reached the end of the journal becomes a part of it."""
         at = bisect_left(part.kept, tail.begin or part.end, key=lambda kept: kept[1].place)
         tail.kept[:0] = part.kept[:at]
@@ -507,8 +507,8 @@ class JournalPages(Log):
         self._near = None
         return tail
 
-    async def _extend_back(self, part: Passage, count: int = PIECE) -> None:
-        start: Tail | Beside = Beside(part.first) if part.first is not None else Tail()
+    async def _extend_back(self, part: JournalPassage, count: int = PIECE) -> None:
+        start: Tail | AtCursor = AtCursor(part.first) if part.first is not None else Tail()
         before = part.first
         piece = await self.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
         if part.first == before:  # else lines were dropped meanwhile, and it is asked again
@@ -526,7 +526,7 @@ class JournalPages(Log):
         if self._is_counted or self._counted_from is None:
             return False
         # A little more is counted, backwards
-        start = Tail() if self._counted is None else Beside(self._counted)
+        start = Tail() if self._counted is None else AtCursor(self._counted)
         piece = await self.backward(start, COUNTED_ENTRIES, self._counted_from)
         lines = [line for line in piece.lines if line.place < end]
         self._stretches.extendleft(reversed(_stretches_of(lines)))
@@ -572,7 +572,7 @@ class JournalPages(Log):
 
 
 _QUERY = re.compile(r"(?P<journal>.+?) (?P<words>[A-Z_][A-Z0-9_]*=.*)", re.DOTALL)
-_ANY = records.Wanted(["*"], ["*"], ["*"])
+_ANY = records.WantedStreams(["*"], ["*"], ["*"])
 
 
 def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:

@@ -41,7 +41,7 @@ def overview_of(stretches: Iterable[pages.Stretch], *, complete: bool) -> pages.
     return pages.Overview(known, lines, errors, complete)
 
 
-class HeldLog(pages.Log):
+class ListLog(pages.Log):
     """A log that has its `lines` in memory, in the order of their places. They have no numbers."""
 
     _overview: pages.Overview | None = None
@@ -91,7 +91,7 @@ class HeldLog(pages.Log):
 class ListSearch(Search):
     """A search through all lines; through all again when there are more, as they may come between others."""
 
-    def __init__(self, log: HeldLog, query: pages.Query) -> None:
+    def __init__(self, log: ListLog, query: pages.Query) -> None:
         super().__init__(query, pages.Hits(0, wide=True))
         self._log = log
         self._searched = (0, 0)
@@ -135,7 +135,7 @@ class Lines(Protocol):
         return
 
 
-class ListedLog(HeldLog):
+class ListedLog(ListLog):
     """Lines in the order of their places."""
 
     def __init__(self, name: str, source: Lines) -> None:

@@ -18,7 +18,7 @@ from contextlib import suppress
 import msgspec
 
 from jobtui.logs.journal import JournalPages
-from jobtui.logs.lists import HeldLog, ListedLog, end_of, place_of
+from jobtui.logs.lists import ListedLog, ListLog, end_of, place_of
 from jobtui.logs.pages import LogPages
 from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of, spread_between, to_rfc3339
 from jobtui.model.journal import Gap, time_at
@@ -189,7 +189,7 @@ LOOK_S = 0.3
 """How long a look waits for logs that are slow; their lines come with a later one."""
 
 
-class MergedLog(HeldLog):
+class MergedLog(ListLog):
     """The ends of these logs, by the names of their sources. `offsets` tells how far clocks are apart."""
 
     def __init__(

@@ -19,7 +19,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
-from jobtui.transport.files import Look, look, look_quietly, open_file, source_error, written_at
+from jobtui.transport.files import FileStat, look, look_quietly, open_file, source_error, written_at
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -44,7 +44,7 @@ class LogPages(Log):
         self._reads = Worker(f"pages of {path.name}")
         self._works = Worker(f"index of {path.name}")
         self._watch = Watch(self._reads, [path], self.is_changed)
-        self._looked: Look | None = None
+        self._looked: FileStat | None = None
         self._closed = False
 
     # How far it goes.

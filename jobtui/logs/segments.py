@@ -16,7 +16,7 @@ from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, mark_before, offset_of_time
-from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile, written_at
+from jobtui.transport.files import CHUNK_BYTES, ByteSource, FileStat, OpenFile, written_at
 
 PAGE_BYTES = 4 << 20
 """How much is read for one page at most, and the longest line that is given as one."""
@@ -325,7 +325,7 @@ class Segment:
             self._mark = self._mark_in(self.source)
         return True
 
-    def goes_on_in(self, other: OpenFile, seen: Look) -> bool:
+    def goes_on_in(self, other: OpenFile, seen: FileStat) -> bool:
         """Whether another file holds the same text, as a copy kept up to date by renaming does."""
         if self.is_packed or other.packed is not None or len(self._mark) < MARK_BYTES:
             return False

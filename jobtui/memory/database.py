@@ -20,7 +20,7 @@ from jobtui.analysis.statistics import expected
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.memory import FIELDS, Compared, Deviation, Overview, Remembered, Seen, Share
+from jobtui.model.memory import FIELDS, Compared, Deviation, JobMemory, MemoryOverview, Seen, Share
 from jobtui.model.secrets import mask_text
 from jobtui.model.tables import text_of
 from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened, storable
@@ -103,21 +103,21 @@ class Memory:
                     f"{self.path}: cannot be read: {error}; jobtui remember --forget removes it"
                 ) from error
 
-    def of_job(self, job: Job, text: str, now: Nanos) -> Remembered:
+    def of_job(self, job: Job, text: str, now: Nanos) -> JobMemory:
         """What the memory knows of a job that failed with this text, or is live; nothing without a memory."""
         if not self.is_there:
-            return Remembered(now)
+            return JobMemory(now)
         with self._reading() as reading:
             seen = reading.seen(signature(kept(text)), now) if text else None
             if seen is not None and seen.count == 1 and hash_of(seen.job) == hash_of(job.id):
                 seen = None  # it is this failure
             if not job.status.is_live:
-                return Remembered(now, seen)
+                return JobMemory(now, seen)
             waits, lengths, wholes = reading.like(kept(recurrence.kind_of(job)))
             if job.status is JobStatus.PENDING:
                 passed_s = job.waited_s(now) or 0.0
-                return Remembered(now, seen, expected(waits, passed_s), expected(wholes, passed_s))
-            return Remembered(now, seen, None, expected(lengths, job.elapsed_s(now) or 0.0))
+                return JobMemory(now, seen, expected(waits, passed_s), expected(wholes, passed_s))
+            return JobMemory(now, seen, None, expected(lengths, job.elapsed_s(now) or 0.0))
 
     def signatures(self, now: Nanos, text: str = "", most: int = MOST_SHOWN) -> tuple[Seen, ...]:
         """Failures, the most frequent of the last days first; of a job or with a text, if given."""
@@ -127,8 +127,8 @@ class Memory:
             found = [reading.seen(text, now, SHOWN_DAYS) for text in ranked]
         return tuple(one for one in found if one is not None)
 
-    def overview(self, now: Nanos, most: int = MOST_SHOWN) -> Overview:
-        return Overview(self.signatures(now, most=most), self.places(now), self.deviations(now))
+    def overview(self, now: Nanos, most: int = MOST_SHOWN) -> MemoryOverview:
+        return MemoryOverview(self.signatures(now, most=most), self.places(now), self.deviations(now))
 
     def places(self, now: Nanos) -> tuple[Share, ...]:
         """Hosts and nodes where more runs fail than elsewhere, in the last weeks."""

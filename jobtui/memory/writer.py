@@ -9,7 +9,7 @@ from jobtui.analysis.recurrence import day_of
 from jobtui.analysis.signature import LONGEST_EXAMPLE, signature
 from jobtui.memory.database import ALL, FAILED, MEMORY, NUMBERS, WHOLE, hash_of, kept
 from jobtui.model.clock import SECOND
-from jobtui.model.memory import FIELDS, Finished
+from jobtui.model.memory import FIELDS, EndedRun
 from jobtui.model.tables import text_of
 from jobtui.recording.database import SIDE_FILES
 from jobtui.recording.writer import BatchWriter, DatabaseWriter
@@ -60,7 +60,7 @@ class MemoryWriter(DatabaseWriter):
         )
         return int(size)
 
-    def add(self, one: Finished) -> bool:
+    def add(self, one: EndedRun) -> bool:
         """Add a run, within `together` and before `flush`; whether it is new."""
         ended = one.ended_at // SECOND
         kind = self._kind(one.kind)
@@ -101,7 +101,7 @@ class MemoryWriter(DatabaseWriter):
             sums[4] += 1
             sums[5] += wait
 
-    def _slow(self, one: Finished) -> float | None:
+    def _slow(self, one: EndedRun) -> float | None:
         """The logarithm of the ratio of the length of a good run to the usual length of like runs."""
         if one.ran_s is None or one.is_failed:
             return None
@@ -128,7 +128,7 @@ class MemoryWriter(DatabaseWriter):
             self._words[text] = number
         return number
 
-    def _mark(self, one: Finished) -> int:
+    def _mark(self, one: EndedRun) -> int:
         text = kept(one.text)
         name = signature(text)
         if (known := self._signatures.get(name)) is not None:
@@ -187,7 +187,7 @@ class MemoryWriter(DatabaseWriter):
         self._full["signature"] = self._rows_of("signature")
 
 
-class MemoryThread(BatchWriter[Finished]):
+class MemoryThread(BatchWriter[EndedRun]):
     """Writes runs to the memory, on a thread."""
 
     _writer: MemoryWriter
@@ -195,7 +195,7 @@ class MemoryThread(BatchWriter[Finished]):
     def __init__(self, writer: MemoryWriter) -> None:
         super().__init__(writer, "remembering")
 
-    def write_one(self, one: Finished) -> None:
+    def write_one(self, one: EndedRun) -> None:
         self._writer.add(one)
 
     def write_end(self) -> None:

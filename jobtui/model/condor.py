@@ -88,7 +88,7 @@ def find_condor_id(text: str) -> CondorId | None:
     return condor_id(found[0]) if found else None
 
 
-class Teller(StrEnum):
+class Origin(StrEnum):
     """What kind of text a fact was read in, the one that knows best first."""
 
     EVENT = "event"
@@ -102,7 +102,7 @@ class Teller(StrEnum):
         return _RANK[self]
 
 
-_RANK = {teller: rank for rank, teller in enumerate(Teller)}
+_RANK = {origin: rank for rank, origin in enumerate(Origin)}
 
 
 class CondorFact(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +116,7 @@ class CondorFact(msgspec.Struct, frozen=True, gc=False):
     """
 
     job: str
-    teller: Teller
+    origin: Origin
     what: str
     at: Nanos | None
     text: str

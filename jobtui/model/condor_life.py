@@ -52,7 +52,7 @@ SIGNALLED = 255
 """What jobsub's wrapper exits with when a signal ended it."""
 
 
-class Turn(NamedTuple):
+class StateTurn(NamedTuple):
     """A change of a job's state, and what told of it."""
 
     fact: condor.CondorFact
@@ -79,10 +79,10 @@ class CondorLife:
 
     def __init__(self, facts: Iterable[condor.CondorFact]) -> None:
         self.state = ""
-        self.turns: list[Turn] = []
+        self.turns: list[StateTurn] = []
         self.runs: list[Run] = []
         self.exit: CondorExit | None = None
-        self.said_exits: dict[condor.Teller, CondorExit] = {}
+        self.said_exits: dict[condor.Origin, CondorExit] = {}
         self.reason = ""
         self.hold_code = ""
         self.counts: dict[str, int] = {}
@@ -126,14 +126,14 @@ class CondorLife:
             self.updated_at = max(fact.at, self.updated_at or fact.at)
         self._learn_origin(fact)
         self.values.update(fact.values)
-        if fact.teller is condor.Teller.OUTPUT:
+        if fact.origin is condor.Origin.OUTPUT:
             self._take_line(fact)
-        elif fact.teller is not condor.Teller.SUBMIT:
+        elif fact.origin is not condor.Origin.SUBMIT:
             self._is_told = True
             self.gap = fact if fact.what == condor.LOG_GAP else None
-            (self._take_event if fact.teller is condor.Teller.EVENT else self._take_ad)(fact)
+            (self._take_event if fact.origin is condor.Origin.EVENT else self._take_ad)(fact)
 
-    def hear_again(self, fact: condor.CondorFact) -> None:
+    def merge_event(self, fact: condor.CondorFact) -> None:
         """Let an event that another file told before say what that did not; it happened once."""
         self._learn_origin(fact)
         self.values = {**fact.values, **self.values}
@@ -151,7 +151,7 @@ class CondorLife:
         if (host := host_of(fact.values)) is not None:
             self.host = host
         if fact.what == "terminated":
-            self.exit = self.said_exits[fact.teller] = _exit_of(fact.values)
+            self.exit = self.said_exits[fact.origin] = _exit_of(fact.values)
         if (state := STATE_OF.get(fact.what)) is not None:
             self._turn(fact, state)
 
@@ -161,16 +161,16 @@ class CondorLife:
         self.host = host_of(values) or self.host
         state = condor.AD_STATES.get(values.get("JobStatus", ""))
         if state == condor.COMPLETED and (ended := _exit_of(values)) != CondorExit():
-            self.said_exits[fact.teller] = ended
+            self.said_exits[fact.origin] = ended
             self.exit = ended
         if state is not None and state != self.state:
             self._turn(fact, state)
 
     def _take_line(self, fact: condor.CondorFact) -> None:
         if fact.what == condor.END:
-            self.said_exits[fact.teller] = CondorExit(status=fact.values.get("status", ""))
+            self.said_exits[fact.origin] = CondorExit(status=fact.values.get("status", ""))
         elif fact.what == condor.SIGNAL:
-            self.said_exits[fact.teller] = CondorExit(str(SIGNALLED), fact.values.get("signal", ""))
+            self.said_exits[fact.origin] = CondorExit(str(SIGNALLED), fact.values.get("signal", ""))
         elif fact.what.startswith("submitted") and not self.state:
             self._turn(fact, condor.IDLE)
         if self._is_told and self.state in OVER:
@@ -178,16 +178,16 @@ class CondorLife:
         if fact.what == condor.BEGIN and self.state == condor.RUNNING:
             return
         if (state := STATE_OF_LINE.get(fact.what)) is not None and state != self.state:
-            self.exit = self.said_exits.get(fact.teller, self.exit)
+            self.exit = self.said_exits.get(fact.origin, self.exit)
             self._turn(fact, state)
 
     def _turn(self, fact: condor.CondorFact, state: str) -> None:
-        if state == self.state and (state in OVER or self.turns[-1].fact.teller is condor.Teller.AD):
+        if state == self.state and (state in OVER or self.turns[-1].fact.origin is condor.Origin.AD):
             # told twice, and better this time
             self.turns[-1] = self.turns[-1]._replace(fact=fact)
             self.ended_at = fact.at if state in OVER else None
             return
-        self.turns.append(Turn(fact, self.state, state))
+        self.turns.append(StateTurn(fact, self.state, state))
         self.reason = fact.values.get(REASONS.get(state, "")) or fact.values.get("Reason", "")
         self.hold_code = fact.values.get("HoldReasonCode", "")
         if state == condor.RUNNING and self.state != condor.SUSPENDED:
@@ -208,7 +208,7 @@ class CondorLife:
 
 
 def is_of_jobsub(fact: condor.CondorFact) -> bool:
-    if fact.teller is condor.Teller.OUTPUT:
+    if fact.origin is condor.Origin.OUTPUT:
         return True
     for name in fact.values:  # noqa: SIM110 - asked of every fact, and `any` takes twice as long
         if name.startswith("Jobsub"):
@@ -218,7 +218,7 @@ def is_of_jobsub(fact: condor.CondorFact) -> bool:
 
 def time_of(fact: condor.CondorFact) -> Nanos | None:
     """When a fact came to be: of a job ad, when its job came into its state."""
-    if fact.teller is not condor.Teller.AD:
+    if fact.origin is not condor.Origin.AD:
         return fact.at
     return next((at for name in STATE_TIMES if (at := _time(fact.values, name))), fact.at)
 
@@ -316,7 +316,7 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
     )
 
 
-def changes_of(job_id: JobId, turns: Iterable[Turn]) -> tuple[StateChange, ...]:
+def changes_of(job_id: JobId, turns: Iterable[StateTurn]) -> tuple[StateChange, ...]:
     """Changes of state; the id of one is its line, or its place where lines were not counted.
 
     What failed has the word for that: HTCondor calls it completed as well.

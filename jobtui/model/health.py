@@ -76,11 +76,10 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one source.
 
     `asked_at` is when it was first asked, `read_at` when it was last read. `records` and `skipped` count
-    since the start; `last_skips` are the newest of the skipped. `note` says what was left out on purpose,
-    and `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more
-    to read now, `left` records where that is known. `was_at_end`: it was read to its end once. `ahead_s` is
-    how far its clock is ahead of ours.
-    `newest_at` is the time of its newest record, by its own clock.
+    since the start; `last_skips` are the newest of the skipped. `note` says what was left out on purpose, and
+    `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more to
+    read now, `left` records where that is known. `was_at_end`: it was read to its end once. `ahead_s` is how
+    far its clock is ahead of ours. `newest_at` is the time of its newest record, by its own clock.
     `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
     new came `news` times since it was read to its end, last at `news_at`; `pause_s` is the usual pause.
     """

@@ -15,7 +15,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine, Reached
-from jobtui.model.memory import Remembered
+from jobtui.model.memory import JobMemory
 from jobtui.model.numbers import real_of
 from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
@@ -136,7 +136,7 @@ def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) ->
     )
 
 
-class Noted(NamedTuple):
+class ClusterStatus(NamedTuple):
     """The state of a run as written on its cluster, and the directory of the file."""
 
     status: SbatchStatus
@@ -168,7 +168,7 @@ class JobReader(Protocol):
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart: ...
 
-    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
         """The agent's status file of a run on a cluster, from the first of these directories that has one."""
 
     async def host_messages(
@@ -179,7 +179,7 @@ class JobReader(Protocol):
         `journal` is the configured journal of the host; "" asks the journals that are sources.
         """
 
-    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
+    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
         """What is known of finished runs: those that failed with this text, "" for none, and like ones."""
 
     async def script(self, wanted: Wanted) -> Answer:

@@ -53,7 +53,7 @@ class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class HeldBy(msgspec.Struct, frozen=True, kw_only=True):
+class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """A job that has what another waits for, or that is ahead of it. `has` says what it has, `since` when.
 
     `held_s` is for how long, `limit_s` how long at most, `usual_s` how long such jobs usually do.
@@ -123,10 +123,10 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     ahead: int | None = None
     of: int | None = None
-    next: tuple[HeldBy, ...] = ()
+    next: tuple[Blocker, ...] = ()
     nodes: NodeTally | None = None
     limit: Limit | None = None
-    holders: tuple[HeldBy, ...] = ()
+    holders: tuple[Blocker, ...] = ()
     holder_count: int = 0
     needs: tuple[tuple[str, str], ...] = ()
     note: str = ""

@@ -66,20 +66,20 @@ class At(NamedTuple):
     time: Nanos
 
 
-class Beside(NamedTuple):
+class AtCursor(NamedTuple):
     """The place of an entry, which is itself not read."""
 
     cursor: Cursor
 
 
-Start = Head | Tail | At | Beside
-FollowStart = Head | At | Beside
+Start = Head | Tail | At | AtCursor
+FollowStart = Head | At | AtCursor
 """Where following may begin, of one host's entries."""
 
 
 def own_cursor(start: Start) -> Cursor | None:
     """The cursor of the entry at which reading begins; None for another start."""
-    return start.cursor if isinstance(start, Beside) else None
+    return start.cursor if isinstance(start, AtCursor) else None
 
 
 class Slice(NamedTuple):

@@ -7,7 +7,7 @@ from jobtui.model.clock import Nanos
 FIELDS = ("system", "user", "app", "model", "host", "node", "driver", "version")
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class EndedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run that is over. `text` says why it failed, as written. `kind` is what like runs share.
 
     Lengths are in seconds, None where they are not known.
@@ -62,7 +62,7 @@ class Seen(msgspec.Struct, frozen=True):
     is_new: bool = False
 
 
-class Range(msgspec.Struct, frozen=True):
+class SecondsRange(msgspec.Struct, frozen=True):
     """A range of seconds from now. Such ranges held for `held` of the last `of` like runs."""
 
     low_s: float
@@ -71,16 +71,16 @@ class Range(msgspec.Struct, frozen=True):
     of: int
 
 
-class Remembered(msgspec.Struct, frozen=True):
+class JobMemory(msgspec.Struct, frozen=True):
     """What the memory knew of a job at a time: its failure, and when it may start and end."""
 
     at: Nanos = Nanos(0)
     seen: Seen | None = None
-    start: Range | None = None
-    end: Range | None = None
+    start: SecondsRange | None = None
+    end: SecondsRange | None = None
 
 
-class Change(msgspec.Struct, frozen=True):
+class PeriodChange(msgspec.Struct, frozen=True):
     """One difference between two periods.
 
     `what` is new, gone, more, less or slower; of `field` and `value`, where field `signature` is a failure.
@@ -102,7 +102,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     before: int
     now: int
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PeriodChange, ...] = ()
 
 
 class Deviation(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ class Deviation(msgspec.Struct, frozen=True):
     usual: float
 
 
-class Overview(msgspec.Struct, frozen=True):
+class MemoryOverview(msgspec.Struct, frozen=True):
     """What is in a memory: failures, places with more of them than elsewhere, and sites that deviate."""
 
     signatures: tuple[Seen, ...] = ()

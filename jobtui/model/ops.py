@@ -107,7 +107,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 AnyStep = TypeVar("AnyStep", bound=Step)
 
 
-def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
+def is_line_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
     """Whether one line comes before another in the same log; False for lines of two logs.
 
     Times decide, as a rotated log begins again at byte 0. Offsets decide between lines of one second, or if
@@ -296,7 +296,7 @@ class Damage(NamedTuple):
     until: Nanos | None = None
 
 
-class Heard(NamedTuple):
+class WritersRead(NamedTuple):
     """Which kinds of writers were read.
 
     By source: `writers` are the last writers of supervisors' logs, `damaged` the places that cannot be read.
@@ -320,7 +320,7 @@ class CorrelationSnapshot(NamedTuple):
 
     ops: tuple[Op, ...] = ()
     agents: tuple[Agent, ...] = ()
-    heard: Heard = Heard()
+    writers_read: WritersRead = WritersRead()
     repeated: Mapping[str, str] = MappingProxyType({})
     dropped_ops: int = 0
     ops_of: Mapping[JobId, tuple[Op, ...]] = MappingProxyType({})
@@ -346,7 +346,7 @@ class Correlation:
         copy._known = CorrelationSnapshot(
             ops,
             self.agents(),
-            self.heard,
+            self.writers_read,
             self.repeated,
             self.dropped_ops,
             ops_of={job: self.ops_of(job) for job in jobs},
@@ -365,9 +365,9 @@ class Correlation:
         raise NotImplementedError("this correlation takes in no others")
 
     @property
-    def heard(self) -> Heard:
+    def writers_read(self) -> WritersRead:
         """Which writers were read, and the last one of each supervisor's log."""
-        return self._known.heard
+        return self._known.writers_read
 
     @property
     def repeated(self) -> Mapping[str, str]:

@@ -249,7 +249,7 @@ class Log(LineSource, Protocol):
         """Release what is held. May be called twice."""
 
 
-class LogBook(Protocol):
+class SourceLogs(Protocol):
     """The logs of a session by the names of their sources."""
 
     def names(self) -> tuple[str, ...]: ...

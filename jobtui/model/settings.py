@@ -65,7 +65,7 @@ class KeyWish(NamedTuple):
     origin: str
 
 
-class Looks(NamedTuple):
+class Appearance(NamedTuple):
     """What is not given is as usual.
 
     `theme`, `glyphs`, `clipboard` and `mouse` are words of the settings of these names, `fps` is how often a
@@ -98,4 +98,4 @@ def is_over_ssh(environment: Mapping[str, str]) -> bool:
     return any(environment.get(name) for name in OVER_SSH)
 
 
-USUAL_LOOKS = Looks()
+USUAL_LOOKS = Appearance()

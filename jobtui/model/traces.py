@@ -262,7 +262,7 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     growing: str = ""
 
 
-def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
+def more_complete(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
     """Of two that tell of one trace the one that knows more spans."""
     return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
 
@@ -274,7 +274,7 @@ def with_awaited(
     told = {one.trace_id: one for one in found.traces}
     for one in before:
         if one.source in found.awaited:
-            told[one.trace_id] = better_told(told.get(one.trace_id), one)
+            told[one.trace_id] = more_complete(told.get(one.trace_id), one)
     return newest(told.values(), most)
 
 

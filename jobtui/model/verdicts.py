@@ -9,7 +9,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Category, Pending
-from jobtui.model.memory import Remembered
+from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Op, Step
 
 
@@ -150,7 +150,7 @@ class NextStep(NamedTuple):
     command: Command
 
 
-class Usual(NamedTuple):
+class UsualTime(NamedTuple):
     """How long something takes here, in seconds, out of `n` times."""
 
     n: int
@@ -181,7 +181,7 @@ class Holder(NamedTuple):
     usual_s: float | None = None
 
 
-class Wait(NamedTuple):
+class OpWait(NamedTuple):
     """One op that waits, since when, for what, behind how many others, and who has it."""
 
     op: Op
@@ -198,12 +198,12 @@ class Chain(NamedTuple):
     `range_s` is the least and the most seconds until the first op gets its slot, None where nothing tells.
     """
 
-    waits: tuple[Wait, ...] = ()
+    waits: tuple[OpWait, ...] = ()
     cycle: tuple[Op, ...] = ()
     range_s: tuple[float, float] | None = None
 
 
-class History(NamedTuple):
+class RunHistory(NamedTuple):
     """Earlier runs of the same job by number: those that failed as the last one, the last good one.
 
     Where none was good, `good_job` is the last good job of the same user and kind before it. `differs` says
@@ -234,7 +234,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     missing_step: str | None = None
     waited_s: float | None = None
     limit_s: float | None = None
-    usual: Usual | None = None
+    usual: UsualTime | None = None
     evidence: tuple[Fact, ...] = ()
     next: tuple[NextStep, ...] = ()
     blind_spots: tuple[str, ...] = ()
@@ -243,8 +243,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     rests_on: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     cause: Cause | None = None
-    history: History | None = None
-    remembered: Remembered | None = None
+    history: RunHistory | None = None
+    remembered: JobMemory | None = None
     pending: Pending | None = None
 
     @property

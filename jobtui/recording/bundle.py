@@ -14,7 +14,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
-from jobtui.recording.database import TIMELESS, About, What
+from jobtui.recording.database import TIMELESS, About, Item
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import ANSWERS, RecordingJobReader
 
@@ -28,12 +28,12 @@ States = Callable[[Job], Iterable[tuple[Nanos, Job]]]
 """Gives what a job was and since when."""
 
 
-class Gathering:
+class BundleCollector:
     """Keeps in memory what was delivered and answered, see `backends.base.Observer`."""
 
     def __init__(self) -> None:
         self._delivered: list[tuple[str, str, Batch | str]] = []
-        self._answers: list[tuple[str, str, What, str, object]] = []
+        self._answers: list[tuple[str, str, Item, str, object]] = []
 
     def delivered(self, source: Source, batch: Batch) -> None:
         self._delivered.append((source.kind, source.name, batch))
@@ -46,7 +46,7 @@ class Gathering:
             job_reader, lambda what, key, answer: self.answered(ANSWERS, "", what, key, answer)
         )
 
-    def answered(self, kind: str, name: str, what: What, key: str, answer: object) -> None:
+    def answered(self, kind: str, name: str, what: Item, key: str, answer: object) -> None:
         self._answers.append((kind, name, what, key, answer))
 
     @property
@@ -67,7 +67,7 @@ class Gathering:
                     pieces += [(about.at, one)] if isinstance(one, str) else _pieces(one, states, wanted)
                 for (kind, name), pieces in found.items():
                     for at, batch in sorted(pieces, key=lambda piece: piece[0]):
-                        what = What.FAILURE if isinstance(batch, str) else What.BATCH
+                        what = Item.FAILURE if isinstance(batch, str) else Item.BATCH
                         writer.put(kind, name, what, batch, min(at, about.at))
             if writer.let_go:
                 why = f"as a bundle has {MOST_BYTES >> 20} MB at most"

@@ -28,18 +28,18 @@ from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import FilePart, Noted, RunListing
+from jobtui.model.job_reader import ClusterStatus, FilePart, RunListing
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
-from jobtui.model.memory import Remembered
+from jobtui.model.memory import JobMemory
 from jobtui.model.numbers import LEAST, MOST
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
 from jobtui.model.tables import text_of
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import open_regular, read_small
-from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, Allowance, TooLarge, Unpacker, UnpackError
+from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, TooLarge, Unpacker, UnpackError, UnpackLimit
 
 LEVEL = 6
 LARGEST_BYTES = 256 << 20
@@ -67,7 +67,7 @@ class NotPacked(ValueError):
     """A value cannot be kept. The text says why."""
 
 
-class What(StrEnum):
+class Item(StrEnum):
     """What an entry holds."""
 
     BATCH = "batch"
@@ -87,11 +87,11 @@ class What(StrEnum):
 # A document may hold a time of thousands of digits. Set here, as the clock is imported without msgspec
 Nanos.__supertype__ = Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)]  # type: ignore[attr-defined]
 
-TYPES: Mapping[What, Any] = {
-    What.BATCH: Batch, What.FAILURE: str, What.JOB: Job, What.DETAIL: JobDetail | None,
-    What.LINES: tuple[RawLine, ...], What.LISTING: RunListing | str, What.FILE: FilePart | str,
-    What.NOTED: Noted | str | None, What.MESSAGES: tuple[JournalEntry, ...] | str, What.SCRIPT: Answer,
-    What.TRACE: Telemetry | None, What.REMEMBERED: Remembered | str,
+TYPES: Mapping[Item, Any] = {
+    Item.BATCH: Batch, Item.FAILURE: str, Item.JOB: Job, Item.DETAIL: JobDetail | None,
+    Item.LINES: tuple[RawLine, ...], Item.LISTING: RunListing | str, Item.FILE: FilePart | str,
+    Item.NOTED: ClusterStatus | str | None, Item.MESSAGES: tuple[JournalEntry, ...] | str,
+    Item.SCRIPT: Answer, Item.TRACE: Telemetry | None, Item.REMEMBERED: JobMemory | str,
 }  # fmt: skip
 """The type of each; a text in place of what was asked for says why there is none."""
 
@@ -124,7 +124,7 @@ def storable(text: str) -> str:
     return text if text.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def unpacked(what: What, data: bytes, allowance: Allowance | None = None) -> Any:
+def unpacked(what: Item, data: bytes, allowance: UnpackLimit | None = None) -> Any:
     """The value again, of the type that `TYPES` says. Raises Damaged."""
     most = min(LARGEST_BYTES, SMALL_BYTES + RATIO * len(data))
     unpacker = Unpacker(HTTP_PACKINGS["deflate"], most, allowance)
@@ -209,7 +209,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     seq: int
     at: Nanos
-    what: What
+    what: Item
     value: Any
 
 
@@ -221,7 +221,7 @@ class Recording:
         self._damaged: set[int] = set()
         self._too_much: set[int] = set()
         self._large: set[int] = set()
-        self._allowance = Allowance(WHOLE_BYTES, WHOLE_RATIO)
+        self._allowance = UnpackLimit(WHOLE_BYTES, WHOLE_RATIO)
         self._db = opened(self.path)
         about = dict(self._rows("SELECT name, value FROM about")).get("about", "")
         try:
@@ -255,18 +255,18 @@ class Recording:
     def delivered(self, source: int, after: int, until: Nanos, most: int) -> list[Entry]:
         """What a source delivered next, at most so many; none when there is no more."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND seq > ? AND at <= ? ORDER BY seq LIMIT ?"
-        rows = self._rows(sql, source, What.BATCH, What.FAILURE, after, until, most)
+        rows = self._rows(sql, source, Item.BATCH, Item.FAILURE, after, until, most)
         return list(self._deliveries(_within(rows, AT_ONCE_BYTES)))
 
     def newest(self, source: int, until: Nanos, most: int) -> list[Entry]:
         """The last things that a source delivered up to a time, in the order in which they came."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND at <= ? ORDER BY seq DESC LIMIT ?"
-        rows = self._rows(sql, source, What.BATCH, What.FAILURE, until, most)
+        rows = self._rows(sql, source, Item.BATCH, Item.FAILURE, until, most)
         return list(self._deliveries(_within(rows, NEWEST_BYTES)))[::-1]
 
     def has_before(self, source: int, seq: int) -> bool:
         sql = "SELECT seq FROM entry WHERE source = ? AND what IN (?, ?) AND seq < ? LIMIT 1"
-        return any(self._rows(sql, source, What.BATCH, What.FAILURE, seq))
+        return any(self._rows(sql, source, Item.BATCH, Item.FAILURE, seq))
 
     def logs(self, sources: Iterable[int]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for source in sources for name in self._logs.get(source, ())))
@@ -276,13 +276,13 @@ class Recording:
         sql = (
             "SELECT -rowid, CAST(at AS INTEGER), ?, CAST(body AS BLOB) FROM job WHERE source = ? AND at <= ?"
         )
-        rows = self._rows(sql, What.JOB, source, until)
+        rows = self._rows(sql, Item.JOB, source, until)
         return tuple(entry.value for entry in self._entries(rows))
 
     def last_job(self, source: int, job_id: JobId, until: Nanos) -> Job | None:
         """A job as it was delivered last by a time, None when it was not, or gone by then."""
         sql = f"{ENTRIES} AND what = ? AND at <= ? ORDER BY seq DESC"
-        for entry in self._entries(self._rows(sql, source, What.BATCH, until)):
+        for entry in self._entries(self._rows(sql, source, Item.BATCH, until)):
             batch: Batch = entry.value
             if job_id in batch.gone:
                 return None
@@ -290,12 +290,12 @@ class Recording:
                 return found
         return next((job for job in self.early_jobs(source, until) if job.id == job_id), None)
 
-    def answer(self, what: What, source: int, key: str, until: Nanos) -> Entry | None:
+    def answer(self, what: Item, source: int, key: str, until: Nanos) -> Entry | None:
         """The last answer to a question by a time, None when it was not asked."""
         sql = f"{ENTRIES} AND what = ? AND key = ? AND at <= ? ORDER BY seq DESC LIMIT 1"
         return next(self._entries(self._rows(sql, source, what, key, until)), None)
 
-    def keys(self, what: What, source: int) -> list[str]:
+    def keys(self, what: Item, source: int) -> list[str]:
         sql = "SELECT DISTINCT key FROM entry WHERE what = ? AND source = ?"
         return [key for (key,) in self._rows(sql, what, source)]
 
@@ -303,7 +303,7 @@ class Recording:
         """When the next thing was delivered behind a time, or the last one before it."""
         order, compared = ("min", ">") if forward else ("max", "<")
         sql = f"SELECT {order}(at) FROM entry WHERE what = ? AND at > ? AND at {compared} ?"
-        return self._moment(sql, What.BATCH, TIMELESS, after)
+        return self._moment(sql, Item.BATCH, TIMELESS, after)
 
     def close(self) -> None:
         self._db.close()
@@ -323,16 +323,16 @@ class Recording:
                 yield self._entry(seq, at, what, body)
             except Damaged as error:
                 skip = Skip(f"{self.path}: entry {seq}", str(error))
-                yield Entry(seq, Nanos(at), What.BATCH, Batch(skipped=(skip,), skip_count=1))
+                yield Entry(seq, Nanos(at), Item.BATCH, Batch(skipped=(skip,), skip_count=1))
 
     def _entry(self, seq: int, at: int, what: str, body: bytes) -> Entry:
         """One entry. What it takes of the allowance counts once, however often it is read. Raises Damaged."""
         if seq in self._too_much:
             raise TooMuch("is too large when unpacked")
         left = self._allowance.left
-        allowance = Allowance(LARGEST_BYTES) if seq in self._large else self._allowance
+        allowance = UnpackLimit(LARGEST_BYTES) if seq in self._large else self._allowance
         try:
-            return Entry(seq, Nanos(at), What(what), unpacked(What(what), body, allowance))
+            return Entry(seq, Nanos(at), Item(what), unpacked(Item(what), body, allowance))
         except TooMuch:
             self._too_much.add(seq)
             raise

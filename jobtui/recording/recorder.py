@@ -32,7 +32,7 @@ LINES_KNOWN = 500_000
 """Lines that an earlier recorder kept and that are known again, at least, the newest."""
 
 
-class KeptLines:
+class RecordedLines:
     """The lines of logs that are in a recording which goes on: who reads the logs again gives them again.
 
     A line is known by its place, time, process and text, as often as it was kept. What a log gives before the
@@ -109,21 +109,21 @@ class RecordingWriter(DatabaseWriter):
 
     def _open(self, *, goes_on: bool) -> None:
         super()._open(goes_on=goes_on)
-        self.kept_lines = KeptLines(self._of_logs())
+        self.kept_lines = RecordedLines(self._of_logs())
 
     def _of_logs(self) -> Iterator[tuple[str, Batch]]:
         kinds, count = kinds_that_give(Gives.LOGS), 0
         wanted = f"what = ? AND kind IN ({', '.join('?' * len(kinds))})"
         sql = f"SELECT name, body FROM entry JOIN source ON source = id WHERE {wanted} ORDER BY seq DESC"
-        for name, body in self._db.execute(sql, (database.What.BATCH, *kinds)):
+        for name, body in self._db.execute(sql, (database.Item.BATCH, *kinds)):
             with suppress(database.Damaged):
-                batch: Batch = database.unpacked(database.What.BATCH, body)
+                batch: Batch = database.unpacked(database.Item.BATCH, body)
                 yield name, batch
                 count += len(batch.records)
             if count >= LINES_KNOWN:
                 return
 
-    def put(self, kind: str, name: str, what: database.What, value: object, at: Nanos, key: str = "") -> None:
+    def put(self, kind: str, name: str, what: database.Item, value: object, at: Nanos, key: str = "") -> None:
         """Keep one thing that a source delivered or answered; what cannot be kept is counted."""
         try:
             body = database.packed(value)
@@ -171,9 +171,9 @@ class RecordingWriter(DatabaseWriter):
             sql = "SELECT seq, at, source, what, body FROM entry ORDER BY seq LIMIT ?"
             oldest = self._db.execute(sql, (CUT_AT_ONCE,)).fetchall()
             for seq, at, source, what, body in oldest:
-                if what == database.What.BATCH:
+                if what == database.Item.BATCH:
                     with suppress(database.Damaged):
-                        batch: Batch = database.unpacked(database.What.BATCH, body)
+                        batch: Batch = database.unpacked(database.Item.BATCH, body)
                         jobs = [(source, job.id, at, database.packed(job)) for job in batch.jobs]
                         gone = [(source, job_id) for job_id in batch.gone]
                         self._db.executemany("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?)", jobs)
@@ -190,15 +190,15 @@ class RecordingWriter(DatabaseWriter):
 LONG_CHARACTERS = 1_000
 
 
-class _Came(NamedTuple):
+class _Entry(NamedTuple):
     kind: str
     name: str
-    what: database.What
+    what: database.Item
     value: object
     at: Nanos
 
 
-class Recorder(BatchWriter[_Came]):
+class Recorder(BatchWriter[_Entry]):
     """What polls tell what they got, see `store.poller.Observer`.
 
     `detail_of` gives the whole record of a job, to be kept with its changes.
@@ -225,11 +225,11 @@ class Recorder(BatchWriter[_Came]):
         if self._is_news(source, (None, batch.note)) or says_something:
             long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
             weight = 1 + long + sum(len(getattr(batch, name)) for name in LISTS)
-            self.put(_Came(source.kind, source.name, database.What.BATCH, batch, self._clock.now()), weight)
+            self.put(_Entry(source.kind, source.name, database.Item.BATCH, batch, self._clock.now()), weight)
 
     def failed(self, source: Source, error: str) -> None:
         if self._is_news(source, (error, None)):
-            self.put(_Came(source.kind, source.name, database.What.FAILURE, error, self._clock.now()))
+            self.put(_Entry(source.kind, source.name, database.Item.FAILURE, error, self._clock.now()))
 
     def beside(self, job_reader: JobReader) -> JobReader:
         return job_reader
@@ -250,9 +250,9 @@ class Recorder(BatchWriter[_Came]):
             )
             self._noted += lost
 
-    def write_one(self, one: _Came) -> None:
+    def write_one(self, one: _Entry) -> None:
         self._writer.put(one.kind, one.name, one.what, one.value, one.at)
         if isinstance(one.value, Batch) and SIREPO_DB.made(one):
             for job in one.value.jobs:
                 if (detail := self._detail_of(one.name, job.id)) is not None:
-                    self._writer.put(one.kind, one.name, database.What.DETAIL, detail, one.at, job.id)
+                    self._writer.put(one.kind, one.name, database.Item.DETAIL, detail, one.at, job.id)

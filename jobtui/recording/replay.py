@@ -13,25 +13,25 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from jobtui.backends.base import Batch, DetailSource, Source, Told, TraceSource, merged
-from jobtui.backends.job_reader import SessionJobReader, nothing_told
+from jobtui.backends.job_reader import SessionJobReader, no_detail
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.job_reader import FilePart, JobReader, Noted, RunListing, Unreadable
+from jobtui.model.job_reader import ClusterStatus, FilePart, JobReader, RunListing, Unreadable
 from jobtui.model.jobs import NOT_READ, Job, JobDetail, Run
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine, Reached
-from jobtui.model.memory import Remembered
+from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Step
-from jobtui.model.pages import Extent, Log, LogBook, LogLine
+from jobtui.model.pages import Extent, Log, LogLine, SourceLogs
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptPlace, Tried, Variable, Walked, Wanted
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import is_secret_key, masked_lines
 from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
-from jobtui.recording.database import Entry, Recording, What
+from jobtui.recording.database import Entry, Item, Recording
 from jobtui.transport.worker import Worker
 
 AT_ONCE = 50
@@ -64,7 +64,7 @@ class OpenRecording(NamedTuple):
     worker: Worker
     clock: ReplayClock
 
-    async def answer(self, what: What, source: int | None, key: str) -> Any:
+    async def answer(self, what: Item, source: int | None, key: str) -> Any:
         """The last answer to a question by the time that it is at, None when it was not asked."""
         if source is None:
             return None
@@ -106,15 +106,15 @@ class ReplayedSource:
         early = self._recording.early_jobs(self.number, until) if self._seq < 0 else ()
         entries = self._recording.delivered(self.number, max(0, self._seq), until, AT_ONCE)
         # What is gone in one batch may be there again in the next
-        ends = (at + 1 for at, one in enumerate(entries) if one.what is What.BATCH and one.value.gone)
+        ends = (at + 1 for at, one in enumerate(entries) if one.what is Item.BATCH and one.value.gone)
         taken = entries[: next(ends, len(entries))]
         if taken:
-            self._failure = str(taken[-1].value) if taken[-1].what is What.FAILURE else ""
+            self._failure = str(taken[-1].value) if taken[-1].what is Item.FAILURE else ""
         elif self._failure:
             raise SourceUnreachable(self._failure)
         self._seq = taken[-1].seq if taken else max(0, self._seq)
-        batches = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is What.BATCH]
-        failing = takewhile(lambda one: one.what is What.FAILURE, reversed(taken))
+        batches = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is Item.BATCH]
+        failing = takewhile(lambda one: one.what is Item.FAILURE, reversed(taken))
         read_at = min((one.at for one in failing), default=None)
         return msgspec.structs.replace(
             merged(batches), cursor=str(self._seq), more=bool(taken), read_at=read_at
@@ -132,10 +132,10 @@ class ReplayedJobs(ReplayedSource):
         if self.number is None:
             return None
         now = self._clock.now()
-        found = self._recording.answer(What.DETAIL, self.number, job_id, now)
+        found = self._recording.answer(Item.DETAIL, self.number, job_id, now)
         detail: JobDetail | None = found.value if found is not None else self._delivered(job_id, now)
         last = next(iter(self._recording.newest(self.number, now, 1)), None)
-        if detail is None or last is None or last.what is not What.FAILURE or (found and found.at > last.at):
+        if detail is None or last is None or last.what is not Item.FAILURE or (found and found.at > last.at):
             return detail
         why = str(last.value).removeprefix(f"{self.name}: ")
         since = f"{self.name} cannot be read since {to_rfc3339(last.at)}: {why}"
@@ -241,7 +241,7 @@ class ReplayedScripts(ReplayedSource):
     cluster = ""
 
     async def find(self, wanted: Wanted) -> Answer:
-        found: Answer | None = await self._opened.answer(What.SCRIPT, self.number, wanted.shown)
+        found: Answer | None = await self._opened.answer(Item.SCRIPT, self.number, wanted.shown)
         return found or Answer(None, (Tried(self.name, Outcome.NOT_THERE, NOT_KEPT),))
 
     async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
@@ -252,14 +252,14 @@ class ReplayedTraces(ReplayedSource):
     """A server of traces as it answered. Only what was asked for is known."""
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
-        found: Telemetry | None = await self._opened.answer(What.TRACE, self.number, trace_id)
+        found: Telemetry | None = await self._opened.answer(Item.TRACE, self.number, trace_id)
         return found
 
     async def search(self, search: TraceSearch) -> TraceList:
         if (number := self.number) is None:
             return TraceList(())
         found = []
-        for key in await self._worker.run(lambda: self._recording.keys(What.TRACE, number)):
+        for key in await self._worker.run(lambda: self._recording.keys(Item.TRACE, number)):
             told = await self.trace(TraceId(key))
             if told is not None and told.spans:
                 trace = Trace(trace_id=told.spans[0].trace_id, spans=told.spans, logs=told.logs)
@@ -275,7 +275,7 @@ BETWEEN = "\t"
 MOST_LINES = 101
 """Lines behind a step that are kept."""
 
-Keep = Callable[[What, str, object], None]
+Keep = Callable[[Item, str, object], None]
 T = TypeVar("T")
 
 
@@ -306,33 +306,33 @@ class RecordingJobReader:
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """As many as are kept, of which `most` are given."""
         lines = await self._job_reader.lines_behind(step, max(most, MOST_LINES))
-        self._keep(What.LINES, key_of_step(step), lines)
+        self._keep(Item.LINES, key_of_step(step), lines)
         return lines[:most]
 
     async def list_files(self, path: str) -> RunListing:
-        return await self._kept(What.LISTING, self._job_reader.list_files(path), path)
+        return await self._kept(Item.LISTING, self._job_reader.list_files(path), path)
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         asking = self._job_reader.read_file(path, name, tail=tail)
-        return await self._kept(What.FILE, asking, path, name, tail)
+        return await self._kept(Item.FILE, asking, path, name, tail)
 
-    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
         named = tuple(paths)
-        return await self._kept(What.NOTED, self._job_reader.noted_on_cluster(named), *named)
+        return await self._kept(Item.NOTED, self._job_reader.noted_on_cluster(named), *named)
 
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
         asking = self._job_reader.host_messages(host, journal, begin, end)
-        return await self._kept(What.MESSAGES, asking, host, begin, end)
+        return await self._kept(Item.MESSAGES, asking, host, begin, end)
 
-    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
-        return await self._kept(What.REMEMBERED, self._job_reader.remembered(job, text, now), job.id, text)
+    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
+        return await self._kept(Item.REMEMBERED, self._job_reader.remembered(job, text, now), job.id, text)
 
     async def script(self, wanted: Wanted) -> Answer:
         return await self._job_reader.script(wanted)
 
-    async def _kept(self, what: What, asking: Awaitable[T], *asked: object) -> T:
+    async def _kept(self, what: Item, asking: Awaitable[T], *asked: object) -> T:
         try:
             answer = await asking
         except Unreadable as error:
@@ -346,26 +346,26 @@ class ReplayedJobReader(SessionJobReader):
     """Answers as they were given when the recording was made."""
 
     def __init__(
-        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, told: Told = nothing_told
+        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, told: Told = no_detail
     ) -> None:
         super().__init__(sources, _stays, told)
         self._opened = opened
 
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        found = await self._answer(What.LINES, key_of_step(step))
+        found = await self._answer(Item.LINES, key_of_step(step))
         if found is None:
             return (RawLine(step.line if step.line > 0 else None, step.offset, step.text),)
         lines: tuple[RawLine, ...] = found
         return lines[:most]
 
     async def list_files(self, path: str) -> RunListing:
-        return self._given(RunListing, await self._answer(What.LISTING, path), path)
+        return self._given(RunListing, await self._answer(Item.LISTING, path), path)
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        return self._given(FilePart, await self._answer(What.FILE, path, name, tail), f"{path}/{name}")
+        return self._given(FilePart, await self._answer(Item.FILE, path, name, tail), f"{path}/{name}")
 
-    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
-        noted: Noted | str | None = await self._answer(What.NOTED, *paths)
+    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
+        noted: ClusterStatus | str | None = await self._answer(Item.NOTED, *paths)
         if isinstance(noted, str):
             raise Unreadable(noted)
         return noted
@@ -373,14 +373,14 @@ class ReplayedJobReader(SessionJobReader):
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
-        answer = await self._answer(What.MESSAGES, host, begin, end)
+        answer = await self._answer(Item.MESSAGES, host, begin, end)
         return self._given(tuple, answer, f"journal of {host}")
 
-    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
-        answer = await self._answer(What.REMEMBERED, job.id, text)
-        return answer if isinstance(answer, Remembered) else Remembered(now)
+    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
+        answer = await self._answer(Item.REMEMBERED, job.id, text)
+        return answer if isinstance(answer, JobMemory) else JobMemory(now)
 
-    async def _answer(self, what: What, *asked: object) -> Any:
+    async def _answer(self, what: Item, *asked: object) -> Any:
         return await self._opened.answer(what, self._opened.recording.source(ANSWERS, ""), key_of(*asked))
 
     @staticmethod
@@ -402,7 +402,7 @@ ENTRIES_AT_ONCE = 500
 
 
 class ReplayedLogs:
-    """A `LogBook` on a recording: of each log those lines whose meaning is known, as they were understood."""
+    """A `SourceLogs` on a recording: of each log the lines whose meaning is known, as they were read."""
 
     def __init__(self, opened: OpenRecording, sources: Callable[[], Sequence[int]]) -> None:
         self._opened = opened
@@ -489,7 +489,7 @@ class ReplayedLines(Lines):
 
 
 @runtime_checkable
-class Scheduler(DetailSource, ScriptPlace, Protocol):
+class ScriptScheduler(DetailSource, ScriptPlace, Protocol):
     """A source that tells of jobs and has their scripts."""
 
 
@@ -498,7 +498,7 @@ class ReplayedScheduler(ReplayedJobs, ReplayedScripts):
 
 
 KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
-    (Scheduler, ReplayedScheduler),
+    (ScriptScheduler, ReplayedScheduler),
     (ScriptPlace, ReplayedScripts),
     (TraceSource, ReplayedTraces),
     (DetailSource, ReplayedJobs),
@@ -524,7 +524,7 @@ class RecordingReplay:
     def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobReader:
         return ReplayedJobReader(sources, self._opened, told)
 
-    def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
+    def logs(self, sources: Callable[[], Sequence[Source]]) -> SourceLogs:
         kinds = kinds_that_give(Gives.LOGS)
 
         def numbers() -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from jobtui.render.columns import (
     time_column,
 )
 from jobtui.render.json_output import Document, fields_of
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, show
 
@@ -116,7 +116,7 @@ def agent_table(
 ) -> Iterator[str]:
     look = TimeLook(now)
     rows = [
-        [*cells_of(AGENT_COLUMNS, agent, look), Span(show(log.note or log.described) or NONE, "settled")]
+        [*cells_of(AGENT_COLUMNS, agent, look), Piece(show(log.note or log.described) or NONE, "settled")]
         for agent, log in found
     ]
     heads = [*heads_of(AGENT_COLUMNS, _NEVER_DROPPED), Head("LOG", "left", 12, HIGHEST_PRIORITY)]
@@ -128,10 +128,10 @@ def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[s
     state = state_words(agent.state)
     if agent.since is not None:
         lasts = f"for {age(max(0.0, seconds_between(agent.since, look.now)))}"
-        state += f" {lasts}" if look.relative else f" since {_told_ago(agent.since, look)}"
+        state += f" {lasts}" if look.relative else f" since {_last_line_ago(agent.since, look)}"
     yield "state", f"{state}: {show(agent.why)}" if agent.why else state, state_style(agent, look)
     for op in agent.ops:
-        since = f", sent {_told_ago(op.sent_at, look)}" if op.sent_at is not None else ""
+        since = f", sent {_last_line_ago(op.sent_at, look)}" if op.sent_at is not None else ""
         of_job = f" of {show(op.jid)}" if op.jid else ""
         yield "holds", f"{show(op.name)} {show(op.op)}{of_job}{since}", ""
     yield "agent", f"{show(agent.agent)}, {show(agent.kind)}, by {show(agent.driver)}", ""
@@ -147,7 +147,7 @@ def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[s
         ("started", agent.started_at),
     ):
         if at is not None:
-            heard.append(f"{words} {_told_ago(at, look)}")
+            heard.append(f"{words} {_last_line_ago(at, look)}")
     yield "heard", ", ".join(heard), ""
     if agent.restarts:
         yield "restarts", str(agent.restarts), ""
@@ -165,7 +165,7 @@ def log_facts(log: AgentLog) -> Iterator[tuple[str, str, str]]:
         yield "to read it", show(log.command), "accent"
 
 
-def _told_ago(at: Nanos, look: TimeLook) -> str:
+def _last_line_ago(at: Nanos, look: TimeLook) -> str:
     if look.relative:
         return f"{age(max(0.0, seconds_between(at, look.now)))} ago"
     return f"{date_time(at)}{Zone.mark()}"

@@ -9,11 +9,11 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from jobtui.analysis.reports.charts import Chart, ChartKind
-from jobtui.analysis.reports.curves import Curve, Step, rate, rate_at, rate_width, steps
+from jobtui.analysis.reports.curves import Curve, CurveStep, rate, rate_at, rate_width, steps
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
-from jobtui.render.spans import Line, Span, fitting, padded, width_of
+from jobtui.render.spans import Line, Piece, fitting, padded, width_of
 from jobtui.render.styles import STATUS_STYLES
 from jobtui.render.text import Zone, clock_time, date_time, duration, fit, show, width
 
@@ -36,7 +36,7 @@ Cells = list[list[ChartCell]]
 """Rows from the top, of cells from the left."""
 
 
-def put_dots(cells: Cells, found: Sequence[Step], top: float, number: int) -> None:
+def put_dots(cells: Cells, found: Sequence[CurveStep], top: float, number: int) -> None:
     """Draw a line of braille: a step a column of dots. Where lines meet the last one is seen."""
     high = len(cells) * DOTS_HIGH - 1
     bits: dict[tuple[int, int], int] = {}
@@ -53,7 +53,7 @@ def put_dots(cells: Cells, found: Sequence[Step], top: float, number: int) -> No
         cells[row][column] = ChartCell(chr(0x2800 + dots), number)
 
 
-def put_area(cells: Cells, found: Sequence[Step], top: float, number: int) -> None:
+def put_area(cells: Cells, found: Sequence[CurveStep], top: float, number: int) -> None:
     """Fill what is below a curve, solid up to the least of each column and shaded up to the most."""
     rows = len(cells)
     for column, step in enumerate(found):
@@ -64,7 +64,7 @@ def put_area(cells: Cells, found: Sequence[Step], top: float, number: int) -> No
             cells[rows - 1 - row][column] = ChartCell(sign, number)
 
 
-def put_line(cells: Cells, found: Sequence[Step], top: float, number: int, sign: str) -> None:
+def put_line(cells: Cells, found: Sequence[CurveStep], top: float, number: int, sign: str) -> None:
     """Draw the values at the ends of columns as a line; in an area it is cut out of that."""
     rows, before = len(cells), None
 
@@ -116,12 +116,12 @@ def axis_lines(
         axis[cursor] = "▲"
     marked = [(FAILED, "status.failed") if at in failed else (sign, "rule") for at, sign in enumerate(axis)]
     parts = groupby(marked, key=itemgetter(1))
-    drawn = [Span("".join(sign for sign, _ in group), style) for style, group in parts]
+    drawn = [Piece("".join(sign for sign, _ in group), style) for style, group in parts]
     zone = Zone.mark().strip()
     mark = f"{zone[: max(0, left)]:>{left}}"
     return [
-        (Span(" " * (left - 1) + "└", "rule", left), *drawn),
-        (Span(mark, "dim", left), Span("".join(texts)[:columns], "dim", columns)),
+        (Piece(" " * (left - 1) + "└", "rule", left), *drawn),
+        (Piece(mark, "dim", left), Piece("".join(texts)[:columns], "dim", columns)),
     ]
 
 
@@ -187,7 +187,7 @@ class Frame(NamedTuple):
     rows: int
 
 
-class Drawn(NamedTuple):
+class DrawnChart(NamedTuple):
     """A chart that was drawn. `left` is how many cells the numbers at the side take, `top` the highest.
 
     `styles` are those of its lines by their numbers, `failed` the columns in which jobs failed.
@@ -232,7 +232,7 @@ def style_names(chart: Chart) -> tuple[str, ...]:
     return tuple(names)
 
 
-def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
+def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> DrawnChart:
     """Draw what is looked at: an area, or lines of all curves or the chosen one alone.
 
     May take long: not to be called where a screen waits.
@@ -250,7 +250,7 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
     frame = frame._replace(cells=left + columns)
     cells: Cells = [[BLANK] * columns for _ in range(rows)]
 
-    def found(curve: Curve, count: int = columns) -> list[Step]:
+    def found(curve: Curve, count: int = columns) -> list[CurveStep]:
         return steps(curve, frame.since, frame.until, chart.end, count)
 
     if is_area:
@@ -265,7 +265,7 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
             _put_signs(cells, len(curves))
     told_failed = found(chart.failures) if chart.failures is not None else ()
     failed = frozenset(at for at, step in enumerate(told_failed) if step.last > step.first)
-    return Drawn(frame, cells, left, top, styles, failed)
+    return DrawnChart(frame, cells, left, top, styles, failed)
 
 
 def _put_signs(cells: Cells, lines: int) -> None:
@@ -307,19 +307,19 @@ def number_text(value: float) -> str:
     return f"{rounded:,.0f}" if rounded % 1 == 0 else f"{rounded:,.1f}"
 
 
-def chart_lines(drawn: Drawn, cursor: int | None = None) -> list[Line]:
+def chart_lines(drawn: DrawnChart, cursor: int | None = None) -> list[Line]:
     numbers = _numbers(drawn.top, len(drawn.cells))
     lines = []
     for row, cells in enumerate(drawn.cells):
         number = numbers.get(row, "")
         side = "┤" if number else "│"
-        spans = [Span(f"{number:>{drawn.left - 1}}", "dim", drawn.left - 1), Span(side, "rule", 1)]
+        spans = [Piece(f"{number:>{drawn.left - 1}}", "dim", drawn.left - 1), Piece(side, "rule", 1)]
         styles = [drawn.styles[cell.line] if cell.line >= 0 else "" for cell in cells]
         if cursor is not None and cursor < len(styles):
             styles[cursor] = f"{styles[cursor]} cursor".strip()
         for style, group in groupby(zip(styles, cells, strict=True), key=itemgetter(0)):
             text = "".join(cell.text for _, cell in group)
-            spans.append(Span(text, style, len(text)))
+            spans.append(Piece(text, style, len(text)))
         lines.append(tuple(spans))
     frame = drawn.frame
     return [*lines, *axis_lines(frame.since, frame.until, drawn.left, drawn.columns, cursor, drawn.failed)]
@@ -329,12 +329,12 @@ def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
     text = fit(words, max(0, min(frame.cells, width(words))))
     room = frame.cells - width(text) - 2
     if room < 4 or not chart.curves:
-        return padded((Span(fit(words, frame.cells), ""),), frame.cells)
+        return padded((Piece(fit(words, frame.cells), ""),), frame.cells)
     curve = main_curves(chart, frame._replace(cells=room))[0]
     found = steps(curve, frame.since, frame.until, chart.end, room)
     top = max((step.high for step in found), default=0.0) or 1.0
     drawn = "".join(BARS[max(1, round(step.high / top * 8))] if step.high > 0 else "▁" for step in found)
-    return (Span(f"{drawn:<{room}} ", "accent"), Span(f" {text}"))
+    return (Piece(f"{drawn:<{room}} ", "accent"), Piece(f" {text}"))
 
 
 def scale_words(chart: Chart, frame: Frame) -> str:
@@ -350,12 +350,12 @@ def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> lis
     entries = list(_legend_entries(chart, chosen))
     lines: list[Line] = [()]
     for at, entry in enumerate(entries):
-        gap = (Span(LEGEND_GAP, "", len(LEGEND_GAP)),) if lines[-1] else ()
+        gap = (Piece(LEGEND_GAP, "", len(LEGEND_GAP)),) if lines[-1] else ()
         is_last_row, is_last = len(lines) >= most, at == len(entries) - 1
         room = cells - (len(LEGEND_GAP) + len("99 more") if is_last_row and not is_last else 0)
         if lines[-1] and width_of((*lines[-1], *gap, *entry)) > room:
             if is_last_row:
-                lines[-1] = (*lines[-1], *gap, Span(f"{len(entries) - at} more", "dim"))
+                lines[-1] = (*lines[-1], *gap, Piece(f"{len(entries) - at} more", "dim"))
                 break
             lines.append(())
             gap = ()
@@ -374,12 +374,12 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
             (FAILED, "failed", chart.failures, "status.failed"),
         ):
             if curve is not None:
-                yield Span(f"{sign} ", style, 2), Span(words)
+                yield Piece(f"{sign} ", style, 2), Piece(words)
         return
     for number, (curve, style) in enumerate(zip(chart.curves, styles, strict=True)):
         look = f"strong {style}" if number == chosen else style if chosen is None else "rule"
-        name = Span(show(curve.series.name), "strong" if number == chosen else "")
-        yield Span(f"{sign_of(number)}━ ", look, 3), name
+        name = Piece(show(curve.series.name), "strong" if number == chosen else "")
+        yield Piece(f"{sign_of(number)}━ ", look, 3), name
 
 
 STATES_TOLD = 12
@@ -446,7 +446,7 @@ def title_of(chart: Chart) -> str:
     return TITLES[chart.kind] or f"{unit} {'busy' if unit == 'nodes' else 'running'}"
 
 
-def time_of_cursor(drawn: Drawn, column: int, end: Nanos) -> Nanos:
+def time_of_cursor(drawn: DrawnChart, column: int, end: Nanos) -> Nanos:
     """The time that a column tells of: its last instant, as far as anything is known."""
     begin, behind = drawn.time_of(column)
     return max(begin, min(Nanos(behind - 1), end))
@@ -483,14 +483,14 @@ def times_lines(times: Sequence[StateTime], cells: int, chosen: int | None = Non
         spans = _spans(row, widths, "strong" if number == chosen else "")
         if bar >= 10 and longest > 0:
             half, most = (round(seconds / longest * bar) for seconds in (one.p50_s, one.p90_s))
-            spans += [Span("━" * half, "accent", half), Span("─" * (most - half), "dim", most - half)]
+            spans += [Piece("━" * half, "accent", half), Piece("─" * (most - half), "dim", most - half)]
         lines.append(fitting(spans, cells))
     return lines
 
 
-def _spans(row: Sequence[str], widths: Sequence[int], style: str) -> list[Span]:
-    spans = [Span(" ", style, 1)]
+def _spans(row: Sequence[str], widths: Sequence[int], style: str) -> list[Piece]:
+    spans = [Piece(" ", style, 1)]
     for column, (text, cells) in enumerate(zip(row, widths, strict=True)):
-        spans.append(Span(fit(text, cells, align="left" if column == 0 else "right"), style, cells))
-        spans.append(Span(GAP, style, len(GAP)))
+        spans.append(Piece(fit(text, cells, align="left" if column == 0 else "right"), style, cells))
+        spans.append(Piece(GAP, style, len(GAP)))
     return spans

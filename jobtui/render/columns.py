@@ -13,7 +13,7 @@ from jobtui.analysis.flags import JobContext, needs_person, waits_for
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import FAULTS
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling, width
@@ -420,8 +420,8 @@ def heads_of(columns: Sequence[TableColumn[Any, Any]], kept: Set[str] = frozense
     return [Head(one.header, one.align, one.cells.least, drops[one.key]) for one in columns]
 
 
-def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Span]:
-    return [Span(column.cell(record, look), column.style(record, look)) for column in columns]
+def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Piece]:
+    return [Piece(column.cell(record, look), column.style(record, look)) for column in columns]
 
 
 def printed(
@@ -429,7 +429,7 @@ def printed(
     records: Iterable[Record],
     look: Look,
     kept: Set[str] = frozenset(),
-) -> tuple[list[Head], list[list[Span]]]:
+) -> tuple[list[Head], list[list[Piece]]]:
     return heads_of(columns, kept), [cells_of(columns, one, look) for one in records]
 
 
@@ -447,7 +447,7 @@ class TableLines(Generic[Record, Look]):
         self, columns: Sequence[TableColumn[Record, Look]], cells: int, margin: int, texts: Mapping[str, int]
     ) -> None:
         room = max(1, cells - margin - 1)
-        self._margin = Span(" " * margin, "", margin)
+        self._margin = Piece(" " * margin, "", margin)
         shown = [one for one in columns if one.key in STEADY or texts.get(one.key) != 0]
         self._placed = fit_columns(room, shown, texts)
         self._blanks = " " * gap_for(room)
@@ -459,12 +459,12 @@ class TableLines(Generic[Record, Look]):
             arrow = ("▼" if reverse else "▲") if is_sorted else ""
             style = "sorted" if is_sorted else "heading"
             text = fit(column.header + arrow, cells, align=column.align)
-            spans += [Span(text, style, cells), Span(self._blanks, "heading", len(self._blanks))]
+            spans += [Piece(text, style, cells), Piece(self._blanks, "heading", len(self._blanks))]
         return tuple(spans[:-1])
 
     def row(self, record: Record, look: Look, *, is_marked: bool = False) -> Line:
         spans = [
-            Span("▌".ljust(self._margin.width), "marked", self._margin.width) if is_marked else self._margin
+            Piece("▌".ljust(self._margin.width), "marked", self._margin.width) if is_marked else self._margin
         ]
         for place in self._placed:
             spans += self._cell(place, record, look)
@@ -480,9 +480,9 @@ class TableLines(Generic[Record, Look]):
 
     def _cell(
         self, place: tuple[TableColumn[Record, Look], int], record: Record, look: Look
-    ) -> tuple[Span, Span]:
+    ) -> tuple[Piece, Piece]:
         column, cells = place
         style = column.style(record, look)
         whole = column.cell(record, look)
         text = fit(telling(whole, cells) if column.keeps_ends else whole, cells, align=column.align)
-        return Span(text, style, cells), Span(self._blanks, style, len(self._blanks))
+        return Piece(text, style, cells), Piece(self._blanks, style, len(self._blanks))

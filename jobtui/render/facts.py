@@ -7,7 +7,7 @@ from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus, status_since
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
 
@@ -27,31 +27,31 @@ SEPARATOR = " · "
 def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
     """Glyph, status and since when: as an age, as a time of day, or with None not at all."""
     words = WORDS[job.status] if job.status is not JobStatus.UNKNOWN else show(job.native_status)
-    person = (Span(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
+    person = (Piece(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
     at, since = status_since(job), ""
     if at is not None and absolute:
         since = f" {'since' if job.status.is_live else 'at'} {clock_time(at)}{Zone.mark()}"
     elif at is not None and absolute is not None:
         lasts = age(max(0.0, seconds_between(at, now)))
         since = f" for {lasts}" if job.status.is_live else f" {lasts} ago"
-    return (*person, Span(f"{GLYPHS[job.status]} {words}{since}", STATUS_STYLES[job.status]))
+    return (*person, Piece(f"{GLYPHS[job.status]} {words}{since}", STATUS_STYLES[job.status]))
 
 
-def matter(job: Job, now: Nanos) -> Span:
+def matter(job: Job, now: Nanos) -> Piece:
     """The one thing to know about it: what it failed of, what it waits for, or that all is well."""
     if job.error:
-        return Span(show(job.error), STATUS_STYLES[JobStatus.FAILED])
+        return Piece(show(job.error), STATUS_STYLES[JobStatus.FAILED])
     if job.alert:
-        return Span(show(job.alert), "warning")
+        return Piece(show(job.alert), "warning")
     if job.status is JobStatus.CANCELED and job.limit_s is not None:
-        return Span(f"canceled by its time limit of {duration(job.limit_s)}", "warning")
+        return Piece(f"canceled by its time limit of {duration(job.limit_s)}", "warning")
     if reason := waits_for(job, now):
         style = NEEDS_PERSON_STYLE if needs_person(job, now) else ""
         is_thing = job.status is JobStatus.PENDING and not job.message
-        return Span(f"{'waits for ' if is_thing else ''}{show(reason)}", style)
+        return Piece(f"{'waits for ' if is_thing else ''}{show(reason)}", style)
     if job.message:
-        return Span(show(job.message))
-    return Span(_FINE.get(job.status, ""), "settled")
+        return Piece(show(job.message))
+    return Piece(_FINE.get(job.status, ""), "settled")
 
 
 _FINE = {
@@ -66,7 +66,7 @@ _FINE = {
 
 def record_line(job: Job, now: Nanos, cells: int, cluster: str = "") -> Line:
     """What the record says, in the order in which it is worth a place; `cluster` is what is noted there."""
-    return (Span(" " + fit(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 1)), "dim"),)
+    return (Piece(" " + fit(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 1)), "dim"),)
 
 
 def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:

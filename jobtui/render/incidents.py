@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from jobtui.analysis.incidents import Earlier, Incident, Shared
+from jobtui.analysis.incidents import EarlierFailures, Incident, SharedFact
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.render.json_output import fields_of
@@ -49,7 +49,7 @@ def _why(one: Incident) -> str:
     return show(text) + told
 
 
-def shared_words(one: Incident, fact: Shared) -> str:
+def shared_words(one: Incident, fact: SharedFact) -> str:
     """What jobs share: how many of the group, and how large a part of the good jobs."""
     words = f"{fact.name} {show(fact.value)}: {fact.jobs:,} of {len(one.jobs):,}"
     part = 100 * fact.elsewhere / max(1, fact.good)
@@ -57,7 +57,7 @@ def shared_words(one: Incident, fact: Shared) -> str:
     return words + (elsewhere if fact.good else "")
 
 
-def earlier_words(window_s: float, earlier: Earlier) -> str:
+def earlier_words(window_s: float, earlier: EarlierFailures) -> str:
     wider = f" (try --since {duration(earlier.window_s)})" if earlier.window_s is not None else ""
     return f"no failures in the last {period(window_s)}; {earlier.jobs:,} before{wider}"
 

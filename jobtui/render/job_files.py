@@ -15,7 +15,7 @@ from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.json_output import fields_of
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Piece
 from jobtui.render.text import ELLIPSIS, Zone, date_time, fit, safe, show
 
 MOST_LINES = 5_000
@@ -91,37 +91,37 @@ def part_title(part: FilePart, zone: str) -> str:
     return f"{show(part.name)}   {part.size:,} bytes   written {date_time(part.written_at)}{zone}"
 
 
-def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Span]:
+def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
     """What stands in the part; what is left out is said where it would be."""
     if part.is_binary:
-        yield Span("not text; nothing of it is shown", "dim")
+        yield Piece("not text; nothing of it is shown", "dim")
         return
     if part.size == 0:
-        yield Span("empty", "dim")
+        yield Piece("empty", "dim")
         return
     lines = formatted(part.text, most) if part.name.endswith(".json") and part.is_whole else None
     if lines is None:
         lines = [safe(line) for line in mask_text(part.text).splitlines()]
     if part.begin:
-        yield Span(f"… {part.begin:,} bytes before this are not shown", "dim")
+        yield Piece(f"… {part.begin:,} bytes before this are not shown", "dim")
     kept = lines[-most:] if is_tailed(part.name) else lines[:most]
     left = len(lines) - len(kept)
     if left and is_tailed(part.name):
-        yield Span(f"… {left:,} lines before this are not shown", "dim")
-    yield from map(Span, kept)
+        yield Piece(f"… {left:,} lines before this are not shown", "dim")
+    yield from map(Piece, kept)
     if left and not is_tailed(part.name):
-        yield Span(f"… {left:,} more lines", "dim")
+        yield Piece(f"… {left:,} more lines", "dim")
     if not part.is_to_end:
-        yield Span("… what follows was not read", "dim")
+        yield Piece("… what follows was not read", "dim")
 
 
 STYLES = {
-    scripts.Piece.PLAIN: "",
-    scripts.Piece.COMMENT: "settled",
-    scripts.Piece.DIRECTIVE: "accent",
-    scripts.Piece.STRING: "good",
-    scripts.Piece.VARIABLE: "warning",
-    scripts.Piece.KEYWORD: "title",
+    scripts.PieceKind.PLAIN: "",
+    scripts.PieceKind.COMMENT: "settled",
+    scripts.PieceKind.DIRECTIVE: "accent",
+    scripts.PieceKind.STRING: "good",
+    scripts.PieceKind.VARIABLE: "warning",
+    scripts.PieceKind.KEYWORD: "title",
 }
 
 
@@ -133,14 +133,14 @@ def script_lines(
     for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
         left -= len(line)
         parts = scripts.pieces(line) if left >= 0 else (scripts.ScriptPiece(line),)
-        yield tuple(Span(safe(part.text), STYLES[part.piece]) for part in parts)
+        yield tuple(Piece(safe(part.text), STYLES[part.piece]) for part in parts)
 
 
 def cut(text: str, longest: int | None) -> str:
     return text if longest is None or len(text) <= longest else f"{text[:longest]}{ELLIPSIS}"
 
 
-def head_facts(script: ArchivedScript, outputs: Sequence[scripts.Output]) -> Iterator[tuple[str, str]]:
+def head_facts(script: ArchivedScript, outputs: Sequence[scripts.OutputFile]) -> Iterator[tuple[str, str]]:
     """What is to be known about a script: whose, from where, since when, and where its output went."""
     number = f"{script.cluster}/{script.number}" if script.cluster else script.number
     yield "job", f"{show(number)} ({script.scheduler})"
@@ -220,7 +220,7 @@ def _bytes_of(script: bytes) -> str | None:
     return None
 
 
-def output_records(outputs: Iterable[scripts.Output]) -> list[dict[str, object]]:
+def output_records(outputs: Iterable[scripts.OutputFile]) -> list[dict[str, object]]:
     return [
         {"stream": o.stream, "path": show(o.path), "said_by": o.said_by, "unknown": o.unknown or None}
         for o in outputs
@@ -242,44 +242,44 @@ LEAST_CELLS = 20
 def diff_lines(found: scripts.ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
     """The difference as lines of at most so many cells, None for no limit."""
     if found.is_same:
-        yield (Span("no difference that counts", "good"),)
+        yield (Piece("no difference that counts", "good"),)
     differs = any(scripts.hunks(found.rows))
     if differs:
-        yield (Span("script", "title"),)
+        yield (Piece("script", "title"),)
         if beside and cells:
             yield from _beside(found.rows, cells)
         else:
             styles = {"+": "good", "-": "error", "@": "accent"}
             yield from (
-                (Span(safe(line), styles.get(line[0], "settled")),) for line in scripts.unified(found.rows)
+                (Piece(safe(line), styles.get(line[0], "settled")),) for line in scripts.unified(found.rows)
             )
     changed = [v for v in found.variables if v.differs]
     if changed:
         yield ()
-        yield (Span("environment", "title"),)
+        yield (Piece("environment", "title"),)
     for one in changed:
         mark = " (differs)" if one.other == one.this else ""  # of a secret both are masked
         for sign, value, style in (("-", one.other, "error"), ("+", one.this, "good")):
             if value is not None:
-                yield (Span(safe(f"{sign}{one.name}={value}{mark}"), style),)
+                yield (Piece(safe(f"{sign}{one.name}={value}{mark}"), style),)
     if found.folded:
         yield ()
-        yield (Span(f"{found.folded} more differ in dates, ids or ports only", "dim"),)
+        yield (Piece(f"{found.folded} more differ in dates, ids or ports only", "dim"),)
     if found.note:
-        yield (Span(safe(found.note), "warning"),)
+        yield (Piece(safe(found.note), "warning"),)
 
 
 def _beside(rows: Sequence[scripts.DiffRow], cells: int) -> Iterator[Line]:
     half = max(LEAST_CELLS, (cells - 3) // 2)
-    heads = (Span(fit("this", half), "dim"), Span(" │ ", "dim"), Span("other", "dim"))
+    heads = (Piece(fit("this", half), "dim"), Piece(" │ ", "dim"), Piece("other", "dim"))
     yield heads
     for number, hunk in enumerate(scripts.hunks(rows)):
         if number:
-            yield (Span("┄" * (2 * half + 3), "dim"),)
+            yield (Piece("┄" * (2 * half + 3), "dim"),)
         for row in hunk:
             style = DIFF_STYLES[row.kind]
             left, right = (fit(side or "", half) for side in (row.this, row.other))
-            yield Span(left, style), Span(" │ ", "dim"), Span(right.rstrip(), style)
+            yield Piece(left, style), Piece(" │ ", "dim"), Piece(right.rstrip(), style)
 
 
 def diff_record(found: scripts.ScriptDiff) -> dict[str, object]:

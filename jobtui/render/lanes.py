@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow
 from jobtui.model.clock import SECOND
 from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus
-from jobtui.render.spans import Line, Span, padded, width_of
+from jobtui.render.spans import Line, Piece, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
 SHORT_NAMES: Mapping[Component, str] = {
@@ -38,7 +38,7 @@ def certainty_words(component: Component, certainty: Certainty) -> str:
     return CERTAINTY_WORDS[certainty]
 
 
-class Times(NamedTuple):
+class TimeStyle(NamedTuple):
     """How times are told: to the millisecond where logs have that, of day instead of since the start."""
 
     fine: bool = False
@@ -70,7 +70,7 @@ def heading(op: Op | None, cells: int) -> Line:
     times = fit("start", TIME_CELLS, align="right")
     if lanes is None:
         words = " " + fit("step", cells - TIME_CELLS - 1) + times
-        return (Span(fit(words, cells), "heading", cells),)
+        return (Piece(fit(words, cells), "heading", cells),)
     more = {Component.DRIVER: show(op.driver or "").removesuffix("Driver")} if op else {}
     more |= {Component.AGENT: show(op.agent or op.assigned_agent or "")} if op else {}
     names = ""
@@ -78,7 +78,7 @@ def heading(op: Op | None, cells: int) -> Line:
     for (lane, at), end in zip(lanes.columns.items(), places, strict=True):
         names = fit(names, at) + fit(f"{lane.value} {more.get(lane, '')}", end - at - 1) + " "
     times += fit("step", TIME_CELLS, align="right")
-    return padded((Span(fit(names, lanes.cells) + times, "heading"),), cells, "heading")
+    return padded((Piece(fit(names, lanes.cells) + times, "heading"),), cells, "heading")
 
 
 def is_fine(rows: Sequence[TimelineRow]) -> bool:
@@ -86,22 +86,22 @@ def is_fine(rows: Sequence[TimelineRow]) -> bool:
     return any(row.at is not None and row.at % SECOND for row in rows)
 
 
-def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Times) -> Line:
+def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: TimeStyle) -> Line:
     """One step. `before` is the step before it, whose lane an arrow comes from."""
     lanes = lanes_in(cells, row.lane)
     start = _start(row, times)
     if lanes is None:
         room = max(0, cells - SHORT_CELLS - TIME_CELLS - 1)
-        name = Span(" " + fit(SHORT_NAMES[row.lane], SHORT_CELLS), "dim", SHORT_CELLS + 1)
+        name = Piece(" " + fit(SHORT_NAMES[row.lane], SHORT_CELLS), "dim", SHORT_CELLS + 1)
         words = f"✗ {show(row.text)}" if row.is_bad else show(row.text)
-        return (name, Span(fit(words, room), _style(row), room), Span(start, "dim", TIME_CELLS))
+        return (name, Piece(fit(words, room), _style(row), room), Piece(start, "dim", TIME_CELLS))
     since = _time(row.since_prev_s, times.fine, sign="+") if row.since_prev_s else " " * TIME_CELLS
     drawn = padded(_lane_line(row, before, lanes), lanes.cells)
-    since_span = Span(since, "warning" if row.is_gap else "dim", TIME_CELLS)
-    return (*drawn, Span(start, "dim", TIME_CELLS), since_span)
+    since_span = Piece(since, "warning" if row.is_gap else "dim", TIME_CELLS)
+    return (*drawn, Piece(start, "dim", TIME_CELLS), since_span)
 
 
-def folded(rows: Sequence[TimelineRow], fold: Fold, times: Times) -> TimelineRow:
+def folded(rows: Sequence[TimelineRow], fold: Fold, times: TimeStyle) -> TimelineRow:
     """One row in place of those that repeat: what, how often, from when to when, and the longest wait."""
     first, last = rows[fold.first], rows[fold.last]
     whole = times._replace(fine=False)
@@ -132,7 +132,7 @@ def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
 
 def _below(row: TimelineRow, words: str, cells: int) -> Line:
     lanes = lanes_in(cells, row.lane)
-    return (_blanks(SHORT_CELLS + 1 if lanes is None else lanes.columns[row.lane]), Span(words, "warning"))
+    return (_blanks(SHORT_CELLS + 1 if lanes is None else lanes.columns[row.lane]), Piece(words, "warning"))
 
 
 def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Line:
@@ -140,30 +140,30 @@ def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Li
     source = at if before is None else lanes.columns.get(before.lane, at)
     stroke = "┄" if row.certainty is Certainty.ADJACENT else "─"
     style = _style(row)
-    mark = Span("✗" if style else "●", style or "accent", 1)
+    mark = Piece("✗" if style else "●", style or "accent", 1)
     arrow_style = "dim"
     if source < at:
         arrow = "╰" + stroke * (at - source - 2) + "▶"
-        drawn: Line = (_blanks(source), Span(arrow, arrow_style, at - source), mark)
+        drawn: Line = (_blanks(source), Piece(arrow, arrow_style, at - source), mark)
     elif source > at:
         arrow = "◀" + stroke * (source - at - 1) + "╯"
-        drawn = (_blanks(at), mark, Span(arrow, arrow_style, source - at + 1))
+        drawn = (_blanks(at), mark, Piece(arrow, arrow_style, source - at + 1))
     else:
         drawn = (_blanks(at), mark)
     text = show(row.text)
     room = lanes.cells - width_of(drawn) - 1
-    return (*drawn, Span(" ", "", 1), Span(fit(text, room).rstrip(), style))
+    return (*drawn, Piece(" ", "", 1), Piece(fit(text, room).rstrip(), style))
 
 
-def _blanks(cells: int) -> Span:
-    return Span(" " * cells, "", cells)
+def _blanks(cells: int) -> Piece:
+    return Piece(" " * cells, "", cells)
 
 
 def _style(row: TimelineRow) -> str:
     return "error" if row.is_bad else ""
 
 
-def _start(row: TimelineRow, times: Times) -> str:
+def _start(row: TimelineRow, times: TimeStyle) -> str:
     if times.absolute and row.at is not None:
         return fit(clock_time(row.at), TIME_CELLS, align="right")
     return _time(row.from_start_s, times.fine)

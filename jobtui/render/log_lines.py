@@ -15,7 +15,7 @@ from jobtui.model.pages import Level, LogLine, Overview, Place, Query, Stretch
 from jobtui.model.secrets import mask_line
 from jobtui.render.columns import Cells, TableColumn, count_column, fixed
 from jobtui.render.sources import labels
-from jobtui.render.spans import Line, Span, fitting, padded, width_of
+from jobtui.render.spans import Line, Piece, fitting, padded, width_of
 from jobtui.render.text import clock_time, date_time, fit, safe, show, width
 
 TAG_STYLES = tuple(f"source.{number}" for number in range(5))
@@ -41,16 +41,16 @@ class Tags:
         self._labels = dict(labels)
         widest = max((width(label) for label in labels.values()), default=most)
         self._cells = min(most, widest)
-        self._tags: dict[str, Span] = {}
+        self._tags: dict[str, Piece] = {}
 
-    def of(self, origin: str) -> Span:
+    def of(self, origin: str) -> Piece:
         """The tag of a source, with a blank after it. A source that is not known gets one, too."""
         tag = self._tags.get(origin)
         if tag is None:
             label = self._labels.get(origin) or stream_label(origin)
             # What is cut off is not marked: there are cells for few letters
             text = fit(label, self._cells, ellipsis="") + " "
-            tag = self._tags[origin] = Span(text, TAG_STYLES[len(self._tags) % len(TAG_STYLES)])
+            tag = self._tags[origin] = Piece(text, TAG_STYLES[len(self._tags) % len(TAG_STYLES)])
         return tag
 
 
@@ -76,25 +76,25 @@ class LineLook(NamedTuple):
 def body(line: LogLine, look: LineLook) -> Line:
     text = safe(mask_line(line.text))
     head = LINE_HEAD.match(text)
-    spans: list[Span] = []
+    spans: list[Piece] = []
     if not look.whole:
         spans.append(_clock(line, head, look))
     if look.tags is not None:
         spans.append(look.tags.of(line.origin))
     if line.is_gap:
-        return (*spans, Span(f"{GAP} {text} {GAP}", LEVEL_STYLES[Level.WARNING]))
+        return (*spans, Piece(f"{GAP} {text} {GAP}", LEVEL_STYLES[Level.WARNING]))
     cut = head.end() if head else 0
     if look.whole and cut:
-        spans.append(Span(text[:cut], "dim", cut))
+        spans.append(Piece(text[:cut], "dim", cut))
     if line.note:
-        spans.append(Span(f"[{line.note}] ", "dim"))
+        spans.append(Piece(f"[{line.note}] ", "dim"))
     if line.folded:
-        spans.append(Span(f"+{line.folded:,} ", "accent"))
-    spans.append(Span(text[cut:], LEVEL_STYLES[line.level]))
+        spans.append(Piece(f"+{line.folded:,} ", "accent"))
+    spans.append(Piece(text[cut:], LEVEL_STYLES[line.level]))
     return tuple(span for span in spans if span.text)
 
 
-def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Span:
+def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Piece:
     clock = head["clock"] if head else None
     if line.stamped and line.at is not None:
         clock, head = clock_time(line.at), None
@@ -103,23 +103,23 @@ def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Span:
         clock = clock_time(line.at) + clock[len(WHOLE_SECONDS) :]
     if clock is not None:
         text = fit(clock, max(CLOCK_CELLS, len(clock) + 1))
-        return Span(text, "dim", len(text))
+        return Piece(text, "dim", len(text))
     cells = CLOCK_CELLS if look.indents else 0
-    return Span(" " * cells, "", cells)
+    return Piece(" " * cells, "", cells)
 
 
 def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
     """What stands before the line: a bookmark, the sign of a hit out of sight, or of doubt; and the level."""
     if bookmarked:
-        mark = Span("◆", "marked", 1)
+        mark = Piece("◆", "marked", 1)
     elif line.unproven and not hides_hit:
-        mark = Span("±", "warning", 1)  # it may as well come before the one above it: clocks do not tell
+        mark = Piece("±", "warning", 1)  # it may as well come before the one above it: clocks do not tell
     else:
-        mark = Span("/" if hides_hit else " ", "accent", 1)
-    return (mark, Span(line.level.value or " ", LEVEL_STYLES[line.level], 1), Span(" ", "", 1))
+        mark = Piece("/" if hides_hit else " ", "accent", 1)
+    return (mark, Piece(line.level.value or " ", LEVEL_STYLES[line.level], 1), Piece(" ", "", 1))
 
 
-NO_GUTTER: Line = (Span(" " * GUTTER_CELLS, "", GUTTER_CELLS),)
+NO_GUTTER: Line = (Piece(" " * GUTTER_CELLS, "", GUTTER_CELLS),)
 
 
 JOB_CLOCK_CELLS = 9
@@ -150,11 +150,11 @@ def job_line(line: JobLine, tag: str, tags_wide: int, cells: int) -> Line:
     text = show(mask_line(line.text[:MOST_SHOWN]))
     sure = line.certainty is not Certainty.ADJACENT
     spans = (
-        Span(" ", "", 1),
-        Span(fit(clock_time(line.at), JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
-        Span(fit(tag, tags_wide - 1) + " ", "accent", tags_wide),
-        Span(fit(show(line.op.op) if line.op else "", ops), "dim", ops),
-        Span(fit(text, room), _style(line) if sure else "dim", room),
+        Piece(" ", "", 1),
+        Piece(fit(clock_time(line.at), JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
+        Piece(fit(tag, tags_wide - 1) + " ", "accent", tags_wide),
+        Piece(fit(show(line.op.op) if line.op else "", ops), "dim", ops),
+        Piece(fit(text, room), _style(line) if sure else "dim", room),
     )
     return fitting(spans, cells)
 
@@ -233,7 +233,7 @@ def _limit(pattern: str) -> int | None:
 def marked(line: Line, ranges: Ranges, style: str = HIT) -> Line:
     if not ranges:
         return line
-    spans: list[Span] = []
+    spans: list[Piece] = []
     at = 0
     for span in line:
         spans += _split(span, at, ranges, style)
@@ -241,21 +241,21 @@ def marked(line: Line, ranges: Ranges, style: str = HIT) -> Line:
     return tuple(spans)
 
 
-def _split(span: Span, at: int, ranges: Ranges, style: str) -> list[Span]:
-    parts: list[Span] = []
+def _split(span: Piece, at: int, ranges: Ranges, style: str) -> list[Piece]:
+    parts: list[Piece] = []
     done = 0
     for start, stop in ranges:
         begin, end = max(0, start - at), min(len(span.text), stop - at)
         if begin >= end:
             continue
         if begin > done:
-            parts.append(Span(span.text[done:begin], span.style))
-        parts.append(Span(span.text[begin:end], f"{span.style} {style}".strip()))
+            parts.append(Piece(span.text[done:begin], span.style))
+        parts.append(Piece(span.text[begin:end], f"{span.style} {style}".strip()))
         done = end
     if not parts:
         return [span]
     if done < len(span.text):
-        parts.append(Span(span.text[done:], span.style))
+        parts.append(Piece(span.text[done:], span.style))
     return parts
 
 
@@ -274,10 +274,10 @@ class Histogram:
         timed = [stretch for stretch in overview.stretches if stretch.at is not None]
         self._cells = cells
         more = "" if overview.complete else "+"
-        errors = Span(f"errors {overview.errors:,}{more}", "error" if overview.errors else "dim")
-        self._words: Line = (errors, Span(f" of {overview.lines:,}{more} lines", "dim"))
+        errors = Piece(f"errors {overview.errors:,}{more}", "error" if overview.errors else "dim")
+        self._words: Line = (errors, Piece(f" of {overview.lines:,}{more} lines", "dim"))
         self._begin, self._end, count = _frame(timed, cells - width_of(self._words))
-        self._bars: list[Span] = []
+        self._bars: list[Piece] = []
         self._places = [stretch.place for stretch in timed]
         if count >= FEWEST_BARS:
             first, last = _ends(timed)
@@ -291,13 +291,13 @@ class Histogram:
         if place is not None and bars:
             here = self._of_place[max(0, bisect_right(self._places, place) - 1)]
             bars[here] = bars[here]._replace(style=f"{bars[here].style} cursor")
-        begin = (Span(f" {self._begin} " if self._begin else " ", "dim"),)
-        left = (*begin, *bars, Span(" " if bars else "", "", len(bars[:1])), *self._words)
+        begin = (Piece(f" {self._begin} " if self._begin else " ", "dim"),)
+        left = (*begin, *bars, Piece(" " if bars else "", "", len(bars[:1])), *self._words)
         tail = f" {self._end} " if bars and self._end else ""
         missing = self._cells - width_of(left) - len(tail) - 1
         if missing < 0:
             return padded(left, self._cells)
-        return (*left, Span(" "), Span("─" * missing, "rule", missing), Span(tail, "dim", len(tail)))
+        return (*left, Piece(" "), Piece("─" * missing, "rule", missing), Piece(tail, "dim", len(tail)))
 
 
 def _frame(timed: Sequence[Stretch], cells: int) -> tuple[str, str, int]:
@@ -323,7 +323,7 @@ def _time(at: Nanos, other: Nanos) -> str:
     return date_time(at)[5:16]
 
 
-def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list[Span]:
+def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list[Piece]:
     """The bars: the lines of a stretch are spread evenly up to the beginning of the next one."""
     lines, errors = [0.0] * count, [0] * count
     for stretch, begin, until in zip(timed, of_place, [*of_place[1:], 0], strict=True):
@@ -333,6 +333,6 @@ def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list
         errors[begin] += stretch.errors
     most = max(lines) or 1.0
     return [
-        Span(BARS[max(1, round(8 * value / most))] if value > 0 else " ", "error" if bad else "dim", 1)
+        Piece(BARS[max(1, round(8 * value / most))] if value > 0 else " ", "error" if bad else "dim", 1)
         for value, bad in zip(lines, errors, strict=True)
     ]

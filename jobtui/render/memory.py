@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, utc_of
-from jobtui.model.memory import Change, Deviation, Overview, Range, Remembered, Seen, Share
+from jobtui.model.memory import Deviation, JobMemory, MemoryOverview, PeriodChange, SecondsRange, Seen, Share
 from jobtui.model.numbers import counted
 from jobtui.render.columns import Cells, TableColumn, TimeLook, count_column, fixed, text_column, time_column
 from jobtui.render.json_output import Document, fields_of
@@ -54,13 +54,13 @@ def seen_words(seen: Seen, now: Nanos) -> str:
     return "; ".join((words, *map(share_words, seen.where)))
 
 
-def _range_words(what: str, expected: Range) -> str:
+def _range_words(what: str, expected: SecondsRange) -> str:
     low, high = (age(max(0.0, seconds)) for seconds in (expected.low_s, expected.high_s))
     held = f"such ranges held for {percent(expected.held / expected.of)} % of the last {expected.of:,}"
     return f"may {what} in {low} to {high}; {held}"
 
 
-def memory_lines(remembered: Remembered | None) -> Iterator[str]:
+def memory_lines(remembered: JobMemory | None) -> Iterator[str]:
     """What the memory knows of a job, one line each; safe to show."""
     if remembered is None:
         return
@@ -85,7 +85,7 @@ def sites_words(sites: tuple[Deviation, ...]) -> str:
     return "; ".join(words)
 
 
-def change_words(one: Change) -> str:
+def change_words(one: PeriodChange) -> str:
     name = show(one.value) if one.field == "signature" else f"{show(one.field)} {show(one.value)}".strip()
     if one.what == "slower":
         low, high = one.interval
@@ -113,14 +113,14 @@ def listed_record(seen: Seen) -> Document:
     return {**(seen_record(seen) or {}), "new": seen.is_new, **fields_of(seen, "days example job")}
 
 
-def expected_record(remembered: Remembered | None) -> Document | None:
+def expected_record(remembered: JobMemory | None) -> Document | None:
     """When a job may start and end, in seconds from now; null if too little is known."""
     if remembered is None or (remembered.start is None and remembered.end is None):
         return None
     return {"start": to_builtins(remembered.start), "end": to_builtins(remembered.end)}
 
 
-def overview_record(overview: Overview) -> Document:
+def overview_record(overview: MemoryOverview) -> Document:
     return {
         "signatures": list(map(listed_record, overview.signatures)),
         "places": list(map(share_record, overview.places)),
@@ -128,7 +128,7 @@ def overview_record(overview: Overview) -> Document:
     }
 
 
-def change_record(one: Change) -> Document:
+def change_record(one: PeriodChange) -> Document:
     low, high = one.interval
     return {**fields_of(one, "what field value count of share before"), "low": low, "high": high}
 

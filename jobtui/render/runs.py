@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from jobtui.analysis.compare import Comparison, Side, StepPair, Took
+from jobtui.analysis.compare import Comparison, Side, StepPair, StepTime
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, in_style
 from jobtui.render.json_output import fields_of
-from jobtui.render.spans import Paragraph, Span
+from jobtui.render.spans import Paragraph, Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.table import Head, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
@@ -70,7 +70,8 @@ def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator
         heads.append(Head(f"RUN {good.number} {state_text(good)}, the last good one", least=20))
     names = [name for name in left if left[name] or right.get(name)]
     rows = [
-        [Span(name), Span(left[name] or NONE), Span(right.get(name) or NONE)][: len(heads)] for name in names
+        [Piece(name), Piece(left[name] or NONE), Piece(right.get(name) or NONE)][: len(heads)]
+        for name in names
     ]
     heading, *lines = table_lines(heads, rows, cells)
     yield Paragraph(heading, "heading")
@@ -143,8 +144,8 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
     rows = []
     for pair in found.facts:
         style = "warning" if pair.differs else "settled"
-        values = (Span(show(value) or NONE, style) for value in (pair.left, pair.right))
-        rows.append([Span(pair.name), *values])
+        values = (Piece(show(value) or NONE, style) for value in (pair.left, pair.right))
+        rows.append([Piece(pair.name), *values])
     yield from table_lines(FACT_HEADS, rows, width, colour)
     if found.steps:
         yield ""
@@ -173,22 +174,22 @@ def _said(found: Comparison) -> Iterator[str]:
         yield "no ops of either were read"
 
 
-def _step_row(pair: StepPair) -> list[Span]:
+def _step_row(pair: StepPair) -> list[Piece]:
     indent = "" if pair.component is None else f"  {pair.component.value} "
     mark = PARTS if pair.parts else SLOWER if pair.component is not None and pair.is_slower else ""
     style = "warning" if pair.parts else "" if pair.component is None or pair.is_in_one else "settled"
     counts = [took.times if took else 0 for took in (pair.left, pair.right)]
     often = f" ×{counts[0]} ×{counts[1]}" if max(counts) > 1 else ""
-    words = Span(f"{indent}{show(pair.text)}{often}", style)
+    words = Piece(f"{indent}{show(pair.text)}{often}", style)
     return [
         words,
-        Span(_took_cell(pair.left), style),
-        Span(_took_cell(pair.right), style),
-        Span(mark, "warning"),
+        Piece(_took_cell(pair.left), style),
+        Piece(_took_cell(pair.right), style),
+        Piece(mark, "warning"),
     ]
 
 
-def _took_cell(took: Took | None) -> str:
+def _took_cell(took: StepTime | None) -> str:
     return NONE if took is None else "" if took.seconds is None else duration(took.seconds)
 
 

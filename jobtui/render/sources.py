@@ -7,7 +7,7 @@ from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState, progress
 from jobtui.model.numbers import counted
-from jobtui.render.spans import Line, Span, width_of
+from jobtui.render.spans import Line, Piece, width_of
 from jobtui.render.text import age, fit, show
 
 FRESH_S = 5.0
@@ -15,7 +15,7 @@ FRESH_S = 5.0
 LATE_S = 15.0
 """From this age on it is late; so it is when it gives nothing for so long from the start."""
 
-SEPARATOR = Span(" · ", "rule", 3)
+SEPARATOR = Piece(" · ", "rule", 3)
 REASON_CELLS = 24
 """Fewest cells for the reason why a source is down."""
 
@@ -46,53 +46,53 @@ def _candidates(source: SourceHealth) -> list[str]:
 def profile_line(state: ProfileState) -> Line:
     """How one of several profiles does: what is up, what runs, how much failed and how much usually does."""
     up = f"{state.up} of {counted(state.sources, 'source')} up" if state.sources else "no source of jobs"
-    spans = [Span(f" {show(state.profile)}", "strong"), Span("  ")]
-    spans += [Span(up, "" if state.up == state.sources else "error"), SEPARATOR]
-    spans.append(Span(f"{state.running:,} running"))
+    spans = [Piece(f" {show(state.profile)}", "strong"), Piece("  ")]
+    spans += [Piece(up, "" if state.up == state.sources else "error"), SEPARATOR]
+    spans.append(Piece(f"{state.running:,} running"))
     if state.ended:
         usual = "" if state.usual_share is None else f", usually {100 * state.usual_share:.0f} %"
         words = f"{100 * state.failed / state.ended:.0f} % of {state.ended:,} failed in 1h{usual}"
-        spans += [SEPARATOR, Span(words, "warning" if state.is_unusual else "")]
+        spans += [SEPARATOR, Piece(words, "warning" if state.is_unusual else "")]
     if state.longest_wait_s is not None:
-        spans += [SEPARATOR, Span(f"longest wait {age(state.longest_wait_s)}")]
+        spans += [SEPARATOR, Piece(f"longest wait {age(state.longest_wait_s)}")]
     return tuple(spans)
 
 
-def judge(source: SourceHealth, now: Nanos) -> Span:
+def judge(source: SourceHealth, now: Nanos) -> Piece:
     """How old the newest record of a source is, if it is read as it should be; else what is wrong."""
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
-        return Span("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
+        return Piece("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
     if (silent_s := source.silent_s(now)) >= LATE_S:
-        return Span(f"no answer for {age(silent_s)}", "warning")
+        return Piece(f"no answer for {age(silent_s)}", "warning")
     if source.is_first_read and (lag_s or 0.0) < LATE_S:
-        return Span(f"reading {progress((source,))}", "")
+        return Piece(f"reading {progress((source,))}", "")
     if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
-        return Span(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
+        return Piece(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or newest_s is None or lag_s is None:
         return polled
     # In minutes: in seconds it would change each second, on every screen
-    return Span("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
+    return Piece("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
 
 
-def judge_age(lag_s: float | None) -> Span:
+def judge_age(lag_s: float | None) -> Piece:
     """How old something is that was read so many seconds ago, None for what is not read yet."""
     if lag_s is None:
-        return Span("starting", "dim")
+        return Piece("starting", "dim")
     if lag_s >= LATE_S:
-        return Span(f"{age(lag_s)} late", "warning")
-    return Span(f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s), "dim")
+        return Piece(f"{age(lag_s)} late", "warning")
+    return Piece(f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s), "dim")
 
 
-def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Span:
+def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Piece:
     """The least that is to be said of all sources, where there is little room: the worst of them."""
     if not sources:
-        return Span("no sources", "warning")
+        return Piece("no sources", "warning")
     named = list(zip(labels(sources), sources, strict=True))
     down = [label for label, source in named if source.state is SourceState.DOWN]
     if down:
-        return Span(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
+        return Piece(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
     label, oldest = max(named, key=lambda part: part[1].lag_s(now) or part[1].silent_s(now))
     found = judge(oldest, now)
     if found.style == "dim":
@@ -111,18 +111,18 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: 
         words, style, _ = judge(source, now)
         reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
         skipped = f", {source.skipped:,} skipped" if source.skipped else ""
-        parts.append((Span(f"{label} {words}{skipped}{reason}", style),))
+        parts.append((Piece(f"{label} {words}{skipped}{reason}", style),))
     if faults:
-        parts.insert(0, (Span(counted(faults, "fault"), "warning"),))
+        parts.insert(0, (Piece(counted(faults, "fault"), "warning"),))
     drawn = _joined(parts)
     if width_of(drawn) + 1 > cells:
         parts.sort(key=lambda part: part[0].style == "dim")
         drawn = _as_many_as_fit(parts, cells - 1)
-    return (Span(" ", "", 1), *drawn) if parts else (Span(fit(" no sources", cells), "warning", cells),)
+    return (Piece(" ", "", 1), *drawn) if parts else (Piece(fit(" no sources", cells), "warning", cells),)
 
 
 def _joined(parts: Iterable[Line]) -> Line:
-    line: list[Span] = []
+    line: list[Piece] = []
     for part in parts:
         line += [SEPARATOR, *part] if line else part
     return tuple(line)
@@ -132,7 +132,7 @@ def _as_many_as_fit(parts: Sequence[Line], cells: int) -> Line:
     """The first parts, the last of them cut if need be, and how many are left out."""
     for kept in range(len(parts) - 1, 0, -1):
         rest = len(parts) - kept
-        tail = (SEPARATOR, Span(f"{rest} more", "dim"))
+        tail = (SEPARATOR, Piece(f"{rest} more", "dim"))
         room = cells - width_of(tail)
         line = _joined(parts[:kept])
         if width_of(line) <= room:
@@ -140,5 +140,5 @@ def _as_many_as_fit(parts: Sequence[Line], cells: int) -> Line:
         last = line[-1]
         left = room - width_of(line[:-1])
         if left >= REASON_CELLS or kept == 1:
-            return (*line[:-1], Span(fit(last.text, max(0, left)), last.style), *tail)
+            return (*line[:-1], Piece(fit(last.text, max(0, left)), last.style), *tail)
     return tuple(span._replace(text=fit(span.text, max(0, cells)), cells=-1) for span in parts[0])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from jobtui.analysis.counts import Pace
 
 
-class Span(NamedTuple):
+class Piece(NamedTuple):
     """Some text in one style, or in several with blanks between their names.
 
     `cells` is the width of the text where it is known, -1 where it is not. The text is safe to show.
@@ -31,7 +31,7 @@ class Span(NamedTuple):
         return cell_len(self.text)
 
 
-Line = tuple[Span, ...]
+Line = tuple[Piece, ...]
 
 
 class Paragraph(NamedTuple):
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
     stop: int
 
 
-def width_of(line: Iterable[Span]) -> int:
+def width_of(line: Iterable[Piece]) -> int:
     return sum(span.width for span in line)
 
 
@@ -86,10 +86,10 @@ def styled(line: Line, style: str) -> Line:
 def padded(line: Line, cells: int, style: str = "") -> Line:
     """The line with blanks after it up to `cells`; unchanged when it is that wide already."""
     missing = cells - width_of(line)
-    return (*line, Span(" " * missing, style, missing)) if missing > 0 else line
+    return (*line, Piece(" " * missing, style, missing)) if missing > 0 else line
 
 
-def spread(left: Iterable[Span], right: Iterable[Span], cells: int) -> Line:
+def spread(left: Iterable[Piece], right: Iterable[Piece], cells: int) -> Line:
     """`left` and `right` at the two ends of a line; `right` is left out when both do not fit."""
     kept = fitting(left, cells)
     end = tuple(right)
@@ -98,9 +98,9 @@ def spread(left: Iterable[Span], right: Iterable[Span], cells: int) -> Line:
     return (*padded(kept, cells - width_of(end)), *end)
 
 
-def fitting(spans: Iterable[Span], cells: int) -> Line:
+def fitting(spans: Iterable[Piece], cells: int) -> Line:
     """As many of the first spans as fit whole into `cells`."""
-    kept: list[Span] = []
+    kept: list[Piece] = []
     for span in spans:
         cells -= span.width
         if cells < 0:
@@ -111,7 +111,7 @@ def fitting(spans: Iterable[Span], cells: int) -> Line:
 
 def crop(line: Line, start: int, cells: int) -> Line:
     """The cells from `start` on, at most `cells` of them."""
-    kept: list[Span] = []
+    kept: list[Piece] = []
     at = 0
     stop = start + cells
     for span in line:
@@ -124,11 +124,11 @@ def crop(line: Line, start: int, cells: int) -> Line:
     return tuple(kept)
 
 
-def _part(span: Span, start: int, stop: int) -> Span:
+def _part(span: Piece, start: int, stop: int) -> Piece:
     if start == 0 and stop >= span.width:
         return span
     if span.width == len(span.text) and span.text.isascii():
-        return Span(span.text[start:stop], span.style, stop - start)
+        return Piece(span.text[start:stop], span.style, stop - start)
     parts: list[str] = []
     at = 0
     for char in span.text:
@@ -140,13 +140,13 @@ def _part(span: Span, start: int, stop: int) -> Span:
         at += size
         if at > stop:
             break
-    return Span("".join(parts), span.style, stop - start)
+    return Piece("".join(parts), span.style, stop - start)
 
 
 def rows(line: Line, cells: int, most: int | None = None) -> list[Line]:
     """The line broken into rows of at most `cells`, after blanks near their ends; only `most` where given."""
     broken: list[Line] = []
-    row: list[Span] = []
+    row: list[Piece] = []
     left = cells
     for span in line:
         text = span.text
@@ -155,7 +155,7 @@ def rows(line: Line, cells: int, most: int | None = None) -> list[Line]:
             if not at and not row:
                 at = 1  # wider than a whole row: it would never end
             if at:
-                row.append(Span(text[:at], span.style))
+                row.append(Piece(text[:at], span.style))
                 left -= row[-1].width
                 text = text[at:]
             if text:
@@ -191,14 +191,14 @@ def pace_line(pace: "Pace", *, with_ends: bool) -> Line:
         return ()
     flows = [(pace.arrivals, "in")] + ([(pace.ends, "out")] if with_ends else [])
     most = max(count for flow, _ in flows for count in flow.by_minute)
-    spans: list[Span] = []
+    spans: list[Piece] = []
     for flow, word in flows:
         spans += [
-            Span("   " if not spans else "  "),
-            Span(bars(flow.by_minute, most), "dim", len(flow.by_minute)),
+            Piece("   " if not spans else "  "),
+            Piece(bars(flow.by_minute, most), "dim", len(flow.by_minute)),
         ]
-        spans.append(Span(f" {flow.per_minute:,} {word}", "" if flow.per_minute else "dim"))
-    return (*spans, Span("/min", "dim", 4))
+        spans.append(Piece(f" {flow.per_minute:,} {word}", "" if flow.per_minute else "dim"))
+    return (*spans, Piece("/min", "dim", 4))
 
 
 def bars(counts: Sequence[int], most: int) -> str:

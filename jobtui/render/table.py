@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.render.spans import Span
+from jobtui.render.spans import Piece
 from jobtui.render.text import NONE, Align, fit, safe, width
 
 GAP = "  "
@@ -40,22 +40,22 @@ def paint(text: str, style: str, colour: bool) -> str:
     return f"\x1b[{code}m{text}{_RESET}" if code and text else text
 
 
-def painted(line: Iterable[Span], colour: bool) -> str:
+def painted(line: Iterable[Piece], colour: bool) -> str:
     return "".join(paint(span.text, span.style, colour) for span in line)
 
 
 def table_lines(
-    heads: Sequence[Head], rows: Sequence[Sequence[Span]], cells: int | None, colour: bool = False
+    heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None, colour: bool = False
 ) -> Iterator[str]:
     """The lines of a table: its heads and rows, at most `cells` wide when that is given."""
     kept, widths = _layout(heads, rows, cells)
-    yield _line([Span(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths, colour)
+    yield _line([Piece(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths, colour)
     for row in rows:
         yield _line([row[i] for i in kept], [heads[i] for i in kept], widths, colour)
 
 
 def filled_table(
-    heads: Sequence[Head], rows: Sequence[Sequence[Span]], cells: int | None, colour: bool
+    heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None, colour: bool
 ) -> Iterator[str]:
     """The lines of a table without the columns in which no row has a value, but for those that never go."""
     used = [
@@ -67,13 +67,13 @@ def filled_table(
 
 
 def fact_lines(
-    facts: Iterable[tuple[str, Span | str]], cells: int | None, colour: bool = False
+    facts: Iterable[tuple[str, Piece | str]], cells: int | None, colour: bool = False
 ) -> Iterator[str]:
     """Names and values under each other; a long value is cut when there is a limit."""
     known = list(facts)
     column = max((width(name) for name, _ in known), default=0)
     for name, value in known:
-        told = value if isinstance(value, Span) else Span(value)
+        told = value if isinstance(value, Piece) else Piece(value)
         text = safe(told.text)
         if cells is not None:
             text = fit(text, max(SMALLEST, cells - column - len(GAP))).rstrip()
@@ -81,7 +81,7 @@ def fact_lines(
 
 
 def _layout(
-    heads: Sequence[Head], rows: Sequence[Sequence[Span]], cells: int | None
+    heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None
 ) -> tuple[list[int], list[int]]:
     natural = [
         max(width(head.title), max((width(row[i].text) for row in rows), default=0))
@@ -119,7 +119,7 @@ def _squeezed(widths: list[int], least: list[int], cells: int) -> list[int]:
     return sizes
 
 
-def _line(row: Sequence[Span], heads: Sequence[Head], widths: Sequence[int], colour: bool) -> str:
+def _line(row: Sequence[Piece], heads: Sequence[Head], widths: Sequence[int], colour: bool) -> str:
     parts = [
         paint(fit(cell.text, size, align=head.align), cell.style, colour)
         for cell, head, size in zip(row, heads, widths, strict=True)

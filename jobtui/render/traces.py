@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from jobtui.analysis.traces.axis import Axis
-from jobtui.analysis.traces.compare import Change, StepChange, took_ns
+from jobtui.analysis.traces.compare import ChangeKind, StepChange, took_ns
 from jobtui.analysis.traces.critical_path import jaeger_path, whole_path
 from jobtui.analysis.traces.failures import EXCEPTION, FailureKind, Findings, RootCause, error_spans
-from jobtui.analysis.traces.filters import ListedTrace, Standing
+from jobtui.analysis.traces.filters import ListedTrace, TraceState
 from jobtui.analysis.traces.layout import (
-    Layout,
     LineKey,
     LineKind,
     ServiceMarks,
     SpanRun,
+    TraceLayout,
     TraceLine,
     closed_at_first,
     lay_out,
@@ -39,13 +39,13 @@ from jobtui.render.columns import (
 )
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.spans import Paragraph
-from jobtui.render.spans import Span as Text
+from jobtui.render.spans import Piece as Text
 from jobtui.render.table import fact_lines, paint, painted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, ends_of, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
     WAIT_CELLS,
-    View,
+    WaterfallView,
     columns_in,
     count_words,
     heading_line,
@@ -56,12 +56,12 @@ from jobtui.render.waterfall import (
     trace_line,
 )
 
-GLYPHS: Mapping[Standing, tuple[str, str]] = {
-    Standing.GROWING: ("●", "status.running"),
-    Standing.COMPLETE: ("■", "settled"),  # no check mark: what a server alone tells may have failed
-    Standing.FAILED: ("✗", "error"),
-    Standing.INCOMPLETE: ("◌", "warning"),
-    Standing.UNKNOWN: ("?", "settled"),
+GLYPHS: Mapping[TraceState, tuple[str, str]] = {
+    TraceState.GROWING: ("●", "status.running"),
+    TraceState.COMPLETE: ("■", "settled"),  # no check mark: what a server alone tells may have failed
+    TraceState.FAILED: ("✗", "error"),
+    TraceState.INCOMPLETE: ("◌", "warning"),
+    TraceState.UNKNOWN: ("?", "settled"),
 }
 """Sign and style of how a trace stands."""
 _ORDER = tuple(GLYPHS)
@@ -78,7 +78,7 @@ def _errors(listed: ListedTrace, look: TimeLook) -> str:
 
 def _state_cell(listed: ListedTrace, look: TimeLook) -> str:
     """How it stands; a server's summary tells of errors, and not whether they were handled."""
-    if listed.standing is Standing.UNKNOWN:
+    if listed.standing is TraceState.UNKNOWN:
         return NONE
     return f"{GLYPHS[listed.standing][0]} {listed.standing}"
 
@@ -127,13 +127,13 @@ def newest_first(traces: Iterable[ListedTrace]) -> list[ListedTrace]:
     return sorted(traces, key=lambda listed: (-(listed.told.started_at or 0), listed.told.trace_id))
 
 
-CHANGES: Mapping[Change, tuple[str, str]] = {
-    Change.MISSING: ("- missing", "error"),
-    Change.NEW: ("+ new", "accent"),
-    Change.FAILED: ("✗ failed", "error"),
-    Change.SLOWER: ("▲ slower", "warning"),
-    Change.FASTER: ("▼ faster", "good"),
-    Change.SAME: ("  same", "settled"),
+CHANGES: Mapping[ChangeKind, tuple[str, str]] = {
+    ChangeKind.MISSING: ("- missing", "error"),
+    ChangeKind.NEW: ("+ new", "accent"),
+    ChangeKind.FAILED: ("✗ failed", "error"),
+    ChangeKind.SLOWER: ("▲ slower", "warning"),
+    ChangeKind.FASTER: ("▼ faster", "good"),
+    ChangeKind.SAME: ("  same", "settled"),
 }
 """Words and style of what is with a step beside another trace."""
 
@@ -145,7 +145,7 @@ def _step(step: StepChange, look: object) -> str:
 
 
 def _longer(step: StepChange, look: object) -> str:
-    if step.change in (Change.MISSING, Change.NEW):
+    if step.change in (ChangeKind.MISSING, ChangeKind.NEW):
         return NONE
     return f"{'-' if step.longer_ns < 0 else '+'}{span_time(abs(step.longer_ns))}"
 
@@ -158,7 +158,7 @@ CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
     TableColumn("change", "  CHANGE", lambda step, look: CHANGES[step.change][0], fixed(9), 100,
                 style=lambda step, look: CHANGES[step.change][1]),
     TableColumn("step", "STEP", _step, Cells(16, 40, 10_000), 99,
-                style=lambda step, look: "settled" if step.change is Change.SAME else ""),
+                style=lambda step, look: "settled" if step.change is ChangeKind.SAME else ""),
     TableColumn("service", "SERVICE", lambda step, look: show(step.span.service), Cells(10, 18, 24), 50,
                 style=lambda step, look: "dim"),
     TableColumn("this", "THIS", lambda step, look: _taken(step.this), Cells(7, 8, 8), 80, "right"),
@@ -170,7 +170,7 @@ CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
 
 def change_words(steps: Iterable[StepChange]) -> str:
     counts = Counter(step.change for step in steps)
-    told = (change for change in Change if counts[change] and change is not Change.SAME)
+    told = (change for change in ChangeKind if counts[change] and change is not ChangeKind.SAME)
     return ", ".join(f"{counts[change]:,} {change}" for change in told) or "no difference"
 
 
@@ -192,7 +192,7 @@ def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int 
         rows = drawn
     columns = columns_in(cells if cells is not None else USUAL_CELLS)
     axis = Axis(tree.started_at or 0, tree.ended_at or 0, max(1, columns.bar), found.waits, WAIT_CELLS)
-    view = View(tree, layout, axis, found.failed_at, marks.of)
+    view = WaterfallView(tree, layout, axis, found.failed_at, marks.of)
     if cells is None:
         columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
     yield painted(heading_line(view, columns), colour).rstrip()
@@ -201,7 +201,7 @@ def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int 
         yield painted(trace_line(view, columns, row, is_closed=is_closed), colour).rstrip()
 
 
-def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int) -> list[int]:
+def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most: int) -> list[int]:
     """Rows of what failed, of waits, of what is open, then of what took longest; each with all above it."""
     row_of: dict[SpanId, int] = {}
     for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with what is folded into it
@@ -314,7 +314,7 @@ def span_parts(found: Findings, span: Span, above: Sequence[str]) -> Iterator[Pa
         yield Paragraph(f"in {TRAIL.join(show(name) or NONE for name in above)}", "dim", 3)
     if span.attributes:
         yield Paragraph(show("  ".join(f"{key}={value}" for key, value in span.attributes.items())), "", 2)
-    yield from _happenings(found, span, cause)
+    yield from _events_and_logs(found, span, cause)
     for event in span.events:
         if event.name != EXCEPTION:
             continue
@@ -368,7 +368,7 @@ def _moment(at: Nanos) -> str:
     return f"{date_time(at)}.{at // 1_000_000 % 1_000:03d}"
 
 
-def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
+def _events_and_logs(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
     """Events and log records by time; those of no span that came, below one that never told its end."""
     logs: Sequence[SpanLog] = cause.logs if cause else found.tree.logs_by_span.get(span.span_id, ())
     open_ids = {one.span.span_id for one in found.failures if one.kind is FailureKind.UNFINISHED}

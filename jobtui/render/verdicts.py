@@ -22,8 +22,8 @@ from jobtui.model.verdicts import (
     Fact,
     Holder,
     NextStep,
+    OpWait,
     Verdict,
-    Wait,
 )
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
@@ -169,7 +169,7 @@ def _chain_lines(chain: Chain) -> Iterator[str]:
         yield f"{INDENT}it may get it within {duration(low)} to {duration(high)}"
 
 
-def _wait_line(wait: Wait) -> str:
+def _wait_line(wait: OpWait) -> str:
     since = f" for {age(wait.waited_s)}" if wait.waited_s is not None else ""
     ahead = f", {wait.ahead} ahead of it" if wait.ahead else ""
     holders = "" if wait.holders else ", holder not seen"
@@ -239,7 +239,7 @@ def chain_record(chain: Chain) -> dict[str, object]:
     }
 
 
-def _wait_record(wait: Wait) -> dict[str, object]:
+def _wait_record(wait: OpWait) -> dict[str, object]:
     told = fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
     return {**told, "holders": list(map(_holder_record, wait.holders))}
 

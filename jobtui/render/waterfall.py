@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from jobtui.analysis.times import duration
 from jobtui.analysis.traces.axis import Axis
-from jobtui.analysis.traces.critical_path import Segment
+from jobtui.analysis.traces.critical_path import PathSegment
 from jobtui.analysis.traces.failures import EXCEPTION as EXCEPTION_EVENT
 from jobtui.analysis.traces.failures import FailureKind, Findings
-from jobtui.analysis.traces.layout import Layout, LineKind, ServiceMark, SpanRun, TraceLine
+from jobtui.analysis.traces.layout import LineKind, ServiceMark, SpanRun, TraceLayout, TraceLine
 from jobtui.analysis.traces.tree import SpanFlag, Tree, end_of, flags_of_span
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
 from jobtui.model.traces import Span
 from jobtui.render.spans import Line, padded, width_of
-from jobtui.render.spans import Span as Text
+from jobtui.render.spans import Piece as Text
 from jobtui.render.text import NONE, fit, show, width
 
 MICROSECOND = 1_000
@@ -134,10 +134,10 @@ AWAITED = "┄"
 COLOURS = 6
 """Styles `service.0` and on."""
 
-Path = Mapping[SpanId, Sequence[Segment]]
+Path = Mapping[SpanId, Sequence[PathSegment]]
 
 
-class View(NamedTuple):
+class WaterfallView(NamedTuple):
     """What a line is drawn by. `failed_at` has the spans at which something failed: whether it was handled.
 
     `path` is None unless the critical path is marked, with the segments by span. `passes` tells, where there
@@ -145,7 +145,7 @@ class View(NamedTuple):
     """
 
     tree: Tree
-    layout: Layout
+    layout: TraceLayout
     axis: Axis
     failed_at: Mapping[SpanId, bool]
     mark_of: Callable[[str], ServiceMark]
@@ -168,7 +168,7 @@ def took_of(line: TraceLine) -> tuple[str, str]:
     return "", "dim"
 
 
-def sign_of(view: View, index: int, *, is_closed: bool) -> tuple[str, str]:
+def sign_of(view: WaterfallView, index: int, *, is_closed: bool) -> tuple[str, str]:
     line = view.layout.lines[index]
     span = line.span if line.kind is LineKind.SPAN else None
     if line.kind is LineKind.MISSING:
@@ -182,7 +182,7 @@ def sign_of(view: View, index: int, *, is_closed: bool) -> tuple[str, str]:
     return OPEN_SPAN if span is not None and span.ended_at is None else (" ", "")
 
 
-def name_of(view: View, line: TraceLine) -> tuple[str, str]:
+def name_of(view: WaterfallView, line: TraceLine) -> tuple[str, str]:
     """What it is called, safe to show, and its style."""
     match line.kind:
         case LineKind.WAIT:
@@ -196,7 +196,7 @@ def name_of(view: View, line: TraceLine) -> tuple[str, str]:
     return show(line.span.name) or NONE, "settled" if is_beside else bar_style(view, line.span)
 
 
-def remarks_on(view: View, index: int, *, is_closed: bool) -> list[str]:
+def remarks_on(view: WaterfallView, index: int, *, is_closed: bool) -> list[str]:
     line = view.layout.lines[index]
     words: list[str] = []
     match line.kind:
@@ -214,13 +214,13 @@ def remarks_on(view: View, index: int, *, is_closed: bool) -> list[str]:
     return words
 
 
-def bar_style(view: View, span: Span) -> str:
+def bar_style(view: WaterfallView, span: Span) -> str:
     is_handled = view.failed_at.get(span.span_id)
     return "" if is_handled is None else "warning" if is_handled else "error"
 
 
-def path_by_span(segments: Iterable[Segment]) -> Path:
-    found: dict[SpanId, list[Segment]] = {}
+def path_by_span(segments: Iterable[PathSegment]) -> Path:
+    found: dict[SpanId, list[PathSegment]] = {}
     for segment in segments:
         found.setdefault(segment.span.span_id, []).append(segment)
     return found
@@ -285,7 +285,7 @@ class Bar:
         self._signs[at], self._styles[at] = sign, style
 
 
-def bar_of(view: View, index: int, *, is_closed: bool) -> Bar:
+def bar_of(view: WaterfallView, index: int, *, is_closed: bool) -> Bar:
     line, bar = view.layout.lines[index], Bar(view.axis)
     if line.wait is not None:
         if not bar.is_beside(line.wait.start, line.wait.end):
@@ -300,7 +300,7 @@ def bar_of(view: View, index: int, *, is_closed: bool) -> Bar:
     return bar
 
 
-def _draw_span(bar: Bar, view: View, span: Span) -> None:
+def _draw_span(bar: Bar, view: WaterfallView, span: Span) -> None:
     if not span.started_at:
         return
     own = service_style(view.mark_of(span.service))
@@ -321,7 +321,7 @@ def _draw_span(bar: Bar, view: View, span: Span) -> None:
             bar.mark(event.at, EXCEPTION, style)
 
 
-def _draw_run(bar: Bar, view: View, run: SpanRun) -> None:
+def _draw_run(bar: Bar, view: WaterfallView, run: SpanRun) -> None:
     if bar.is_beside(run.spans[0].started_at, run.ended_at):
         return
     style = service_style(view.mark_of(run.spans[0].service))
@@ -359,14 +359,14 @@ def columns_in(cells: int) -> Columns:
     return Columns(name, cells - name - took, took)
 
 
-def heading_line(view: View, columns: Columns) -> Line:
+def heading_line(view: WaterfallView, columns: Columns) -> Line:
     name, bar, took = columns
     legend = _legend(view, name - 1)
     line = padded((Text(" ", "heading", 1), *legend), name, "heading")
     return (*line, *_ruler(view, bar), Text(fit("took", took, align="right"), "heading", took))
 
 
-def _legend(view: View, cells: int) -> list[Text]:
+def _legend(view: WaterfallView, cells: int) -> list[Text]:
     """As many services as there is room for; without what all names begin with where that makes room."""
     services = view.tree.services[: cells // LEAST_LEGEND]
     names = [show(service) or NONE for service in services]
@@ -392,7 +392,7 @@ def _shared_start(names: Sequence[str]) -> int:
     return end if all(len(name) > end for name in names) else 0
 
 
-def _ruler(view: View, bar: int) -> Iterable[Text]:
+def _ruler(view: WaterfallView, bar: int) -> Iterable[Text]:
     cells = [" "] * bar
     for squeezed in view.axis.squeezed:
         words = f"{AWAITED}{span_time(squeezed.duration_ns)}{AWAITED}"
@@ -411,21 +411,21 @@ def _write(cells: list[str], at: int, words: str) -> None:
         cells[at:end] = words
 
 
-def trace_line(view: View, columns: Columns, index: int, *, is_closed: bool) -> Line:
+def trace_line(view: WaterfallView, columns: Columns, index: int, *, is_closed: bool) -> Line:
     name = _name_part(view, columns, index, is_closed=is_closed)
     bar = bar_of(view, index, is_closed=is_closed).parts() if columns.bar else ()
     took, style = took_of(view.layout.lines[index])
     return (*name, *bar, Text(fit(took, columns.took, align="right"), style, columns.took))
 
 
-def name_cells(view: View, index: int) -> int:
+def name_cells(view: WaterfallView, index: int) -> int:
     """The cells that the whole name of a line needs, with its signs and what is remarked on it."""
     line = view.layout.lines[index]
     words = (name_of(view, line)[0], *remarks_on(view, index, is_closed=True))
     return 20 + 2 * min(line.depth, LEVELS) + sum(2 + width(word) for word in words)
 
 
-def _name_part(view: View, columns: Columns, index: int, *, is_closed: bool) -> Line:
+def _name_part(view: WaterfallView, columns: Columns, index: int, *, is_closed: bool) -> Line:
     line, cells = view.layout.lines[index], columns.name
     sign, sign_style = sign_of(view, index, is_closed=is_closed)
     step = 2 if columns.bar else 1

@@ -15,7 +15,7 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import TableScreen
 from jobtui.screens.choices import Goal, Guide
-from jobtui.screens.shared import Shared, Taken, open_screen
+from jobtui.screens.shared import CopyTarget, Shared, open_screen
 from jobtui.screens.text import ErrorScreen
 from jobtui.widgets.text_pane import TextPane
 
@@ -25,7 +25,7 @@ Opening = tuple[str, Place | None, Nanos | None]
 """The name of a log, the place in it, None for its end, and a time to go to instead if it goes so far."""
 
 
-class LogSheet(ErrorScreen):
+class AgentLogScreen(ErrorScreen):
     """Where to find the log of an agent that cannot be read here; masked."""
 
     def __init__(self, shared: Shared, agent: Agent, log: AgentLog) -> None:
@@ -37,7 +37,7 @@ class LogSheet(ErrorScreen):
             )
         text = "\n\n".join(parts)
         self._command = log.command
-        super().__init__(shared, f"log of {show(agent.agent)}", text, Taken(text, self._command))
+        super().__init__(shared, f"log of {show(agent.agent)}", text, CopyTarget(text, self._command))
 
     def copied(self) -> str:
         return self._command or super().copied()
@@ -124,7 +124,7 @@ class AgentsScreen(TableScreen[Agent]):
         if (opening := where_to_open(self.shared, agent, log)) is not None:
             open_screen(self.app, At.LOGS, self.shared, *opening)
         else:
-            self.app.push_screen(LogSheet(self.shared, agent, log))
+            self.app.push_screen(AgentLogScreen(self.shared, agent, log))
 
     def action_jobs(self) -> None:
         if (agent := self._table.record) is None:

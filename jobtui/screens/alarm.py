@@ -16,7 +16,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from jobtui.model.memory import Overview
+from jobtui.model.memory import MemoryOverview
 from jobtui.model.numbers import counted
 from jobtui.model.settings import KIND, Alarms
 from jobtui.model.verdicts import Code
@@ -91,7 +91,7 @@ class Alarm:
         app.set_interval(LOOK_S, self.look)
 
     def look(self) -> None:
-        self._tell_ends()
+        self._report_ends()
         if self._shared.overview is not None and monotonic() >= self._sites_at:
             self._sites_at = monotonic() + SITES_S
             self._app.run_worker(self._look_at_sites(self._shared.overview), group="sites")
@@ -111,7 +111,7 @@ class Alarm:
         if self._command is not None:
             self._app.run_worker(self._run(self._command, jobs), group="alarm")
 
-    def _tell_ends(self) -> None:
+    def _report_ends(self) -> None:
         """Say which jobs have ended whose end is awaited, in the terminal and on the desktop."""
         awaited, jobs = self._shared.awaited, self._shared.live.jobs
         for job_id in sorted(awaited):
@@ -122,7 +122,7 @@ class Alarm:
                 self._app.notify(words, timeout=30, markup=False)
                 self._ring(words)
 
-    async def _look_at_sites(self, overview: Callable[[Nanos], Overview]) -> None:
+    async def _look_at_sites(self, overview: Callable[[Nanos], MemoryOverview]) -> None:
         """Say once that sites deviate from their past, whichever and however many, until none does."""
         # `seen` tells what is wrong with a memory
         with contained("asking the memory"), suppress(SourceError):

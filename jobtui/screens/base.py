@@ -22,7 +22,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
 from jobtui.render.columns import sort_records
 from jobtui.render.text import safe, show
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import Completion, FilterBar, History, Mistake
@@ -157,7 +157,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def show_trail(self) -> None:
         """Say where one is: it was come to from elsewhere."""
 
-    async def taken(self) -> Taken | None:
+    async def taken(self) -> CopyTarget | None:
         return None
 
     def copied(self) -> str:
@@ -364,8 +364,8 @@ class HeadedScreen(LiveScreen):
     def copied(self) -> str:
         return super().copied() or self.block()
 
-    async def taken(self) -> Taken | None:
-        return Taken(self.block(), self.command())
+    async def taken(self) -> CopyTarget | None:
+        return CopyTarget(self.block(), self.command())
 
 
 def mistake_of(error: "FilterError") -> Mistake:

@@ -17,7 +17,7 @@ from jobtui.render.chart import HEADS, time_rows, title_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, duration, safe, show
 from jobtui.screens.jobs import JobsFilteringScreen, parsed
-from jobtui.screens.shared import Shared, Taken, in_thread
+from jobtui.screens.shared import CopyTarget, Shared, in_thread
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -224,7 +224,7 @@ class ChartsScreen(JobsFilteringScreen):
     def action_open(self) -> None:
         from jobtui.screens.text import ReadingScreen
 
-        taken = Taken("", self.command())
+        taken = CopyTarget("", self.command())
         self.app.push_screen(ReadingScreen(self.shared, "chart", self.paragraphs(), taken))
 
     def copied(self) -> str:

@@ -97,7 +97,7 @@ async def look_up(text: str, store: Store, logs: Sequence[str], gatherer: "Gathe
     jump = jump_to(text, store, logs) if text.strip() else NOWHERE
     if jump.goals or not text.strip():
         return jump
-    told = await gatherer.told_on_disk(text[:LONGEST])
+    told = await gatherer.jobs_on_disk(text[:LONGEST])
     return Jump(tuple(Goal(one.id, one.why, job=one.job) for one in told), len(told) == 1, bool(told))
 
 
@@ -306,7 +306,7 @@ class Guide:
             text = said.rest if said.command.call == "goto" else ""
         if self.asks_servers(text):
             return "asking servers of traces"
-        reads = any(find.told_in_files(text[:LONGEST])) and not self._jump_in_store(text).goals
+        reads = any(find.named_in_files(text[:LONGEST])) and not self._jump_in_store(text).goals
         return "reading the files of the newest jobs" if reads else ""
 
     def jump(self, text: str, *, guesses: bool = True) -> bool:

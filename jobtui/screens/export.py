@@ -25,7 +25,7 @@ from jobtui.model.ops import Step
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.terminal import CopyWay, TooLong, clipboard_sequence, way_for
 from jobtui.render.text import fit, safe, show
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.widgets.timeline import where
 
 COPIED_CELLS = 40
@@ -132,21 +132,21 @@ async def job_report(shared: Shared, job_id: JobId) -> str:
     return "\n".join(post_mortem_lines(told))
 
 
-async def job_taken(shared: Shared, job: Job, context: RowContext) -> Taken:
+async def job_target(shared: Shared, job: Job, context: RowContext) -> CopyTarget:
     try:
         detail = await shared.job_reader.detail(job.id)
     except Unreadable:
         detail = None
     values = ((column.key, column.cell(job, context).strip()) for column in JOB_COLUMNS)
     facts = "\n".join(f"{key:<10}{value}" for key, value in values if value and value != "–")
-    return Taken(facts, shared.command("show", about=[job.id]), detail.path or "" if detail else "")
+    return CopyTarget(facts, shared.command("show", about=[job.id]), detail.path or "" if detail else "")
 
 
-def step_taken(shared: Shared, step: Step) -> Taken:
+def step_taken(shared: Shared, step: Step) -> CopyTarget:
     block = f"{where(step, full=True)}\n{show(step.text)}"
     if not is_file(shared, step.source):
-        return Taken(block, shared.command("find", about=[step.text]))
-    return file_taken(step.source, step.line if step.line > 0 else 0, step.offset)._replace(block=block)
+        return CopyTarget(block, shared.command("find", about=[step.text]))
+    return file_target(step.source, step.line if step.line > 0 else 0, step.offset)._replace(block=block)
 
 
 def is_file(shared: Shared, source: str) -> bool:
@@ -154,11 +154,11 @@ def is_file(shared: Shared, source: str) -> bool:
     return kinds.get(source, LOG_FILE.kind) == LOG_FILE.kind
 
 
-def file_taken(path: str, line: int = 0, offset: int = 0) -> Taken:
+def file_target(path: str, line: int = 0, offset: int = 0) -> CopyTarget:
     """What can be taken along of a file: where it is, `less` at the line, at the byte without its number."""
     path = os.path.abspath(path)
     at = f"+{line}" if line else f"+{offset}P" if offset else ""
-    return Taken(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)
+    return CopyTarget(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)
 
 
 PAGERS: Mapping[str, tuple[str, ...]] = {"less": ("-+r", "-+R"), "most": ()}

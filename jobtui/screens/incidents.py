@@ -10,13 +10,13 @@ from time import monotonic
 from textual import work
 
 from jobtui.actions import Place, key_of
-from jobtui.analysis.incidents import Earlier, Incident, Incidents, failed_before
+from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, failed_before
 from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, SourceState, contained
 from jobtui.model.ids import JobId
-from jobtui.model.memory import Overview, Seen
+from jobtui.model.memory import MemoryOverview, Seen
 from jobtui.model.numbers import counted
 from jobtui.render import incidents as rendered
 from jobtui.render.columns import Cells, Narrow, TableColumn, TimeLook, fixed, time_column
@@ -26,7 +26,7 @@ from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, TableScreen
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, open_screen
-from jobtui.session.evidence import Reads
+from jobtui.session.evidence import ReadCache
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
@@ -65,8 +65,8 @@ class IncidentsScreen(HeadedScreen):
         self._since = next((value for name, value in flags if name == "--since"), None)
         self._is_chosen = self._since is not None
         self._found: Incidents | None = None
-        self._earlier: Earlier | None = None
-        self._reads: Reads | None = None
+        self._earlier: EarlierFailures | None = None
+        self._reads: ReadCache | None = None
         self._is_due, self._works, self._ended_at, self._took_s = True, True, 0.0, 0.0
         self._is_early = False
         self._main = self._list = RecordTable[Incident](
@@ -202,7 +202,7 @@ class SeenScreen(TableScreen[Seen]):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._found, self._problem = Overview(), ""
+        self._found, self._problem = MemoryOverview(), ""
         self._due_at = 0.0
 
     def on_mount(self) -> None:

@@ -32,7 +32,7 @@ from jobtui.screens.job_script import ScriptTab
 from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab
 from jobtui.screens.job_trace import TraceTab
 from jobtui.screens.job_verdict import JobVerdict
-from jobtui.screens.shared import Shared, Taken, start
+from jobtui.screens.shared import CopyTarget, Shared, start
 from jobtui.screens.text import ErrorScreen
 from jobtui.screens.trace_reader import JobTracing
 from jobtui.store.store import Changes
@@ -50,7 +50,7 @@ TELL_S = 0.25
 STOPS = "· esc stops"
 
 
-class Reaching:
+class LogBackReader:
     """Reads the logs back to a run where they were not read from early enough."""
 
     def __init__(self, shared: Shared, changed: Callable[[], None]) -> None:
@@ -63,7 +63,7 @@ class Reaching:
         """Its progress while it reads, else empty; safe to show."""
 
     async def reach(self, queued_at: Nanos | None) -> None:
-        self._tell("")
+        self._announce("")
         if queued_at is None:
             return
         await self._logs_begun()
@@ -72,17 +72,17 @@ class Reaching:
         at = Nanos(max(0, queued_at - SLACK_S * SECOND))
         self._problem = "They were not read further back, as that was stopped."
         begun = f"reading the logs back to {self._time(at)}"
-        self._tell(f"{begun} … {STOPS}")
+        self._announce(f"{begun} … {STOPS}")
         try:
-            if await self._shared.job_reader.reach_back(at, partial(self._tell_share, begun)):
+            if await self._shared.job_reader.reach_back(at, partial(self._show_share, begun)):
                 self._back_to = at if self._back_to is None else min(at, self._back_to)
             self._problem = ""
         except Unreadable as error:
             self._problem = f"They were not read back to {self._time(at)}: {show(str(error))}."
         finally:
-            self._tell("")
+            self._announce("")
 
-    def _tell_share(self, begun: str, reached: Reached) -> None:
+    def _show_share(self, begun: str, reached: Reached) -> None:
         now = monotonic()
         if now - self._told_at < TELL_S:
             return
@@ -90,7 +90,7 @@ class Reaching:
         share = f": {reached.records:,} records"
         if reached.size:
             share = f": {reached.read / MB:,.0f} of {reached.size / MB:,.0f} MB"
-        self._tell(f"{begun}{share} {STOPS}")
+        self._announce(f"{begun}{share} {STOPS}")
 
     async def _logs_begun(self) -> None:
         news = asyncio.Event()
@@ -106,7 +106,7 @@ class Reaching:
         finally:
             unsubscribe()
 
-    def _tell(self, words: str) -> None:
+    def _announce(self, words: str) -> None:
         if words != self.words:
             self.words = words
             self._changed()
@@ -160,7 +160,7 @@ class JobScreen(LiveScreen):
         """Why the record could not be read last."""
         self._number: int | None = None
         self._waits_to_reach = False
-        self._reaching = Reaching(shared, self._say)
+        self._reaching = LogBackReader(shared, self._say)
         self._tracing = JobTracing(self, shared, self._say)
         self._judged = JobVerdict(self, shared, self._say, job_id)
         self._facts = JobFacts(shared.now_of, job_id)
@@ -293,7 +293,7 @@ class JobScreen(LiveScreen):
         self._main.set_subject(subject)
         self._show_words()
 
-    @on(JobTab.Told)
+    @on(JobTab.TextChanged)
     def _show_words(self) -> None:
         problem = self._problem if self._detail else ""
         not_read = f"the record could not be read again: {problem}" if problem else ""
@@ -408,8 +408,8 @@ class JobScreen(LiveScreen):
     def copied(self) -> str:
         return self._main.copied or self.job_id
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import file_taken, job_taken, step_taken
+    async def taken(self) -> CopyTarget | None:
+        from jobtui.screens.export import file_target, job_target, step_taken
 
         shared, tab = self.shared, self._main
         command = shared.command(*tab.COMMAND, about=[self.job_id])
@@ -417,11 +417,11 @@ class JobScreen(LiveScreen):
             taken = step_taken(shared, tab.step_here)
             return taken._replace(command=command) if tab.IS_WHOLE else taken
         if tab.file_here:
-            return file_taken(tab.file_here)
+            return file_target(tab.file_here)
         job = shared.store.job(self.job_id)
         if job is None:
-            return Taken("", command)
-        return (await job_taken(shared, job, RowContext(now=shared.now_of(job))))._replace(command=command)
+            return CopyTarget("", command)
+        return (await job_target(shared, job, RowContext(now=shared.now_of(job))))._replace(command=command)
 
     async def action_error(self) -> None:
         job, run = self.shared.store.job(self.job_id), self._run

@@ -12,7 +12,7 @@ from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.columns import TimeLook
 from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.sources import judge_age
-from jobtui.render.spans import Paragraph, Span
+from jobtui.render.spans import Paragraph, Piece
 from jobtui.render.text import Zone, duration, show
 from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import Shared, start
@@ -74,16 +74,16 @@ class FilesTab(JobTab):
         return f"{show(self._listing.path)} · {self.age.text}"
 
     @property
-    def age(self) -> Span | None:
+    def age(self) -> Piece | None:
         if self._listed_at is None:
             return None
         return judge_age(max(0.0, seconds_between(self._listed_at, self.shared.now())))
 
     def open(self) -> None:
         if self._files.record is not None and self._text.paragraphs:
-            from jobtui.screens.export import file_taken
+            from jobtui.screens.export import file_target
 
-            taken = file_taken(self.file_here)
+            taken = file_target(self.file_here)
             name = show(self._files.record.name)
             self.app.push_screen(ReadingScreen(self.shared, name, self._text.paragraphs, taken))
 
@@ -118,7 +118,7 @@ class FilesTab(JobTab):
                 self._files.set_files(())
         finally:
             self._began = None
-            self.post_message(self.Told())
+            self.post_message(self.TextChanged())
 
     async def _first_listing(self) -> RunListing | None:
         problems: list[str] = []
@@ -158,11 +158,11 @@ class FilesTab(JobTab):
                 raise Unreadable(f"{file.name}: not there; not written yet, removed, or on another machine")
             part = await self.shared.job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
         except Unreadable as error:
-            spans = [Span(show(str(error)), "warning" if file.kind is FileKind.FILE else "dim")]
+            spans = [Piece(show(str(error)), "warning" if file.kind is FileKind.FILE else "dim")]
         else:
             # large documents take a while to format, and keys are not to wait for it
             lines = await asyncio.to_thread(list, part_lines(part))
-            spans = [Span(part_title(part, Zone.mark()), "accent"), *lines]
+            spans = [Piece(part_title(part, Zone.mark()), "accent"), *lines]
         if self._files.record is not None and self._files.record.name == file.name:
             self._shown = key
             self._text.set_text((Paragraph(span.text, span.style) for span in spans), follow=True)

@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
 
-from jobtui.analysis.compare import Choice, Comparison, choose, step_pairs
+from jobtui.analysis.compare import Comparison, Partner, choose, step_pairs
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
@@ -18,7 +18,7 @@ from jobtui.render.columns import TimeLook
 from jobtui.render.spans import Paragraph
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_tabs import JobTab
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import RecordTable
@@ -41,7 +41,7 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
         style = "warning" if line.endswith((rendered.PARTS, rendered.SLOWER)) else ""
         text.append(Paragraph(line, style if text else "title"))
     title = "beside the last good run" if other is None else "side by side"
-    screen.open_late(ReadingScreen(shared, title, text, Taken("", command)))
+    screen.open_late(ReadingScreen(shared, title, text, CopyTarget("", command)))
 
 
 async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Comparison | str:
@@ -52,7 +52,7 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
     if detail is None:
         return "no source has a record of this job"
     if named is not None:
-        choice: Choice | None = Choice(named, None, "as it was asked for")
+        choice: Partner | None = Partner(named, None, "as it was asked for")
     else:
         choice = choose(store.job(job_id) or detail.job, detail.runs, tuple(store.jobs.values()))
     if choice is None:

@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from jobtui.analysis.paths import reached
-from jobtui.analysis.scripts import Output, outputs_of, told_outputs
+from jobtui.analysis.scripts import OutputFile, named_outputs, outputs_of
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.scripts import Answer
 from jobtui.render import job_files
-from jobtui.render.spans import Line, Paragraph, Span
+from jobtui.render.spans import Line, Paragraph, Piece
 from jobtui.render.text import Zone, show
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared
@@ -29,11 +29,11 @@ MOST_VARIABLES = 2_000
 NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job in Slurm is known."
 
 
-class Read(NamedTuple):
+class ScriptRead(NamedTuple):
     """What the archives answered, and where the output went."""
 
     answer: Answer
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputFile, ...]
 
 
 class ScriptTab(JobTab):
@@ -46,7 +46,7 @@ class ScriptTab(JobTab):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._asked: tuple[object, ...] = ()
-        self._read: Read | None = None
+        self._read: ScriptRead | None = None
         self._problem = ""
         self._script = SpanPane()
         self._about = SpanPane()
@@ -92,15 +92,15 @@ class ScriptTab(JobTab):
                 return
             if self._read is None:
                 self._problem = "looking for the script"
-                self.post_message(self.Told())
+                self.post_message(self.TextChanged())
             answer = await self.shared.job_reader.script(wanted)
         except Unreadable as error:
             self._read, self._problem = None, "the script cannot be looked for"
             self._set((), (_line(show(str(error))),))
             return
-        script, told = answer.script, told_outputs(detail.facts) if detail is not None else ()
+        script, told = answer.script, named_outputs(detail.facts) if detail is not None else ()
         outputs = told or (outputs_of(script, wanted) if script is not None else ())
-        self._read = Read(answer, outputs)
+        self._read = ScriptRead(answer, outputs)
         # a script can be large, and keys are not to wait for it
         self._set(*await asyncio.to_thread(_drawn, self._read))
 
@@ -109,16 +109,16 @@ class ScriptTab(JobTab):
         self._script.display = bool(lines)
         self._script.set_lines(lines)
         self._about.set_lines(about)
-        self.post_message(self.Told())
+        self.post_message(self.TextChanged())
 
     @work(group="outputs", exclusive=True, description="")
-    async def _open_outputs(self, read: Read) -> None:
+    async def _open_outputs(self, read: ScriptRead) -> None:
         text: list[Paragraph] = []
         for output in read.outputs:
             text += [*await self._output(output), Paragraph()]
         self.app.push_screen(ReadingScreen(self.shared, "output", text))
 
-    async def _output(self, output: Output) -> Sequence[Paragraph]:
+    async def _output(self, output: OutputFile) -> Sequence[Paragraph]:
         problem = "its path is not known in full"
         host = self.subject.job.host if self.subject.job is not None else None
         for path in reached(output.path, host, self.shared.reach):
@@ -134,7 +134,7 @@ class ScriptTab(JobTab):
         return [Paragraph(show(output.path), "accent"), Paragraph(show(problem), "warning")]
 
 
-def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
+def _drawn(read: ScriptRead) -> tuple[list[Line], list[Line]]:
     script = read.answer.script
     about = [_fact(name, text) for name, text in job_files.head_facts(script, read.outputs)] if script else []
     about += [
@@ -147,7 +147,7 @@ def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
     if script.environment is not None:
         rows = job_files.variable_rows(script.environment, LONGEST)[:MOST_VARIABLES]
         about += [(), _line("environment", "title")]
-        about += [(Span(f"{name}=", "accent"), Span(value)) for name, value in rows]
+        about += [(Piece(f"{name}=", "accent"), Piece(value)) for name, value in rows]
     lines = list(job_files.script_lines(script, MOST_LINES + 1, LONGEST))
     if len(lines) > MOST_LINES:
         lines[MOST_LINES:] = [_line(f"… more than {MOST_LINES:,} lines: jobtui script shows all", "warning")]
@@ -155,8 +155,8 @@ def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
 
 
 def _fact(name: str, text: str) -> Line:
-    return (Span(f"{name} ", "dim"), Span(text))
+    return (Piece(f"{name} ", "dim"), Piece(text))
 
 
 def _line(text: str, style: str = "") -> Line:
-    return (Span(text, style),)
+    return (Piece(text, style),)

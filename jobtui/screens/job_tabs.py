@@ -22,7 +22,7 @@ from jobtui.model.verdicts import Fact, NextStep, Verdict
 from jobtui.render.job_files import document_lines
 from jobtui.render.lanes import certainty_words
 from jobtui.render.log_lines import tags
-from jobtui.render.spans import Paragraph, Span
+from jobtui.render.spans import Paragraph, Piece
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.text import ReadingScreen
@@ -66,7 +66,7 @@ class JobTab(PaneGroup):
     IS_WHOLE: ClassVar[bool] = False
     """Whether that command shows the same also where a line is under the cursor."""
 
-    class Told(Message):
+    class TextChanged(Message):
         """Its words have changed."""
 
     @dataclass
@@ -111,7 +111,7 @@ class JobTab(PaneGroup):
         return ""
 
     @property
-    def age(self) -> Span | None:
+    def age(self) -> Piece | None:
         """The age of what it shows, None where that is the age of the sources."""
         return None
 

@@ -95,8 +95,8 @@ class TraceTab(JobTab):
             Guide(self.app, self.shared).choose("its trace", goals, is_clear=False)
 
     @on(Waterfall.LineHighlighted)
-    def _told_place(self) -> None:
-        self.post_message(self.Told())
+    def _trace_place(self) -> None:
+        self.post_message(self.TextChanged())
 
     @property
     def copied(self) -> str | None:

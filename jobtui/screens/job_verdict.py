@@ -15,7 +15,7 @@ from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
-    from jobtui.session.evidence import Reads
+    from jobtui.session.evidence import ReadCache
 
 LIVE_S = 5.0
 """A verdict is renewed so often where a job is live, as time may make it late, or sources were in doubt."""
@@ -54,7 +54,7 @@ class JobVerdict:
         self._is_due = False
         self._works = False
         self._made_at = 0.0
-        self._reads: Reads | None = None
+        self._reads: ReadCache | None = None
         self._reads_record = job_id is None
         self.job_id = job_id
         self.verdict: Verdict | None = None

@@ -19,7 +19,7 @@ from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import Zone, safe
 from jobtui.screens.base import FilteringScreen, test_of
 from jobtui.screens.job_verdict import JobVerdict, keys_for
-from jobtui.screens.shared import Shared, Taken, open_screen
+from jobtui.screens.shared import CopyTarget, Shared, open_screen
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -30,7 +30,7 @@ from jobtui.widgets.text_pane import WhyList
 if TYPE_CHECKING:
     from jobtui.analysis.explain.verdict import Disputes
     from jobtui.analysis.filter import Filter
-    from jobtui.analysis.late_jobs import Lateness
+    from jobtui.analysis.late_jobs import LateJobs
 
 
 class JobLookup:
@@ -39,7 +39,7 @@ class JobLookup:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._disputes: Disputes | None = None
-        self._lateness: Lateness | None = None
+        self._lateness: LateJobs | None = None
 
     def note(self, changed: Iterable[JobId]) -> None:
         if self._disputes is not None and self._lateness is not None:
@@ -52,11 +52,11 @@ class JobLookup:
         if not store.jobs:
             return set()
         from jobtui.analysis.explain.verdict import Disputes  # the first paint does not need them
-        from jobtui.analysis.late_jobs import Lateness
+        from jobtui.analysis.late_jobs import LateJobs
         from jobtui.session.evidence import Gatherer
 
         if self._disputes is None or self._lateness is None:
-            self._disputes, self._lateness = Disputes(), Lateness(lambda *at: self._shared.store.now_at(*at))
+            self._disputes, self._lateness = Disputes(), LateJobs(lambda *at: self._shared.store.now_at(*at))
             self.note(store.jobs)
         gatherer = Gatherer(store, self._shared.job_reader, now)
         disputed = self._disputes.look(store.jobs, now, gatherer.is_disputed)
@@ -254,11 +254,11 @@ class JobsScreen(JobsFilteringScreen):
         elif chosen:
             await open_comparison(self, *chosen)
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import job_taken
+    async def taken(self) -> CopyTarget | None:
+        from jobtui.screens.export import job_target
 
         job = self._table.record
-        taken = await job_taken(self.shared, job, self._lookup.context()) if job else Taken("")
+        taken = await job_target(self.shared, job, self._lookup.context()) if job else CopyTarget("")
         words = [self.filter_text] * bool(self.filter_text)
         return taken._replace(command=self.shared.command("jobs", about=words))
 

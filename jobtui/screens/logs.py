@@ -23,7 +23,7 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
-from jobtui.screens.shared import Shared, Taken, open_screen, screen_at
+from jobtui.screens.shared import CopyTarget, Shared, open_screen, screen_at
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, LogPrompt
 from jobtui.widgets.frame import KeyLine
@@ -452,16 +452,16 @@ class LogsScreen(LogScreen):
         elif line is not None:
             self.copy(show(line.text))
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import file_taken, is_file
+    async def taken(self) -> CopyTarget | None:
+        from jobtui.screens.export import file_target, is_file
 
         line, reader = self._view.line_at_cursor, self._reader
         if line is None or reader is None:
             return None
         name = line.origin or reader.name or ""
         if not is_file(self.shared, name):
-            return Taken(show(line.text), self.shared.command("find", about=[line.text]))
-        taken = file_taken(name, *((self._number or 0, line.place) if reader.name else ()))
+            return CopyTarget(show(line.text), self.shared.command("find", about=[line.text]))
+        taken = file_target(name, *((self._number or 0, line.place) if reader.name else ()))
         if reader.name is None and self._view.follows:
             files = (known for known in self._names if known and is_file(self.shared, known))
             taken = taken._replace(command=Command("tail", "-F", about=[*map(os.path.abspath, files)]))

@@ -17,25 +17,25 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.model.settings import USUAL_LOOKS, Looks
+from jobtui.model.settings import USUAL_LOOKS, Appearance
 from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
 from jobtui.widgets.filter_bar import History
 
 if TYPE_CHECKING:
-    from jobtui.analysis.paths import Reach
+    from jobtui.analysis.paths import ClusterAccess
     from jobtui.analysis.traces.layout import ServiceMarks
     from jobtui.model.job_reader import JobReader
-    from jobtui.model.memory import Overview
-    from jobtui.model.pages import LogBook
+    from jobtui.model.memory import MemoryOverview
+    from jobtui.model.pages import SourceLogs
     from jobtui.recording.replay import ReplayPlayer
     from jobtui.render.columns import Column
-    from jobtui.session.evidence import Gatherer, Reads
+    from jobtui.session.evidence import Gatherer, ReadCache
     from jobtui.session.traces import SessionTraces
 
 
-class Taken(NamedTuple):
+class CopyTarget(NamedTuple):
     """What can be copied or opened outside: a text, a command that shows the same, a file at a line.
 
     The block and the command are safe to show; what is empty is not there.
@@ -54,7 +54,7 @@ class Shared:
     store: Store
     clock: Clock
     job_reader: "JobReader"
-    logs: "LogBook"
+    logs: "SourceLogs"
     """The logs that can be read line by line."""
     title: str = "jobtui"
     words: tuple[str, ...] = ()
@@ -86,9 +86,9 @@ class Shared:
     """Jobs of which the user wants to be told when they end."""
     new_failures: int = field(default=0, init=False)
     """Jobs that failed since a key was last pressed."""
-    looks: Looks = USUAL_LOOKS
+    looks: Appearance = USUAL_LOOKS
     """How the user wants it to look and be handled."""
-    overview: "Callable[[Nanos], Overview] | None" = None
+    overview: "Callable[[Nanos], MemoryOverview] | None" = None
     """What tells all that is remembered of finished runs; None where nothing is."""
     player: "ReplayPlayer | None" = None
     """What goes through recorded time, where there is a recording."""
@@ -97,16 +97,16 @@ class Shared:
         self.live = self.store
 
     @property
-    def reach(self) -> "Reach":
-        from jobtui.analysis.paths import Reach
+    def reach(self) -> "ClusterAccess":
+        from jobtui.analysis.paths import ClusterAccess
 
-        return Reach(self.mounts, self.hosts)
+        return ClusterAccess(self.mounts, self.hosts)
 
     def command(self, *words: str, about: Sequence[str] = ()) -> Command:
         ends = ("--",) if any(word.startswith("-") for word in about) else ()
         return Command("jobtui", *self.words, *words, *ends, about=about)
 
-    def gatherer(self, reads: "Reads | None" = None) -> "Gatherer":
+    def gatherer(self, reads: "ReadCache | None" = None) -> "Gatherer":
         from jobtui.session.evidence import Gatherer
 
         return Gatherer(self.store, self.job_reader, self.now(), self.reach, reads)

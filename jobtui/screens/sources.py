@@ -11,7 +11,7 @@ from jobtui.render.sources import judge, labels
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, date_time, duration, show
 from jobtui.screens.base import HeadedScreen
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
@@ -81,10 +81,10 @@ class SourcesScreen(HeadedScreen):
     def command(self) -> Command:
         return self.shared.command("doctor")
 
-    async def taken(self) -> Taken | None:
+    async def taken(self) -> CopyTarget | None:
         source = self._list.record
         path = source.name if source is not None and LOG_FILE.made(source) else ""
-        return Taken(self.block(), self.command(), path)
+        return CopyTarget(self.block(), self.command(), path)
 
     async def action_error(self) -> None:
         source = self._list.record

@@ -14,7 +14,7 @@ from jobtui.render.spans import Line, Paragraph, padded
 from jobtui.render.text import safe
 from jobtui.screens.base import HeadedScreen
 from jobtui.screens.command_table import COMMANDS
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.widgets.frame import KeyLine, RuleLine
 from jobtui.widgets.text_pane import TextPane, wrapped_lines
 
@@ -25,10 +25,10 @@ class ReadingScreen(HeadedScreen):
     PLACE = Place.READING
 
     def __init__(
-        self, shared: Shared, title: str, paragraphs: Iterable[Paragraph], taken: Taken | None = None
+        self, shared: Shared, title: str, paragraphs: Iterable[Paragraph], taken: CopyTarget | None = None
     ) -> None:
         super().__init__(shared)
-        self._taken = taken or Taken("")
+        self._taken = taken or CopyTarget("")
         self._title = title
         self._main = self._text = TextPane(paragraphs)
 
@@ -39,7 +39,7 @@ class ReadingScreen(HeadedScreen):
     def paragraphs(self) -> Iterable[Paragraph]:
         return self._text.paragraphs
 
-    async def taken(self) -> Taken | None:
+    async def taken(self) -> CopyTarget | None:
         return self._taken._replace(block=self.block())
 
 
@@ -50,7 +50,7 @@ FRAME_ROWS = 3
 class ErrorScreen(ReadingScreen):
     """A sheet at the bottom, as high as its text; scrolled and copied as on other reading screens."""
 
-    def __init__(self, shared: Shared, title: str, text: str, taken: Taken | None = None) -> None:
+    def __init__(self, shared: Shared, title: str, text: str, taken: CopyTarget | None = None) -> None:
         lines = [Paragraph(safe(line)) for line in mask_text(text).splitlines()]
         super().__init__(shared, title, lines, taken)
         self._modal = True
@@ -109,7 +109,7 @@ class HelpScreen(ReadingScreen):
     def __init__(self, shared: Shared, place: Place) -> None:
         keys = [*key_text(place)]
         rest = [*rest_of_help(place, shared.player is not None)]
-        super().__init__(shared, "keys", (), Taken("", Command("jobtui", "--help")))
+        super().__init__(shared, "keys", (), CopyTarget("", Command("jobtui", "--help")))
         self._main = self._text = HelpPane(keys, rest)
 
 

@@ -15,13 +15,13 @@ from jobtui.analysis.traces.layout import LineKey, ServiceMarks
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
-from jobtui.render.spans import Paragraph, Span
+from jobtui.render.spans import Paragraph, Piece
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import sentence_of, short_id, span_time
 from jobtui.screens.base import FilteringScreen, test_of
 from jobtui.screens.command_table import complete_fields
-from jobtui.screens.shared import Shared, Taken, open_screen
+from jobtui.screens.shared import CopyTarget, Shared, open_screen
 from jobtui.screens.text import ReadingScreen
 from jobtui.screens.trace_reader import TraceReader
 from jobtui.store.store import Changes
@@ -29,7 +29,7 @@ from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.row_view import Move, PaneGroup
 from jobtui.widgets.text_pane import TextPane
-from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of
+from jobtui.widgets.waterfall import TraceFacts, Waterfall, WaterfallTrace, failed_keys, path_of
 
 
 class TracePane(PaneGroup):
@@ -63,7 +63,7 @@ class TracePane(PaneGroup):
     def on_mount(self) -> None:
         self.show_words()
 
-    def set_trace(self, picture: Picture, growing: str) -> None:
+    def set_trace(self, picture: WaterfallTrace, growing: str) -> None:
         self.facts.sentence, self.facts.stages = sentence_of(picture.found, growing), picture.stages
         self.waterfall.set_trace(picture)
         self.waterfall.empty = ("no span passes the filter",)
@@ -126,7 +126,7 @@ class TracePane(PaneGroup):
 
     def read(self) -> None:
         if text := [*self.paragraphs()]:
-            self.app.push_screen(ReadingScreen(self.shared, "span", text, Taken("", self.command)))
+            self.app.push_screen(ReadingScreen(self.shared, "span", text, CopyTarget("", self.command)))
 
     @property
     def filter_sign(self) -> str:
@@ -233,7 +233,7 @@ class TraceScreen(FilteringScreen):
         else:
             unknown = f"no source that was asked knows of trace {self.trace_id}"
             self._pane.waterfall.empty = (unknown, *notes) if reader.is_read else ()
-            self._pane.facts.sentence = Span("" if reader.is_read else "reading …", "dim")
+            self._pane.facts.sentence = Piece("" if reader.is_read else "reading …", "dim")
         counts = picture.counts if picture else ""
         growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
         self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))

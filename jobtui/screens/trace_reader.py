@@ -9,9 +9,9 @@ from textual.dom import DOMNode
 
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.analysis.traces.job_traces import (
-    Alone,
+    OwnTrace,
     TraceLink,
-    Ways,
+    TraceMatches,
     alone,
     candidates,
     link_in_lines,
@@ -24,7 +24,7 @@ from jobtui.model.traces import Trace, growing, is_same_job, names_job
 from jobtui.screens.shared import Shared, in_thread, start
 from jobtui.session.traces import ways_from_job
 from jobtui.terminal.textual_patches import kept_up
-from jobtui.widgets.waterfall import Picture, picture_of
+from jobtui.widgets.waterfall import WaterfallTrace, picture_of
 
 SHARE = 10
 """A trace that grows is studied again for no more than one part in so many of the time."""
@@ -46,7 +46,7 @@ class TraceReader:
         part_of: Callable[[Trace], Trace] = lambda trace: trace,
     ) -> None:
         self.trace_id = trace_id
-        self.picture: Picture | None = None
+        self.picture: WaterfallTrace | None = None
         """The trace as it was studied last, None while it is read, or when nobody has it."""
         self.growing = ""
         """Why more of it may come, "" when it is complete; outside text."""
@@ -114,7 +114,7 @@ class JobTracing:
         self._job: Job | None = None
         self._op: tuple[object, Op] | None = None
         self.link: TraceLink | None = None
-        self.ways = Ways()
+        self.ways = TraceMatches()
         self.reader: TraceReader | None = None
         self.is_looked_for = False
         """Whether every way to find it was tried."""
@@ -187,7 +187,7 @@ class JobTracing:
     def _alone(self, trace: Trace) -> Trace:
         if self._job is None:
             return trace
-        found: Alone = alone(trace, self._job.id, self._shared.job_attributes(), self._job.host)
+        found: OwnTrace = alone(trace, self._job.id, self._shared.job_attributes(), self._job.host)
         self.others = len(found.others)
         return found.trace
 

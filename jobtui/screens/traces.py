@@ -11,7 +11,7 @@ from textual import work
 from jobtui.actions import Place, key_of
 from jobtui.analysis.traces.compare import StepChange, step_changes, those_that_differ
 from jobtui.analysis.traces.failures import Findings, study_trace
-from jobtui.analysis.traces.filters import TRACE_FIELDS, Judged, ListedTrace, Standing, judged
+from jobtui.analysis.traces.filters import TRACE_FIELDS, ListedTrace, TraceJudgement, TraceState, judged
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, TraceId
@@ -33,7 +33,7 @@ PERIOD_S, SHARE = 10.0, 10
 """Servers are asked so often, and all for no more than one part in so many of the time."""
 LONGEST_S = 30.0
 """The longest rest when a source gave no answer: what was waited for costs nobody anything."""
-SETTLED = frozenset({Standing.COMPLETE, Standing.FAILED})
+SETTLED = frozenset({TraceState.COMPLETE, TraceState.FAILED})
 NEWS_S = 1.0
 """What came by itself is listed so soon."""
 
@@ -73,7 +73,7 @@ class TracesScreen(TableScreen[ListedTrace]):
         self._is_read = False
         """Whether they were asked once."""
         self._due_at, self._works, self._has_news = 0.0, False, False
-        self._known: dict[TraceId, tuple[int, Judged]] = {}
+        self._known: dict[TraceId, tuple[int, TraceJudgement]] = {}
         self.action_mark = self._table.toggle_mark
 
     def records(self) -> list[ListedTrace]:
@@ -126,7 +126,7 @@ class TracesScreen(TableScreen[ListedTrace]):
         elif self._traces != before:
             self.show_all()
 
-    async def _judge(self, told: TraceSummary, jobs: Sequence[str], now: Nanos) -> Judged:
+    async def _judge(self, told: TraceSummary, jobs: Sequence[str], now: Nanos) -> TraceJudgement:
         book = self.shared.live.traces
         size, before = book.size(told.trace_id), self._known.get(told.trace_id)
         if before is not None and before[0] == size and before[1].standing in SETTLED:
@@ -151,8 +151,8 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def words(self) -> Iterator[str]:
         standings = [one.standing for one in self._traces]
-        failed, growing = standings.count(Standing.FAILED), standings.count(Standing.GROWING)
-        errors = sum(bool(one.told.errors) and one.standing is not Standing.FAILED for one in self._traces)
+        failed, growing = standings.count(TraceState.FAILED), standings.count(TraceState.GROWING)
+        errors = sum(bool(one.told.errors) and one.standing is not TraceState.FAILED for one in self._traces)
         yield f"{failed:,} failed" if failed else ""
         yield f"{errors:,} with errors" if errors else ""
         yield f"{growing:,} growing" if growing else ""
@@ -167,7 +167,7 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def action_compare(self) -> None:
         marked = [one for one in self._table.records if one.told.trace_id in self._table.marked]
-        marked.sort(key=lambda listed: listed.standing is not Standing.FAILED)
+        marked.sort(key=lambda listed: listed.standing is not TraceState.FAILED)
         chosen = marked or [listed for listed in (self._table.record,) if listed is not None]
         if len(chosen) > 2:
             self.notify(f"{len(chosen):,} traces are marked: mark two to compare them", timeout=4)

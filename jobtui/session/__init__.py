@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-from jobtui.analysis.correlation import NothingRead
+from jobtui.analysis.correlation import EmptyCorrelation
 from jobtui.backends import base
 from jobtui.model import health
 from jobtui.model.clock import Clock, Nanos, Offsets, SystemClock
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from jobtui.backends.job_reader import SessionJobReader
     from jobtui.memory.database import Memory
     from jobtui.model.job_reader import JobReader
-    from jobtui.model.memory import Overview
-    from jobtui.model.pages import LogBook
+    from jobtui.model.memory import MemoryOverview
+    from jobtui.model.pages import SourceLogs
     from jobtui.recording.replay import RecordingReplay, ReplayPlayer
     from jobtui.session.traces import SessionTraces
 
@@ -41,7 +41,7 @@ class Session:
 
     def __init__(
         self,
-        sources: Sequence[base.Source | base.Announced],
+        sources: Sequence[base.Source | base.Unopened],
         clock: Clock | None = None,
         *,
         replay: "RecordingReplay | None" = None,
@@ -58,22 +58,22 @@ class Session:
         """What to do when a job begins to need a person, as configured."""
         self.memory: Callable[[], Memory] | None = None
         """What opens the memory of finished runs; None if that is not about the systems read here."""
-        self.store = Store(NothingRead(), self.clock)
+        self.store = Store(EmptyCorrelation(), self.clock)
         self._replay = replay
         self._observer = observer
         self._pollers: list[Poller] = []
         self._polling: dict[Poller, asyncio.Task[None]] = {}
         self._reaching = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
-        self._announced: deque[base.Announced] = deque()
+        self._announced: deque[base.Unopened] = deque()
         self._nodes_every_s: float | None = None
         self._traces: SessionTraces | None = None
         self._job_reader: SessionJobReader | None = None
         for source in sources:
             self.add(source)
 
-    def add(self, source: base.Source | base.Announced) -> None:
-        if isinstance(source, base.Announced):
+    def add(self, source: base.Source | base.Unopened) -> None:
+        if isinstance(source, base.Unopened):
             self.store.add_source(source.name, source.kind)
             self._announced.append(source)
             return
@@ -89,7 +89,7 @@ class Session:
         _share(source, lambda: self._pollers)
         return Poller(source, store, observer=self._observer)
 
-    def make(self, announced: base.Announced) -> Poller | None:
+    def make(self, announced: base.Unopened) -> Poller | None:
         """Make a source and add it; None if that failed, which costs only this source."""
         with health.contained(f"opening {announced.kind}") as opening:
             self.add(announced.make())
@@ -155,7 +155,7 @@ class Session:
             logs = [(p, p.source) for p in self._pollers if isinstance(p.source, base.RewindableSource)]
             if not any(source.begins_after(at) for _, source in logs):
                 return False
-            again = Store(NothingRead(), self.clock)
+            again = Store(EmptyCorrelation(), self.clock)
             again.name_profiles(self.store.profiles)
             old = [poller for poller, _ in logs]
             fresh = [self._poller(source.starting_at(at), again) for _, source in logs]
@@ -204,7 +204,7 @@ class Session:
         assert self._replay is not None
         async with self._reaching:
             old = list(self._pollers)
-            again = Store(NothingRead(), self.clock)
+            again = Store(EmptyCorrelation(), self.clock)
             again.name_profiles(self.store.profiles)
             fresh = [self._poller(self._replay.in_place_of(poller.source), again) for poller in old]
             await asyncio.gather(*(poller.catch_up() for poller in fresh))
@@ -224,7 +224,7 @@ class Session:
             )
         return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
 
-    def overview(self) -> "Callable[[Nanos], Overview] | None":
+    def overview(self) -> "Callable[[Nanos], MemoryOverview] | None":
         memory = self.memory
         return None if memory is None else lambda now: memory().overview(now)
 
@@ -232,7 +232,7 @@ class Session:
         """What moves through recorded time; None if the systems are live."""
         return None if self._replay is None else self._replay.player(self.start_over)
 
-    def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "LogBook":
+    def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "SourceLogs":
         """The logs that can be read line by line. `offsets` gives the differences between clocks of hosts."""
         if self._replay is not None:
             return self._replay.logs(lambda: self.sources)

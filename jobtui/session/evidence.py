@@ -32,14 +32,14 @@ from jobtui.analysis.keys import slurm_of
 from jobtui.analysis.paths import (
     CLUSTER_MODE,
     NOWHERE,
-    Reach,
+    ClusterAccess,
     output_places,
     reached,
     run_dirs_of,
     spec_of_host,
 )
 from jobtui.analysis.timeline import ops_in, window_of
-from jobtui.analysis.waits import Scene, wait_chain, waited_slot
+from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.discovery import JOURNAL_DIRECTORIES
 from jobtui.backends.registry import of_kind
 from jobtui.model.bounded import Bounded
@@ -47,17 +47,17 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth, contained
 from jobtui.model.ids import JobId, split_jid
-from jobtui.model.job_reader import LINES_BEHIND, FileKind, FilePart, JobReader, Noted, Unreadable
+from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, FileKind, FilePart, JobReader, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, Usual, Verdict
+from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.analysis.compare import Choice, Comparison, Side
+    from jobtui.analysis.compare import Comparison, Partner, Side
     from jobtui.analysis.find import Candidate
     from jobtui.model.scripts import Wanted
     from jobtui.session import Session
@@ -115,7 +115,7 @@ class JobRecord(NamedTuple):
     unread: tuple[str, ...] = ()
 
 
-class Reads:
+class ReadCache:
     """What was read before, so that it is not read again; more comes to it.
 
     `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
@@ -138,7 +138,7 @@ async def with_steps_here(
     job: Job | None,
     detail: JobDetail | None,
     ops: Sequence[Op],
-    reach: Reach,
+    reach: ClusterAccess,
     sources: Iterable[SourceHealth],
 ) -> Verdict:
     """The verdict with what can be typed here: jobtui's commands with these flags, files that are there, and
@@ -234,20 +234,20 @@ class Gatherer:
         store: Store,
         job_reader: JobReader,
         now: Nanos,
-        reach: Reach = NOWHERE,
-        reads: Reads | None = None,
+        reach: ClusterAccess = NOWHERE,
+        reads: ReadCache | None = None,
     ) -> None:
         self._store, self._job_reader, self._now, self._reach = store, job_reader, now, reach
-        self.reads = reads or Reads()
+        self.reads = reads or ReadCache()
         self._asked = self._outputs_read = 0
         self._sources = store.sources()
 
     @classmethod
     def of(cls, session: "Session") -> "Gatherer":
-        reach = Reach(session.mounts, session.hosts)
+        reach = ClusterAccess(session.mounts, session.hosts)
         return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
-    async def noted(self, job: Job | None) -> Noted | None:
+    async def noted(self, job: Job | None) -> ClusterStatus | None:
         """What is noted of the newest run on its cluster, where that can be reached from here."""
         if job is None or job.mode != CLUSTER_MODE:
             return None
@@ -285,11 +285,11 @@ class Gatherer:
         found = await self._with_record(job_id, await self._read_record(job_id))
         return await self.with_killer(await with_memory(found, self._job_reader))
 
-    async def told_on_disk(self, text: str) -> tuple["Candidate", ...]:
+    async def jobs_on_disk(self, text: str) -> tuple["Candidate", ...]:
         """The newest jobs whose files tell what a text names: a number in Slurm, or the failing line."""
-        from jobtui.analysis.find import LEAST_ERROR, Candidate, told_in_files  # few ask
+        from jobtui.analysis.find import LEAST_ERROR, Candidate, named_in_files  # few ask
 
-        (numbers, said), found = told_in_files(text), []
+        (numbers, said), found = named_in_files(text), []
         newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
         on_cluster = [job for job in newest if job.mode == CLUSTER_MODE] if numbers else []
         for job in on_cluster[:MOST_LOOKED_AT]:
@@ -514,7 +514,7 @@ class Gatherer:
             slurm = slurm_of(job, self._slurm_jobs if slurm_jobs is None else slurm_jobs, slurm_id)
         return Evidence(
             job_id=job_id, now=self._now, job=job, detail=detail, sources=self._sources,
-            origins=store.origins, heard=knows.heard, ops=knows.ops_of(job_id),
+            origins=store.origins, writers_read=knows.writers_read, ops=knows.ops_of(job_id),
             restarted_ops=knows.restarted_ops(job_id), slurm=slurm, changes=store.changes_of(job_id),
             reasons=store.reasons_of(job_id), facts=store.facts_of(job_id),
         )  # fmt: skip
@@ -524,7 +524,7 @@ class Gatherer:
 
     def blind_spots(self) -> tuple[str, ...]:
         """What is wrong with any source, whichever job it may concern."""
-        return tuple(source_doubts(self._sources, self._store.correlation.heard, self._now))
+        return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
 
     async def sample(self, job: Job) -> Sample:
         """A job as incidents look at it: what they tell of it is judged on all there is.
@@ -564,7 +564,7 @@ class Gatherer:
         return await _with_seen(found, self._store, self._job_reader, self._now)
 
     async def compared(
-        self, this: JobDetail, other: JobDetail, choice: "Choice", verdicts: Sequence[Verdict]
+        self, this: JobDetail, other: JobDetail, choice: "Partner", verdicts: Sequence[Verdict]
     ) -> "Comparison":
         """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
         from jobtui.analysis.compare import compare, texts_compared  # few look so far
@@ -611,11 +611,11 @@ class Gatherer:
         return tuple(job for job in self._store.jobs.values() if job.system == SLURM)
 
     @cached_property
-    def _scene(self) -> Scene:
+    def _scene(self) -> WaitSnapshot:
         return scene_of(self._store, self._now)
 
 
-def scene_of(store: Store, now: Nanos) -> Scene:
+def scene_of(store: Store, now: Nanos) -> WaitSnapshot:
     knows, jobs = store.correlation, store.jobs
     open_ops = knows.open_ops()
     runs = {op.jid: op for op in open_ops if op.name == "run"}
@@ -625,7 +625,7 @@ def scene_of(store: Store, now: Nanos) -> Scene:
         if op.name == "cancel" and op.jid in runs and op.key > runs[op.jid].key
     }
 
-    def usual_of(op: Op) -> Usual | None:
+    def usual_of(op: Op) -> UsualTime | None:
         parts = split_jid(op.jid) if op.jid is not None else None
         if parts is None or op.name != "run":
             return None
@@ -638,4 +638,4 @@ def scene_of(store: Store, now: Nanos) -> Scene:
         return limit_s(job) if job is not None else LIMITS_S.get(op.kind or "")
 
     agents = {agent.agent: agent for agent in knows.agents()}
-    return Scene(open_ops, agents, now, usual_of, limit_of, cancels)
+    return WaitSnapshot(open_ops, agents, now, usual_of, limit_of, cancels)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from jobtui.analysis.traces.failures import Findings, study_trace
-from jobtui.analysis.traces.job_traces import Way, Ways, candidates, submission_search
+from jobtui.analysis.traces.job_traces import TraceMatch, TraceMatches, candidates, submission_search
 from jobtui.analysis.traces.tree import Tree
 from jobtui.backends.base import Batch, Source, TraceSource, batch_of
 from jobtui.model import traces
@@ -110,7 +110,7 @@ class SessionTraces:
         faults: dict[str, tuple[str, ...]] = {}
         if self._store.traces.size(trace_id) and self._asked():
             yield await self._answer(trace_id, ())
-        async with aclosing(self._as_told(lambda source: source.trace(trace_id))) as all_told:
+        async with aclosing(self._as_answered(lambda source: source.trace(trace_id))) as all_told:
             async for name, found, fault in all_told:
                 faults[name] = (fault,) if fault else ()
                 if found is not None:
@@ -146,12 +146,12 @@ class SessionTraces:
             )
 
         yield listed()
-        async with aclosing(self._as_told(lambda source: source.search(search))) as all_told:
+        async with aclosing(self._as_answered(lambda source: source.search(search))) as all_told:
             async for name, told, fault in all_told:
                 notes[name] = (fault,) if told is None else told.notes
                 awaited -= {name}
                 for one in told.traces if told is not None else ():
-                    found[one.trace_id] = traces.better_told(found.get(one.trace_id), one)
+                    found[one.trace_id] = traces.more_complete(found.get(one.trace_id), one)
                 full = full or (told is not None and len(told.traces) >= search.most)
                 yield listed()
 
@@ -166,7 +166,7 @@ class SessionTraces:
         batch = structs.replace(batch, recovered=before, count=new)
         await apply_in_parts(self._store, name, batch)
 
-    async def _as_told(
+    async def _as_answered(
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> AsyncGenerator[tuple[str, Answer | None, str]]:
         """What all that can be asked answer, each as soon as it does: who, what, or why there is none."""
@@ -221,10 +221,10 @@ LOOKED_AT = 20
 """So many earlier traces are looked through for a good one."""
 
 
-async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> Ways:
+async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> TraceMatches:
     """The traces of a job. `names` are the attributes in which spans may hold its id."""
     if job.trace:
-        return Ways((Way(TraceId(job.trace), "it was handed this trace, its files say"),))
+        return TraceMatches((TraceMatch(TraceId(job.trace), "it was handed this trace, its files say"),))
     by_attribute = await ways_by_attribute(client, job.id, names)
     if by_attribute.found:
         return by_attribute
@@ -234,20 +234,20 @@ async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...])
     told = await client.search(search)
     by_time = sorted(told.traces, key=lambda one: abs((one.started_at or 0) - (job.queued_at or 0)))
     fetched = [(await client.fetch(one.trace_id)).trace for one in by_time[:MOST_LOOKED_AT]]
-    return Ways((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
+    return TraceMatches((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
 
 
-async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str, ...]) -> Ways:
-    found: dict[TraceId, Way] = {}
+async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str, ...]) -> TraceMatches:
+    found: dict[TraceId, TraceMatch] = {}
     notes: dict[str, None] = {}
     for value in traces.spellings(job_id):
         told = await client.search(traces.TraceSearch(names=names, value=value))
         notes.update(dict.fromkeys(told.notes))
         for one in told.traces:
-            found.setdefault(one.trace_id, Way(one.trace_id, f"its spans name the job as {value}"))
+            found.setdefault(one.trace_id, TraceMatch(one.trace_id, f"its spans name the job as {value}"))
         if found:
             break  # what is written more shortly may be another job's
-    return Ways(tuple(found.values()), (), tuple(notes))
+    return TraceMatches(tuple(found.values()), (), tuple(notes))
 
 
 async def last_good(client: SessionTraces, this: Tree) -> Findings | None:

@@ -24,7 +24,7 @@ import msgspec
 
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
-from jobtui.model.condor import LOG_GAP, LOST, MACHINES, TRACEPARENT, CondorFact, Teller
+from jobtui.model.condor import LOG_GAP, LOST, MACHINES, TRACEPARENT, CondorFact, Origin
 from jobtui.model.condor_life import CondorLife, changes_of, is_of_jobsub, job_of, time_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
@@ -65,7 +65,7 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
     latest: dict[str, Nanos] = {}
     placed = []
     for fact in sorted(facts, key=_IN_FILE):
-        at, rank, fine = time_of(fact), -fact.teller.rank, 0
+        at, rank, fine = time_of(fact), -fact.origin.rank, 0
         if at is not None and fact.is_local:
             # Without a zone: in the one that is known for its file, else in that of this machine
             if (known := shifts.get(fact.source)) is not None:
@@ -94,7 +94,7 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
     for fact in facts:
         if fact.what in ONCE and not fact.is_local and fact.at is not None:
             true[fact.what] = min(fact.at, true.get(fact.what, fact.at))
-    queued = (time_of_seconds(whole(fact.values.get("QDate"))) for fact in facts if fact.teller is Teller.AD)
+    queued = (time_of_seconds(whole(fact.values.get("QDate"))) for fact in facts if fact.origin is Origin.AD)
     if (submitted := next(filter(None, queued), None)) is not None:
         true["submit"] = submitted
     for fact in facts:
@@ -117,12 +117,12 @@ def _shift(difference: int) -> int | None:
     return shift if is_zone else None
 
 
-def told_once(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
+def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
     """The facts of a job in order of time; with each, whether no file before told of the same event."""
     told: Counter[object] = Counter()
     told_in: Counter[object] = Counter()
     for fact in facts:
-        if fact.teller is not Teller.EVENT or fact.what in PASSING:
+        if fact.origin is not Origin.EVENT or fact.what in PASSING:
             yield fact, True
             continue
         moment = fact.what, fact.text if fact.at is None else fact.at // SECOND
@@ -132,7 +132,7 @@ def told_once(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
         told[moment] = max(count, told[moment])
 
 
-class CondorNews(NamedTuple):
+class CondorChanges(NamedTuple):
     """What came of new facts: jobs as they are now, ids that are no more, and all that events changed."""
 
     jobs: tuple[Job, ...] = ()
@@ -145,7 +145,7 @@ _File = dict[_Key, CondorFact]
 _ENDS = frozenset({"terminated", "aborted", "completed", "ad"})
 
 
-class CondorBook:
+class CondorStore:
     """All that is known of jobs of HTCondor. Adding the same twice changes nothing more.
 
     Facts are kept by number, as `7.0`, then by the id that they name and their file. All that is known of a
@@ -172,12 +172,12 @@ class CondorBook:
         self.dropped = 0
         """Facts that were dropped."""
 
-    def add(self, facts: Iterable[CondorFact], at_once: int = sys.maxsize) -> CondorNews:
+    def add(self, facts: Iterable[CondorFact], at_once: int = sys.maxsize) -> CondorChanges:
         """Take in facts of any jobs, in the order in which each file has them, and put jobs together."""
         for fact in facts:
             if fact.job:
                 self._take_of_job(fact)
-            elif fact.teller is Teller.SUBMIT:
+            elif fact.origin is Origin.SUBMIT:
                 trace = fact.values[TRACEPARENT]
                 self._submissions.pop(trace, None)
                 self._submissions[trace] = fact
@@ -191,7 +191,7 @@ class CondorBook:
                 self.due.update(self._in_file[fact.source])
         return self.put_together(at_once)
 
-    def put_together(self, at_once: int) -> CondorNews:
+    def put_together(self, at_once: int) -> CondorChanges:
         """The next jobs of which something else is known, until `at_once` facts were looked at."""
         jobs: dict[JobId, Job] = {}
         changes: dict[JobId, tuple[StateChange, ...]] = {}
@@ -205,11 +205,11 @@ class CondorBook:
             for job_id, own in found.items():
                 told = self._with_gaps(own)
                 life = self._life_of(job_id, told)
-                jobs[job_id] = job_of(job_id, life, min(told, key=lambda fact: fact.teller.rank).source)
-                by_events = (turn for turn in life.turns if turn.fact.teller is Teller.EVENT)
+                jobs[job_id] = job_of(job_id, life, min(told, key=lambda fact: fact.origin.rank).source)
+                by_events = (turn for turn in life.turns if turn.fact.origin is Origin.EVENT)
                 changes[job_id] = changes_of(job_id, by_events)
         gone, self._gone = frozenset(self._gone - jobs.keys()), set()
-        return CondorNews(tuple(jobs.values()), gone, {**dict.fromkeys(gone, ()), **changes})
+        return CondorChanges(tuple(jobs.values()), gone, {**dict.fromkeys(gone, ()), **changes})
 
     @property
     def notice(self) -> str | None:
@@ -224,7 +224,7 @@ class CondorBook:
 
         Then what is known of machines.
         """
-        own = (fact for fact, is_new in told_once(self._in_order(job_id)) if is_new)
+        own = (fact for fact, is_new in first_reports(self._in_order(job_id)) if is_new)
         return (*own, *self._machines.values())
 
     def detail(self, job_id: JobId) -> JobDetail | None:
@@ -232,18 +232,18 @@ class CondorBook:
         facts = self._in_order(job_id)
         return _detail_of(job_id, self._life_of(job_id, facts), facts) if facts else None
 
-    def jobs_told_in(self, source: str) -> tuple[str, ...]:
-        return tuple(sorted({job_id for job_id, _ in self._told_in(source)}))
+    def jobs_of_source(self, source: str) -> tuple[str, ...]:
+        return tuple(sorted({job_id for job_id, _ in self._facts_of_source(source)}))
 
     def traces_named_in(self, source: str) -> dict[str, tuple[str, ...]]:
         found: dict[str, dict[str, None]] = defaultdict(dict)
         submissions = (("", fact) for fact in self._submissions.values() if fact.source == source)
-        for job_id, fact in (*self._told_in(source), *submissions):
+        for job_id, fact in (*self._facts_of_source(source), *submissions):
             if (trace := fact.values.get(TRACEPARENT)) is not None:
                 found[trace].update({job_id: None} if job_id else {})
         return {trace: tuple(jobs) for trace, jobs in found.items()}
 
-    def _told_in(self, source: str) -> Iterator[tuple[str, CondorFact]]:
+    def _facts_of_source(self, source: str) -> Iterator[tuple[str, CondorFact]]:
         for number in self._in_file.get(source, ()):
             for job_id, facts in self._jobs_of(number).items():
                 yield from ((job_id, fact) for fact in facts if fact.source == source)
@@ -283,8 +283,8 @@ class CondorBook:
 
     def _life_of(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
         life = CondorLife(())
-        for fact, is_new in told_once(facts):
-            (life.take if is_new else life.hear_again)(fact)
+        for fact, is_new in first_reports(facts):
+            (life.take if is_new else life.merge_event)(fact)
         life.is_jobsub = _cluster(job_id) in self._of_jobsub
         return life
 
@@ -314,7 +314,7 @@ class CondorBook:
         if is_of_jobsub(fact) and cluster not in self._of_jobsub:
             self._of_jobsub.add(cluster)
             self.due.update(self._in_cluster[cluster])
-        if fact.teller is Teller.AD or fact.what in ONCE:
+        if fact.origin is Origin.AD or fact.what in ONCE:
             self._learn_zones(number)
         if self._count > self._most:
             self._keep_within()
@@ -372,13 +372,13 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
     """
     runs = tuple(life.runs)
     told = [
-        {"what": fact.what, "by": fact.teller.value, "source": fact.source, "offset": fact.offset,
+        {"what": fact.what, "by": fact.origin.value, "source": fact.source, "offset": fact.offset,
          "text": fact.text}
-        for fact, is_new in told_once(facts)
+        for fact, is_new in first_reports(facts)
         if is_new
     ]  # fmt: skip
-    source = min(facts, key=lambda fact: fact.teller.rank).source
-    ads = [fact.values for fact in facts if fact.teller is Teller.AD]
+    source = min(facts, key=lambda fact: fact.origin.rank).source
+    ads = [fact.values for fact in facts if fact.origin is Origin.AD]
     written = [ads[-1][name] for name in ("Err", "Out") if ads and ads[-1].get(name)]
     return JobDetail(
         job=job_of(job_id, life, source),
@@ -387,12 +387,12 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
         native={"ad": dict(ads[-1]) if ads else None, "told": told},
         path=source,
         changes=changes_of(job_id, life.turns),
-        facts=tuple(_sayings(life, facts)),
+        facts=tuple(_statements(life, facts)),
         outputs=tuple(posixpath.join(ads[-1].get("Iwd", ""), name) for name in dict.fromkeys(written)),
     )
 
 
-def _sayings(life: CondorLife, facts: Sequence[CondorFact]) -> Iterator[tuple[str, str]]:
+def _statements(life: CondorLife, facts: Sequence[CondorFact]) -> Iterator[tuple[str, str]]:
     for trace, fact in life.traces.items():
         yield "trace", f"{trace}, named in {fact.source}"
     if life.exit is not None:

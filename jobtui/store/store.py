@@ -22,11 +22,11 @@ from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import MOST_REASONS, Job, JobDetail, JobStatus, ReasonSeen, together
 from jobtui.model.ops import Correlation
 from jobtui.model.slurm import Cluster
-from jobtui.store.traces import TraceBook
+from jobtui.store.traces import TraceStore
 
 if TYPE_CHECKING:
     from jobtui.model.condor import CondorFact
-    from jobtui.store.condor import CondorBook, CondorNews
+    from jobtui.store.condor import CondorChanges, CondorStore
 
 
 CHANGES_KEPT = 1_000_000
@@ -156,9 +156,9 @@ class Store:
         self._sites: dict[tuple[str, int], Site] = {}
         self._clusters: dict[str, Cluster] = {}
         self._reasons: dict[JobId, tuple[ReasonSeen, ...]] = {}
-        self._condor: CondorBook | None = None
+        self._condor: CondorStore | None = None
         self.changes = ChangeLog()
-        self.traces = TraceBook()
+        self.traces = TraceStore()
         self.origins: dict[str, str] = Bounded(ORIGINS_KEPT)
         """Which source gave a stream of another name, as journals do."""
 
@@ -223,11 +223,11 @@ class Store:
         return self._condor.detail(job_id) if self._condor is not None else None
 
     @property
-    def condor(self) -> "CondorBook":
+    def condor(self) -> "CondorStore":
         if self._condor is None:
-            from jobtui.store.condor import CondorBook  # most have no such jobs
+            from jobtui.store.condor import CondorStore  # most have no such jobs
 
-            self._condor = CondorBook(self.profile_of)
+            self._condor = CondorStore(self.profile_of)
         return self._condor
 
     def name_profiles(self, profiles: Mapping[str, str]) -> None:
@@ -284,7 +284,7 @@ class Store:
         now = self._clock.now() if batch.spans or batch.span_logs else None
         traces = self.traces.add(batch.spans, batch.span_logs, source, now)
         is_other = self._succeeded(source, batch, newest_at)
-        return self._tell(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
+        return self._announce(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
 
     def _note_reasons(self, batch: Batch, new: Mapping[JobId, Job], gone: Iterable[JobId]) -> None:
         for seen in batch.reasons:
@@ -299,13 +299,13 @@ class Store:
         """Note that a source could not be read. What it gave before is kept."""
         before = self._health[source]
         self._health[source] = replace(before, state=SourceState.DOWN, error=error)
-        return self._tell(Changes(frozenset(), sources=self._health[source] != before))
+        return self._announce(Changes(frozenset(), sources=self._health[source] != before))
 
     def become(self, other: "Store") -> Changes:
         """Know what another store knows, and nothing else."""
         before = frozenset(self.jobs)
         vars(self).update(other._known)
-        return self._tell(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))
+        return self._announce(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:
         """Know what another store was told by logs, and what was told here besides; nothing twice."""
@@ -320,7 +320,7 @@ class Store:
                 self._health[source.name] = replace(
                     source, state=more.state, skipped=more.skipped, last_skips=more.last_skips
                 )
-        return self._tell(Changes(frozenset(known), sources=True))
+        return self._announce(Changes(frozenset(known), sources=True))
 
     @property
     def is_behind(self) -> bool:
@@ -328,9 +328,9 @@ class Store:
         return self._condor is not None and bool(self._condor.due)
 
     def put_together(self) -> None:
-        self._tell(Changes(*self._renew(self.condor.put_together(CONDOR_AT_ONCE))))
+        self._announce(Changes(*self._renew(self.condor.put_together(CONDOR_AT_ONCE))))
 
-    def _renew(self, news: "CondorNews") -> tuple[frozenset[JobId], frozenset[JobId]]:
+    def _renew(self, news: "CondorChanges") -> tuple[frozenset[JobId], frozenset[JobId]]:
         """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
         changed = {job.id for job in news.jobs if self.jobs.get(job.id) != job}
         self.jobs.update((job.id, job) for job in news.jobs)
@@ -403,7 +403,7 @@ class Store:
         health = self._health.get(self.origins.get(source, source))
         return now if health is None else health.now_at(now)
 
-    def _tell(self, changes: Changes) -> Changes:
+    def _announce(self, changes: Changes) -> Changes:
         if changes != NO_CHANGES:
             for listener in tuple(self._listeners):
                 with contained("telling of changes"):

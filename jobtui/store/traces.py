@@ -49,7 +49,7 @@ class _Pages(msgspec.Struct):
 NOTHING = _Pages()
 
 
-class TraceBook:
+class TraceStore:
     """Spans and log records by trace. Adding the same twice changes nothing more."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:

@@ -82,7 +82,7 @@ def on_blanks(codes: Codes) -> Codes:
     return codes if codes.attributes & SEEN_ON_BLANKS else Codes(frozenset(), "", codes.background)
 
 
-class Pen:
+class CanvasPainter:
     """Writes texts to places."""
 
     def __init__(self, colors: ColorSystem | None) -> None:
@@ -151,14 +151,14 @@ ONE_CELL = re.compile(
 NO_STYLE = Style.null()
 
 
-class Row(NamedTuple):
+class CanvasRow(NamedTuple):
     """Characters of a line, and the style of each."""
 
     chars: list[str]
     codes: list[Codes]
 
-    def part(self, start: int, stop: int) -> "Row":
-        return Row(self.chars[start:stop], self.codes[start:stop])
+    def part(self, start: int, stop: int) -> "CanvasRow":
+        return CanvasRow(self.chars[start:stop], self.codes[start:stop])
 
 
 class Canvas:
@@ -179,14 +179,14 @@ class Canvas:
         self._erases_in_color = erases_in_color
         self._lowering = lowering
         self._width = 0
-        self._rows: list[Row | None] = []
+        self._rows: list[CanvasRow | None] = []
 
     def forget(self) -> None:
         """It was resized, or somebody else wrote to it: what it shows is not known."""
         self._rows = [None] * len(self._rows)
 
     def draw(self, update: LayoutUpdate | ChopsUpdate, colors: ColorSystem) -> str:
-        pen = Pen(colors if self.has_colors else None)
+        pen = CanvasPainter(colors if self.has_colors else None)
         if isinstance(update, LayoutUpdate):
             width, height = update.region.size
             if (self._width, len(self._rows)) != (width, height):
@@ -207,14 +207,14 @@ class Canvas:
             return segments
         return [Segment(text.translate(table), style) for text, style, _ in segments]
 
-    def _put_odd(self, pen: Pen, x: int, y: int, segments: Iterable[Segment]) -> None:
+    def _put_odd(self, pen: CanvasPainter, x: int, y: int, segments: Iterable[Segment]) -> None:
         pen.move(x, y)
         for text, style, _ in segments:
             pen.write_odd(text, style or NO_STYLE)
         if 0 <= y < len(self._rows):
             self._rows[y] = None
 
-    def _put(self, pen: Pen, x: int, y: int, segments: Sequence[Segment]) -> bool:
+    def _put(self, pen: CanvasPainter, x: int, y: int, segments: Sequence[Segment]) -> bool:
         """Write what differs of a part of a line, and remember it; False when its width is not known."""
         new = row_of(segments, pen.colors)
         is_inside = 0 <= y < len(self._rows)
@@ -232,7 +232,7 @@ class Canvas:
             self._rows[y] = new
         return True
 
-    def _write(self, pen: Pen, row: Row, *, is_end: bool) -> None:
+    def _write(self, pen: CanvasPainter, row: CanvasRow, *, is_end: bool) -> None:
         """Write cells where the pen is; blanks at the end of a line are erased where that does."""
         end = len("".join(row.chars).rstrip(" "))
         erased = is_end and len(row.chars) - end >= ERASED and self._may_erase(row.codes[end:])
@@ -251,9 +251,9 @@ class Canvas:
         return not seen and not look.attributes and (self._erases_in_color or not look.background)
 
 
-def row_of(segments: Sequence[Segment], colors: ColorSystem | None) -> Row | None:
+def row_of(segments: Sequence[Segment], colors: ColorSystem | None) -> CanvasRow | None:
     """The cells of some segments, None when it is not known for sure which cell each character takes."""
-    row = Row([], [])
+    row = CanvasRow([], [])
     for text, style, _ in segments:
         if not ONE_CELL.fullmatch(text) or (style is not None and style._link):
             return None
@@ -274,7 +274,7 @@ def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip, tuple[int, in
                 yield x, y, strip, (max(0, start - x), min(end, stop) - x)
 
 
-def _changed(before: Row, after: Row) -> Iterator[tuple[int, int]]:
+def _changed(before: CanvasRow, after: CanvasRow) -> Iterator[tuple[int, int]]:
     """Where cells differ to the eye: from one up to another, with short gaps written again."""
     if before == after:
         return

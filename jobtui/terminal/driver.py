@@ -56,7 +56,7 @@ def window_title(title: str, environment: Mapping[str, str]) -> str:
     return fit(f"{title} {socket.gethostname()}", TITLE_CELLS).rstrip()
 
 
-class Outlet:
+class TerminalOutput:
     """The output file of the dashboard. After a failed write `lost` is called and output dropped."""
 
     def __init__(self, file: IO[str] | None, lost: Callable[[], None]) -> None:
@@ -115,7 +115,7 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(self, app: "App[object]", **named: Any) -> None:
         super().__init__(app, **named)
-        self._outlet = Outlet(self._file, self._lose)
+        self._outlet = TerminalOutput(self._file, self._lose)
         self._file = self._outlet  # type: ignore[assignment]  # it has all that is used of a file
         self.exit_event = self._bell = Bell()
         self._is_lost = False
@@ -204,9 +204,9 @@ class TerminalDriver(LinuxDriver):
         if self._key_thread is None or not self._key_thread.is_alive():
             self.resume_application_mode()
         else:
-            self._loop.call_soon_threadsafe(self._begin_anew)
+            self._loop.call_soon_threadsafe(self._restart_output)
 
-    def _begin_anew(self) -> None:
+    def _restart_output(self) -> None:
         if not self._ends:
             self.suspend_application_mode()
             self._must_signal_resume = True

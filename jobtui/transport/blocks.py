@@ -57,7 +57,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     gone_s: float = 1.0
 
 
-class Within(StrEnum):
+class LinePart(StrEnum):
     """Which part of a line is at a position.
 
     `start`: its first byte. `rest`: what follows a beginning that was given as a line of its own.
@@ -74,7 +74,7 @@ class Position(msgspec.Struct, frozen=True):
 
     offset: int = 0
     line: int = 1
-    within: Within = Within.START
+    within: LinePart = LinePart.START
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
@@ -130,10 +130,10 @@ class BlockReader:
         data = self._read(size)
         if not data:
             return None
-        if self.position.within is Within.DROP:
+        if self.position.within is LinePart.DROP:
             self._drop(data)
             return None
-        if self.position.within is Within.REST and data.startswith(b"\n"):
+        if self.position.within is LinePart.REST and data.startswith(b"\n"):
             self._move(b"\n", lines=1)
             return None
         if len(data) == size and b"\n" not in data and not data.startswith(b"\0"):
@@ -146,8 +146,8 @@ class BlockReader:
             return self._give(data[:end])
         if len(data) > self._limits.line:
             self._skip(f"line longer than {self._limits.line} bytes, the rest of it is left out")
-            return self._give(data[: self._limits.line], newline_missing=True, then=Within.DROP)
-        return self._give(data, newline_missing=True, then=Within.REST) if release else None
+            return self._give(data[: self._limits.line], newline_missing=True, then=LinePart.DROP)
+        return self._give(data, newline_missing=True, then=LinePart.REST) if release else None
 
     def _up_to_hole(self, data: bytes, hole: re.Match[bytes], release: bool) -> Block | None:
         if end := data.rfind(b"\n", 0, hole.start()) + 1:
@@ -175,19 +175,19 @@ class BlockReader:
         end = data.find(b"\n") + 1
         self._dropped += end - 1 if end else len(data)
         if not end:
-            self._move(data, then=Within.DROP)
+            self._move(data, then=LinePart.DROP)
             return
         self._skip(f"{self._dropped} bytes left out of this line", counted=0)
         self._dropped = 0
         self._move(data[:end], lines=1)
 
-    def _give(self, data: bytes, *, newline_missing: bool = False, then: Within = Within.START) -> Block:
+    def _give(self, data: bytes, *, newline_missing: bool = False, then: LinePart = LinePart.START) -> Block:
         block = Block(data + b"\n" if newline_missing else data, self.position.offset, self.position.line)
         self._move(data, lines=data.count(b"\n"), then=then)
         return block
 
     def _move(
-        self, data: bytes, *, size: int | None = None, lines: int = 0, then: Within = Within.START
+        self, data: bytes, *, size: int | None = None, lines: int = 0, then: LinePart = LinePart.START
     ) -> None:
         """Go on after `data`, or after `size` bytes of which it is the end."""
         passed = len(data) if size is None else size

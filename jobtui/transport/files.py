@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 from jobtui.model.clock import SKEW, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole
-from jobtui.transport.unpacking import FILE_PACKINGS, Allowance, TooLarge, Unpacker, UnpackError
+from jobtui.transport.unpacking import FILE_PACKINGS, TooLarge, Unpacker, UnpackError, UnpackLimit
 
 PIPE_S = 5.0
 """How long whoever writes a pipe that a user named may take for all of it."""
@@ -123,7 +123,7 @@ class FileId(NamedTuple):
     inode: int
 
 
-class Look(NamedTuple):
+class FileStat(NamedTuple):
     """What `stat` says of a file: when any of it differs, reading may find something new."""
 
     id: FileId
@@ -186,7 +186,7 @@ class PackedBytes(ByteSource):
     more than a log would. Several files may share an allowance.
     """
 
-    def __init__(self, fd: int, opener: Callable[[], Any], allowance: Allowance) -> None:
+    def __init__(self, fd: int, opener: Callable[[], Any], allowance: UnpackLimit) -> None:
         self._file = os.fdopen(os.dup(fd), "rb")
         self._opener, self._allowance = opener, allowance
         self.size = os.fstat(fd).st_size
@@ -232,7 +232,7 @@ class PackedBytes(ByteSource):
 class OpenFile:
     """A regular file opened for reading. `source` gives its bytes, unpacked when it is packed."""
 
-    def __init__(self, fd: int, allowance: Allowance) -> None:
+    def __init__(self, fd: int, allowance: UnpackLimit) -> None:
         self.plain = PlainBytes(fd)
         begin = self.plain.read(0, max(map(len, FILE_PACKINGS)))
         opener = next((opener for magic, opener in FILE_PACKINGS.items() if begin.startswith(magic)), None)
@@ -243,7 +243,7 @@ class OpenFile:
     def source(self) -> ByteSource:
         return self.plain if self.packed is None else self.packed
 
-    def look(self) -> Look:
+    def look(self) -> FileStat:
         """Its present size and time of the last write. Raises OSError."""
         return _look(self.plain.status())
 
@@ -253,7 +253,7 @@ class OpenFile:
         self.plain.close()
 
 
-def look(path: Path) -> Look:
+def look(path: Path) -> FileStat:
     """What `stat` says of the regular file at `path`. Raises SourceError."""
     try:
         status = os.stat(path)
@@ -264,7 +264,7 @@ def look(path: Path) -> Look:
     return _look(status)
 
 
-def look_quietly(path: Path) -> Look | None:
+def look_quietly(path: Path) -> FileStat | None:
     """What `stat` says of the regular file at `path`, None when there is none to read."""
     try:
         return look(path)
@@ -272,12 +272,12 @@ def look_quietly(path: Path) -> Look | None:
         return None
 
 
-def packed_allowance() -> Allowance:
+def packed_allowance() -> UnpackLimit:
     """What packed files that are read as one may unpack to, beside what is usual."""
-    return Allowance(UNPACKED_BYTES, MOST_RATIO)
+    return UnpackLimit(UNPACKED_BYTES, MOST_RATIO)
 
 
-def open_file(path: Path, allowance: Allowance | None = None) -> OpenFile:
+def open_file(path: Path, allowance: UnpackLimit | None = None) -> OpenFile:
     """Open the regular file at `path`. Never blocks on a pipe. Raises SourceError."""
     look(path)
     try:
@@ -352,7 +352,7 @@ def source_error(error: OSError | ValueError, path: Path | str) -> SourceError:
     return SourceUnreachable(f"{path}: cannot be read: {reason}")
 
 
-def written_at(opened: OpenFile, seen: Look) -> Nanos:
+def written_at(opened: OpenFile, seen: FileStat) -> Nanos:
     """When a file was written last: its own time, or that of its last line if that is later and not to come.
 
     A copy or a clock that is off leaves it older than its lines; by less than half a year, it is supposed.
@@ -368,5 +368,5 @@ def written_at(opened: OpenFile, seen: Look) -> Nanos:
     return max(mtime, next((at for at in times if at is not None), mtime))
 
 
-def _look(status: os.stat_result) -> Look:
-    return Look(FileId(status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
+def _look(status: os.stat_result) -> FileStat:
+    return FileStat(FileId(status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)

@@ -68,7 +68,7 @@ class Limits(NamedTuple):
     pauses_s: tuple[float, ...] = ()
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What a server answered. Names of headers are in lower case, `body` is unpacked."""
 
     status: int
@@ -105,7 +105,7 @@ class ServerKind(NamedTuple):
     address: str
     down: str = "check that it runs, or open a tunnel to it"
     authority: str = "--ca-file FILE"
-    explain: Callable[[Answer], tuple[type[SourceError], str] | None] = lambda answer: None
+    explain: Callable[[Response], tuple[type[SourceError], str] | None] = lambda answer: None
 
 
 BUSY = frozenset({429, 503})
@@ -157,7 +157,7 @@ class HttpClient:
         headers: Headers | None = None,
         fine: Sequence[int] = (200,),
         most_bytes: int | None = None,
-    ) -> Answer:
+    ) -> Response:
         """The answer, when its status is one of `fine`. Raises SourceError for any other.
 
         An answer of more than `most_bytes` is refused, too.
@@ -165,7 +165,7 @@ class HttpClient:
 
         most = min(self.limits.body_bytes, most_bytes or self.limits.body_bytes)
 
-        async def send() -> Answer:
+        async def send() -> Response:
             response = self._response(method, path, params, content, headers or {}, self.limits.silence_s)
             async with self.deadline(), response as got:
                 unpacker = Unpacker.of_body(got.headers.get("content-encoding", ""), most)
@@ -174,7 +174,7 @@ class HttpClient:
                     async for piece in pieces:
                         parts.extend(unpacker.feed(piece))
                 unpacker.end()
-                return Answer(got.status_code, dict(got.headers), b"".join(parts))
+                return Response(got.status_code, dict(got.headers), b"".join(parts))
 
         async with self.deadline():
             for pause_s in (*self.limits.pauses_s, None):
@@ -191,13 +191,13 @@ class HttpClient:
     @contextlib.asynccontextmanager
     async def stream(
         self, path: str, params: Params, headers: Headers, silence_s: float | None = None
-    ) -> AsyncIterator[tuple[Answer, AsyncGenerator[bytes, None]]]:
+    ) -> AsyncIterator[tuple[Response, AsyncGenerator[bytes, None]]]:
         """The head of an answer and its body in pieces, as they come. Raises SourceError."""
         silence_s = self.limits.silence_s if silence_s is None else silence_s
         async with self._response("GET", path, params, None, headers, silence_s) as got:
             pieces = _pieces(got)
             async with contextlib.aclosing(pieces):
-                head = Answer(got.status_code, dict(got.headers), b"")
+                head = Response(got.status_code, dict(got.headers), b"")
                 if head.status >= 300:
                     raise await self.refused(head, pieces)
                 yield head, pieces
@@ -210,7 +210,7 @@ class HttpClient:
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
         sent = {**headers, **upgrade, "Sec-WebSocket-Key": key.decode()}
         async with self._response("GET", path, params, None, sent, self.limits.silence_s) as got:
-            head = Answer(got.status_code, dict(got.headers), b"")
+            head = Response(got.status_code, dict(got.headers), b"")
             accepted = head.headers.get("sec-websocket-accept") == generate_accept_token(key).decode()
             if head.status != 101 or not accepted:
                 raise await self.refused(head, _pieces(got))
@@ -220,7 +220,7 @@ class HttpClient:
                     yield message
         raise SourceUnreachable(f"{self.name}: it ended what it sends as it comes")
 
-    async def refused(self, head: Answer, pieces: AsyncIterator[bytes]) -> SourceError:
+    async def refused(self, head: Response, pieces: AsyncIterator[bytes]) -> SourceError:
         """What an answer means that was not asked for and of which only the head is read."""
         data = b""
         async with self.deadline():
@@ -290,7 +290,7 @@ class HttpClient:
         """The beginning of what a server says in one line, without what is secret or quoted of a login."""
         return in_words(self._quoted().sub(MASK.encode(), body[: 2 * PAGE_BYTES]))
 
-    def refusal(self, answer: Answer, form: bytes = b"") -> SourceError:
+    def refusal(self, answer: Response, form: bytes = b"") -> SourceError:
         hide = partial(self._quoted(form).sub, MASK.encode())
         headers = {name: hide(value.encode()).decode() for name, value in answer.headers.items()}
         answer = answer._replace(headers=headers, body=hide(answer.body))
@@ -432,7 +432,7 @@ def _as_written(sign: str) -> str:
     return f"(?i:{'|'.join(map(re.escape, forms))})"
 
 
-def _no_document(answer: Answer) -> tuple[type[SourceError], str]:
+def _no_document(answer: Response) -> tuple[type[SourceError], str]:
     if answer.is_page:
         if answer.is_login:
             return SourceDenied, "answers with a login page; {login}"
@@ -445,7 +445,7 @@ def _no_document(answer: Answer) -> tuple[type[SourceError], str]:
     return (SourceMissing, f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}")
 
 
-def _sent_elsewhere(answer: Answer) -> tuple[type[SourceError], str]:
+def _sent_elsewhere(answer: Response) -> tuple[type[SourceError], str]:
     try:
         parts = urlsplit(answer.headers.get("location", ""))
         to = f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path

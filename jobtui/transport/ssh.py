@@ -145,7 +145,7 @@ ANSWER_BYTES = 64 << 20
 T = TypeVar("T")
 
 
-class Talk:
+class SshAnswers:
     """The answers to one line, one after the other."""
 
     def __init__(self, shell: "Shell", running: Running, mark: str) -> None:

@@ -11,7 +11,7 @@ FREE_BYTES = 16 << 20
 """So much is unpacked whatever the ratio is."""
 
 
-class Allowance:
+class UnpackLimit:
     """What may be unpacked beyond `ratio` times what is packed, `left` bytes, by all that share it.
 
     So many small things become no more than one large one would.
@@ -76,10 +76,10 @@ class Unpacker:
     """
 
     def __init__(
-        self, opener: Callable[[], Any] | None, most_bytes: int, allowance: Allowance | None = None
+        self, opener: Callable[[], Any] | None, most_bytes: int, allowance: UnpackLimit | None = None
     ) -> None:
         self._opener = opener
-        self._most, self._allowance = most_bytes, allowance or Allowance()
+        self._most, self._allowance = most_bytes, allowance or UnpackLimit()
         self._stream: Any = None
         self.taken = self.given = self._beyond = 0
 

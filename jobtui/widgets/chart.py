@@ -11,7 +11,7 @@ from textual import work
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render import chart as charts
-from jobtui.render.spans import Line, Span, spread
+from jobtui.render.spans import Line, Piece, spread
 from jobtui.render.text import Zone, fit, wrapped
 from jobtui.widgets.lines import LineView
 
@@ -23,7 +23,7 @@ LEGEND_SHARE, LEGEND_FROM = 6, 10
 NOTHING = "nothing is known of when jobs began or ended"
 
 
-class _Wish(NamedTuple):
+class _DrawRequest(NamedTuple):
     """What is to be drawn: of which chart, which window, and how many of its columns are known."""
 
     chart: Chart
@@ -43,8 +43,8 @@ class ChartView(LineView):
         """The kind that was asked for. Keys wait until its chart is there."""
         self._keys_ahead: deque[Callable[[], None]] = deque(maxlen=KEYS_AHEAD)
         self._chart: Chart | None = None
-        self._drawn: charts.Drawn | None = None
-        self._drawn_of: _Wish | None = None
+        self._drawn: charts.DrawnChart | None = None
+        self._drawn_of: _DrawRequest | None = None
         self._shown: tuple[object, ...] = ()
         self._picture_lines: list[Line] = []
         self._is_drawing = False
@@ -93,14 +93,14 @@ class ChartView(LineView):
             self._draw()
         self.repaint()
 
-    def _wish(self) -> "_Wish | None":
+    def _wish(self) -> "_DrawRequest | None":
         """What is to be drawn, None when it is drawn already."""
         chart, frame, before = self._chart, self.frame, self._drawn_of
         if chart is None or not chart.curves or self.is_small or not self.cells:
             return None
         span = max(1, frame.until - frame.since)
         known = (min(chart.end, frame.until) - frame.since) * frame.cells // span
-        wish = _Wish(chart, frame, known, self.chosen if chart.kind is ChartKind.STATES else None)
+        wish = _DrawRequest(chart, frame, known, self.chosen if chart.kind is ChartKind.STATES else None)
         is_drawn = before is not None and before.chart.curves is chart.curves and before[1:] == wish[1:]
         return None if is_drawn else wish
 
@@ -123,7 +123,7 @@ class ChartView(LineView):
             return
         # by what is looked at, as what is drawn may be of an earlier window
         left = self._drawn.left if self._drawn is not None else 0
-        looked_at = charts.Drawn(self.frame, [], left, 0.0, ())
+        looked_at = charts.DrawnChart(self.frame, [], left, 0.0, ())
         column = self._column(looked_at) + columns
         if column < 0:
             self.window.pan(-0.5)
@@ -157,20 +157,20 @@ class ChartView(LineView):
     def _made(self) -> list[Line]:
         chart = self._chart
         if chart is None:
-            return [(Span(fit(" …", self.cells), "dim"),)]
+            return [(Piece(fit(" …", self.cells), "dim"),)]
         if chart.kind is ChartKind.TIMES and chart.times:
             return charts.times_lines(chart.times, self.cells, self.chosen)
         if not chart.curves:
-            return [(Span(fit(f" {NOTHING}", self.cells), "dim"),)]
+            return [(Piece(fit(f" {NOTHING}", self.cells), "dim"),)]
         if self.is_small:
             told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
             scale = (charts.scale_words(chart, self.frame),) if self.rows_high > 1 else ()
             words = [
-                (Span(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
+                (Piece(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
             ]
             return [charts.spark_line(chart, self.frame, told), *words]
-        said = Span(fit(f" {self.words}", self.cells).rstrip(), "strong")
-        head = spread((said,), (Span(f"  {charts.title_of(chart)} ", "dim"),), self.cells)
+        said = Piece(fit(f" {self.words}", self.cells).rstrip(), "strong")
+        head = spread((said,), (Piece(f"  {charts.title_of(chart)} ", "dim"),), self.cells)
         return [head, *self._picture(chart)]
 
     def _picture(self, chart: Chart) -> list[Line]:
@@ -189,9 +189,9 @@ class ChartView(LineView):
             return []
         most = max(1, self.rows_high // LEGEND_SHARE)
         lines = charts.legend_lines(chart, self.chosen, max(1, self.cells - 2), most)
-        return [(Span(" ", "", 1), *line) for line in lines]
+        return [(Piece(" ", "", 1), *line) for line in lines]
 
-    def _column(self, drawn: charts.Drawn) -> int:
+    def _column(self, drawn: charts.DrawnChart) -> int:
         if self.window.cursor is None:
             return drawn.columns - 1
         since, until, _, _ = drawn.frame

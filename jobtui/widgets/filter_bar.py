@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Piece
 from jobtui.render.text import fit, safe, wrapped
 from jobtui.widgets.lines import LineView
 
@@ -201,7 +201,7 @@ class Prompt(LineView):
         self._sign = sign
 
     def line(self, y: int) -> Line:
-        return (Span(f" {self._sign} ", "key"),)
+        return (Piece(f" {self._sign} ", "key"),)
 
 
 MOST_ROWS = 2
@@ -234,7 +234,7 @@ class MistakeLine(LineView):
 
     def line(self, y: int) -> Line:
         rest = " ".join(self._rows[y:] if y == MOST_ROWS - 1 else self._rows[y : y + 1])
-        return (Span(fit(f" {rest}", self.cells), self._style),)
+        return (Piece(fit(f" {rest}", self.cells), self._style),)
 
 
 class CommandBar(FilterBar):

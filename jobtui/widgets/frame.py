@@ -10,17 +10,17 @@ from jobtui.model.health import FAULTS, SourceHealth
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.facts import matter, status_words
 from jobtui.render.sources import profile_line, strip_line
-from jobtui.render.spans import Line, Span, fitting, pace_line, padded, spread, width_of
+from jobtui.render.spans import Line, Piece, fitting, pace_line, padded, spread, width_of
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES
 from jobtui.render.text import Zone, clock_time, fit, show, width
-from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.row_view import rule
 
 
 class RuleLine(LineView):
     """The rule."""
 
-    words = Shown("")
+    words = ShownAttribute("")
 
     def __init__(self, words: str = "") -> None:
         super().__init__()
@@ -44,17 +44,17 @@ class KeyLine(LineView):
             kept.reverse()
             kept.remove(max(kept, key=lambda hint: hint.rank))
             kept.reverse()
-        spans: list[Span] = [Span(" ")]
+        spans: list[Piece] = [Piece(" ")]
         for hint in kept:
-            spans += [Span(hint.key, "key"), Span(f" {hint.word}  ", "dim")]
+            spans += [Piece(hint.key, "key"), Piece(f" {hint.word}  ", "dim")]
         return tuple(spans)
 
 
 class TabLine(LineView):
     """Names of tabs."""
 
-    words = Shown("")
-    current = Shown("")
+    words = ShownAttribute("")
+    current = ShownAttribute("")
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__()
@@ -62,28 +62,28 @@ class TabLine(LineView):
         self.current = self._names[0]
 
     def line(self, y: int) -> Line:
-        spans: list[Span] = [Span("─", "rule", 1)]
+        spans: list[Piece] = [Piece("─", "rule", 1)]
         for name in self._names:
             is_current = name == self.current
-            spans += [Span(f" {name} ", "sorted" if is_current else "dim"), Span("─", "rule", 1)]
+            spans += [Piece(f" {name} ", "sorted" if is_current else "dim"), Piece("─", "rule", 1)]
         if width_of(spans) > self.cells:
-            spans = [Span(fit(f"─ {self.current} ", self.cells), "sorted", self.cells)]
+            spans = [Piece(fit(f"─ {self.current} ", self.cells), "sorted", self.cells)]
         return (*spans, *rule(self.cells - width_of(spans), self.words))
 
 
 class NoticeLine(LineView):
     """Words across the screen; not there when there are none."""
 
-    words = Shown("")
+    words = ShownAttribute("")
 
     def line(self, y: int) -> Line:
-        return (Span(fit(f" {self.words}", self.cells), "warning", self.cells),)
+        return (Piece(fit(f" {self.words}", self.cells), "warning", self.cells),)
 
 
 class SourceStrip(LineView):
     """The sources. Only one that is late or down is coloured."""
 
-    sources = Shown[Sequence[SourceHealth]](())
+    sources = ShownAttribute[Sequence[SourceHealth]](())
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class ProfileLines(LineView):
 
 
 COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)
-GAP = Span("   ", "", 3)
+GAP = Piece("   ", "", 3)
 TRAIL = " › "
 """Between the steps of a title that says how one came here."""
 
@@ -128,7 +128,7 @@ class Header(LineView):
     shrink, then they go.
     """
 
-    title = Shown("")
+    title = ShownAttribute("")
 
     def __init__(self, now: Callable[[], Nanos], title: str) -> None:
         super().__init__()
@@ -151,19 +151,19 @@ class Header(LineView):
         cells = self.cells
         trail = self.title.split(TRAIL)
         titles = dict.fromkeys((self.title, TRAIL.join((trail[0], trail[-1])), trail[-1]))
-        clock = Span(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
+        clock = Piece(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
         pace = self._counts.pace if self._counts else None
         paces = [pace_line(pace, with_ends=with_ends) if pace else () for with_ends in (True, False)]
-        counts: list[Span] = []
+        counts: list[Piece] = []
         for _, words, number, style in self._parts():
-            counts += [GAP, Span(f"{number:,}{self._more} {words}", style if number else "dim")]
+            counts += [GAP, Piece(f"{number:,}{self._more} {words}", style if number else "dim")]
         rights = [(*counts, *pace, clock) for pace in (*paces, ())]
         for right in (*rights, (*self.glyphs(), clock), self.glyphs(), ()):
             for text in titles:
-                title = (Span(f" {text} ", "title"),)
+                title = (Piece(f" {text} ", "title"),)
                 if width_of(title) + width_of(right) <= cells:
                     return spread(title, right, cells)
-        return (Span(fit(f" {trail[-1]} ", cells), "title", cells),)
+        return (Piece(fit(f" {trail[-1]} ", cells), "title", cells),)
 
     def _parts(self) -> Sequence[tuple[str, str, int, str]]:
         if self._counts is None:
@@ -177,10 +177,10 @@ class Header(LineView):
         return [part for part in parts if part[2] or part[1] in COUNTED]
 
     def glyphs(self) -> Line:
-        spans: list[Span] = []
+        spans: list[Piece] = []
         for glyph, _, number, style in self._parts():
-            spans += [Span(" "), Span(f"{glyph}{number:,}{self._more}", style if number else "dim")]
-        return (*spans, Span(" ")) if spans else ()
+            spans += [Piece(" "), Piece(f"{glyph}{number:,}{self._more}", style if number else "dim")]
+        return (*spans, Piece(" ")) if spans else ()
 
 
 LEAST_CELLS = 12
@@ -190,16 +190,16 @@ LEAST_CELLS = 12
 class OneLine(LineView):
     """The line."""
 
-    counts = Shown[Line](())
-    worst = Shown[Job | None](None)
-    is_paused = Shown(False)
+    counts = ShownAttribute[Line](())
+    worst = ShownAttribute[Job | None](None)
+    is_paused = ShownAttribute(False)
 
     def __init__(self, now_of: Callable[[Job], Nanos]) -> None:
         super().__init__()
         self._now_of = now_of
 
     def line(self, y: int) -> Line:
-        head = (*((Span(" paused", "warning"),) if self.is_paused else ()), *self.counts)
+        head = (*((Piece(" paused", "warning"),) if self.is_paused else ()), *self.counts)
         room = self.cells - width_of(head)
         if self.worst is None or room < LEAST_CELLS:
             return padded(fitting(head, self.cells), self.cells)
@@ -209,4 +209,4 @@ class OneLine(LineView):
         why = waits_for(job, now) or matter(job, now).text
         words = f" {show(job.name or job.id)} · {show(why)}"
         left = max(0, room - width_of(status))
-        return (*head, *fitting(status, room), Span(fit(words, left), "", left))
+        return (*head, *fitting(status, room), Piece(fit(words, left), "", left))

@@ -11,11 +11,11 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.render.columns import TimeLook
 from jobtui.render.facts import matter, record_line, status_words
 from jobtui.render.job_files import FILE_COLUMNS
-from jobtui.render.spans import Line, Span, spread, width_of
+from jobtui.render.spans import Line, Piece, spread, width_of
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.text import ends_of, fit, show, width
 from jobtui.render.verdicts import brief_sentence, sureness
-from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.record_list import RecordTable
 
 ROOT = "jobs"
@@ -31,17 +31,17 @@ FULL_ROWS = 3
 class JobFacts(LineView):
     """The three lines at the top of a job, most important first."""
 
-    job = Shown[Job | None](None)
-    run = Shown[int | None](None)
+    job = ShownAttribute[Job | None](None)
+    run = ShownAttribute[int | None](None)
     """The number of the run that is shown."""
-    absolute = Shown(False)
-    verdict = Shown[Verdict | None](None)
+    absolute = ShownAttribute(False)
+    verdict = ShownAttribute[Verdict | None](None)
     """None as long as nobody has looked."""
-    cluster = Shown("")
+    cluster = ShownAttribute("")
     """Its state on its cluster."""
-    age = Shown(Span("", "dim"))
+    age = ShownAttribute(Piece("", "dim"))
     """Shown where the sources have no line of their own."""
-    trail = Shown[tuple[str, ...]](())
+    trail = ShownAttribute[tuple[str, ...]](())
     """The screens between the jobs and this one."""
 
     def __init__(self, now_of: Callable[[Job], Nanos], job_id: JobId) -> None:
@@ -56,13 +56,13 @@ class JobFacts(LineView):
             return self._matter_line()
         if self.job is None:
             words = fit(NO_RECORD, max(0, self.cells - 1))
-            return (Span(f" {words}", "warning"),) if self.verdict else ()
+            return (Piece(f" {words}", "warning"),) if self.verdict else ()
         return record_line(self.job, self._now_of(self.job), self.cells, self.cluster)
 
     def _matter_line(self) -> Line:
         cells, age, verdict = self.cells, self._age_spans(), self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
-            sure = (Span(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
+            sure = (Piece(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
             style, age = CONCERN_STYLES[verdict.concern], (*sure, *age)
             words = brief_sentence(verdict, cells - 1 - width_of(age))
         elif self.job is None:
@@ -70,11 +70,11 @@ class JobFacts(LineView):
         else:
             said = matter(self.job, self._now_of(self.job))
             words, style = said.text, said.style
-        return (Span(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
+        return (Piece(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
 
     def _age_spans(self) -> Line:
         has_room = self.rows_high >= FULL_ROWS or not self.age.text
-        return () if has_room else (Span(f"  {self.age.text} ", self.age.style),)
+        return () if has_room else (Piece(f"  {self.age.text} ", self.age.style),)
 
     def _name_line(self) -> Line:
         right = self._right()
@@ -85,7 +85,7 @@ class JobFacts(LineView):
         if width(trail + name) > room:
             left = max(0, room - len(trail))
             name = name if width(name) <= left else fit(ends_of(name), left)
-        return spread((Span(trail, "dim"), Span(name, "title")), right, self.cells)
+        return spread((Piece(trail, "dim"), Piece(name, "title")), right, self.cells)
 
     def _right(self) -> Line:
         if self.job is None:
@@ -93,12 +93,12 @@ class JobFacts(LineView):
         cells, now = self.cells, self._now_of(self.job)
         least = min(width(self._job_id), width(ends_of(self._job_id)), max(LEAST_ID_CELLS, cells // 3)) + 1
         since = status_words(self.job, now, absolute=self.absolute)
-        status = (Span("  "), *since, Span(" "))
-        bare = (Span("  "), *status_words(self.job, now, absolute=None), Span(" "))
+        status = (Piece("  "), *since, Piece(" "))
+        bare = (Piece("  "), *status_words(self.job, now, absolute=None), Piece(" "))
         count = self.job.runs
         switch = "  ‹ ›" if self.run is not None and count > 1 else ""
         runs = f"   run {self.run or count} of {count}{switch}" if count else "   never run"
-        full = (Span(runs, "dim"), *status)
+        full = (Piece(runs, "dim"), *status)
         if self.rows_high == 1:
             age = self._age_spans()
             full, status, bare = ((*part[:-1], *age) for part in (full, status, bare))
@@ -121,4 +121,4 @@ class FileList(RecordTable[RunFile]):
     def heading(self, y: int) -> Line:
         more = f", {self._left_out:,} more not listed" if self._left_out else ""
         words = f" {counted(self.count, 'file')}{more}" if self.records else ""
-        return (Span(fit(words, self.cells), "heading", self.cells),)
+        return (Piece(fit(words, self.cells), "heading", self.cells),)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sortedcontainers import SortedList
 
-from jobtui.analysis.counts import Tally
+from jobtui.analysis.counts import JobTally
 from jobtui.analysis.flags import needs_person
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, ClockOf, contained, here
@@ -174,7 +174,7 @@ def _sorted(entries: list[Entry]) -> Generator[None, None, list[Entry]]:
     return runs[0] if runs else []
 
 
-class _Round:
+class _RoundRobin:
     """Goes through the keys of a mapping by a few at a time, and begins again at the end."""
 
     def __init__(self, mapping: Mapping[JobId, object]) -> None:
@@ -195,7 +195,7 @@ class JobRows:
     def __init__(self, now: Callable[[], Nanos], now_at: ClockOf = here) -> None:
         self._now, self._now_at = now, now_at
         self.jobs: dict[JobId, Job] = {}
-        self.tally = Tally(now)
+        self.tally = JobTally(now)
         self.needy: set[JobId] = set()
         """The jobs that need a person."""
         self.held: JobId | None = None
@@ -213,8 +213,8 @@ class JobRows:
         self._late: set[JobId] = set()
         self._ages = False
         self._is_urgent_first = True
-        self._live_round, self._failed_round = _Round(self._live), _Round(self._failed)
-        self._round = _Round(self.jobs)
+        self._live_round, self._failed_round = _RoundRobin(self._live), _RoundRobin(self._failed)
+        self._round = _RoundRobin(self.jobs)
 
     def __len__(self) -> int:
         return len(self._index)

@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from jobtui.model.health import FAULTS, place_of
 from jobtui.model.numbers import counted
-from jobtui.render.spans import Line, Span, crop, difference, padded, styled, width_of
+from jobtui.render.spans import Line, Piece, crop, difference, padded, styled, width_of
 from jobtui.render.styles import ATTRIBUTES
 from jobtui.render.text import fit, width
 
@@ -58,7 +58,7 @@ class TextSelection(NamedTuple):
 Value = TypeVar("Value")
 
 
-class Shown(Generic[Value]):
+class ShownAttribute(Generic[Value]):
     """An attribute of a `LineView`: a new value is painted at once. Texts must be safe to show."""
 
     def __init__(self, usual: Value) -> None:
@@ -146,11 +146,11 @@ class LineView(Widget):
         sign = f" {counted(len(FAULTS), 'fault')} "
         if (room := self.cells - width(sign)) < 0:
             return line
-        kept: list[Span] = []
+        kept: list[Piece] = []
         for span in line:
             left = room - width_of(kept)
-            kept.append(span if span.width <= left else Span(fit(span.text, left), span.style, left))
-        return (*padded(tuple(kept), room), Span(sign, "warning", self.cells - room))
+            kept.append(span if span.width <= left else Piece(fit(span.text, left), span.style, left))
+        return (*padded(tuple(kept), room), Piece(sign, "warning", self.cells - room))
 
     def _broken_line(self, y: int, error: Exception) -> Line:
         """What stands in place of a line; what breaks it goes on doing so, and is counted once."""
@@ -158,7 +158,7 @@ class LineView(Widget):
         known, line = self._broken.get(y, ("", ()))
         if known != place:
             words = FAULTS.note(error, f"drawing {type(self).__name__}").words
-            line = (Span(fit(f" {words}", self.cells), "warning", self.cells),)
+            line = (Piece(fit(f" {words}", self.cells), "warning", self.cells),)
             self._broken[y] = (place, line)
         return line
 

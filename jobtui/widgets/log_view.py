@@ -17,9 +17,9 @@ from jobtui.model.health import contained
 from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overview, Place
 from jobtui.render import log_lines
 from jobtui.render.sources import judge_age
-from jobtui.render.spans import Line, Span, crop, fitting, padded, rows, styled, width_of
+from jobtui.render.spans import Line, Piece, crop, fitting, padded, rows, styled, width_of
 from jobtui.render.text import Zone, clock_time, fit
-from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.log_feed import LogFeed, LogWindow
 from jobtui.widgets.row_view import WHEEL_ROWS, Move
 
@@ -168,7 +168,7 @@ class LogView(LineView):
                 if self._find is not None:
                     found = log_lines.marked(found, self._find("".join(span.text for span in found)))
             if drawing.fault is not None or found is None:
-                found = (Span(drawing.words, "warning"),)
+                found = (Piece(drawing.words, "warning"),)
             self._bodies[key] = found
         return found
 
@@ -179,8 +179,8 @@ class LogView(LineView):
         before = left > 0 and width > 0
         behind = width > left + cells
         middle = crop(whole, left + before, cells - before - behind)
-        start = (Span(MORE_LEFT, "dim", 1),) if before else ()
-        end = (Span(MORE_RIGHT, "dim", 1),) if behind else ()
+        start = (Piece(MORE_LEFT, "dim", 1),) if before else ()
+        end = (Piece(MORE_RIGHT, "dim", 1),) if behind else ()
         return (*start, *middle, *end)
 
     def _lay_out(self) -> None:
@@ -373,14 +373,14 @@ def has_hit(line: Line) -> bool:
 
 
 def _in_style(line: Line, style: str) -> Line:
-    parts: list[Span] = []
+    parts: list[Piece] = []
     for span in line:
         is_found = log_lines.HIT in span.style.split()
         parts += [span._replace(style=f"{style} {span.style}")] if is_found else styled((span,), style)
     return tuple(parts)
 
 
-SEPARATOR = Span(" · ", "rule", 3)
+SEPARATOR = Piece(" · ", "rule", 3)
 TITLE = "logs"
 FEWEST_NAME_CELLS = 8
 """Cells for the name of the log at least, however much there is to say."""
@@ -398,10 +398,10 @@ class LogStatus(NamedTuple):
 class LogHeader(LineView):
     """Names of the logs on the left, the one that is shown standing out; words and clock on the right."""
 
-    status = Shown(LogStatus())
-    trail = Shown[tuple[str, ...]](())
+    status = ShownAttribute(LogStatus())
+    trail = ShownAttribute[tuple[str, ...]](())
     """The screens between the jobs and this one."""
-    read_at = Shown[Nanos | None](None)
+    read_at = ShownAttribute[Nanos | None](None)
     """When the log was last looked at."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
@@ -412,34 +412,34 @@ class LogHeader(LineView):
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
         words, style, _ = judge_age(lag_s)
-        age = Span(f"  {words} ", style)
-        clock = Span(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
-        said = tuple(Span(f"  {text}", style) for text, style in self.status.words if text)
-        title, names = Span(f" {TITLE} ", "title"), self._names()
+        age = Piece(f"  {words} ", style)
+        clock = Piece(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
+        said = tuple(Piece(f"  {text}", style) for text, style in self.status.words if text)
+        title, names = Piece(f" {TITLE} ", "title"), self._names()
         trail = "".join(f" {name} ›" for name in self.trail)
         chosen = f" {self.status.names[self.status.chosen]}" if self.status.names else ""
-        alone = (Span(chosen, "accent"),) if chosen else ()
-        whole = (*((Span(trail, "dim"),) if trail else ()), title, *names)
+        alone = (Piece(chosen, "accent"),) if chosen else ()
+        whole = (*((Piece(trail, "dim"),) if trail else ()), title, *names)
         for left in (whole, (title, *names), (title, *alone), alone):
             for right in ((*said, age, clock), (*said, age)):
                 if width_of(left) + width_of(right) + 1 <= self.cells:
                     return (*padded(left, self.cells - width_of(right)), *right)
         right = (*fitting(said, max(0, self.cells - FEWEST_NAME_CELLS - age.width)), age)
-        return (Span(fit(chosen, self.cells - width_of(right)), "accent"), *right)
+        return (Piece(fit(chosen, self.cells - width_of(right)), "accent"), *right)
 
     def _names(self) -> Line:
-        spans: list[Span] = [Span(" ", "", 1)]
+        spans: list[Piece] = [Piece(" ", "", 1)]
         for at, name in enumerate(self.status.names):
             spans += [SEPARATOR] if at else []
-            spans.append(Span(name, "accent" if at == self.status.chosen else "dim"))
+            spans.append(Piece(name, "accent" if at == self.status.chosen else "dim"))
         return tuple(spans)
 
 
 class LogHistogram(LineView):
     """Lines and errors over time, with the place of the cursor."""
 
-    overview = Shown(Overview((), 0, 0, complete=False))
-    place = Shown[Place | None](None)
+    overview = ShownAttribute(Overview((), 0, 0, complete=False))
+    place = ShownAttribute[Place | None](None)
     _drawn: log_lines.Histogram | None = None
     _drawn_for: tuple[Overview, int] | None = None
 

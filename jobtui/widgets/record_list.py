@@ -8,7 +8,7 @@ from textual import events
 from textual.message import Message
 
 from jobtui.render.columns import Cells, Column, TableColumn, TableLines, text_widths
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Piece
 from jobtui.render.text import fit
 from jobtui.widgets.row_view import Move, RowView
 
@@ -60,12 +60,12 @@ class RecordList(RowView, Generic[Record]):
         self.repaint()
         if at is not None:
             self._told = self.record
-        self._tell()
+        self._announce()
 
     def go(self, index: int) -> None:
         super().go(index)
         self._held = self.key_of(self.record) if self.record is not None else None
-        self._tell()
+        self._announce()
 
     def move(self, move: Move) -> None:
         super().move(move)
@@ -76,7 +76,7 @@ class RecordList(RowView, Generic[Record]):
         if event.chain == 2 and self.record is not None:
             self.post_message(self.Opened())
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         if self.record != self._told:
             self._told = self.record
             self.post_message(self.Highlighted(self.record))
@@ -219,8 +219,8 @@ class ColumnList(RecordList[Column]):
         arrow = ("▼" if self.reverse else "▲") if column.key == self.sort else ""
         room = max(0, self.cells - SIGN_CELLS - NAME_CELLS - SORT_CELLS)
         return (
-            Span(" ✓ " if is_shown else "   ", "good", SIGN_CELLS),
-            Span(fit(column.key, NAME_CELLS), "" if is_shown else "dim", NAME_CELLS),
-            Span(fit(arrow, SORT_CELLS), "sorted"),
-            Span(fit(column.about, room), "dim"),
+            Piece(" ✓ " if is_shown else "   ", "good", SIGN_CELLS),
+            Piece(fit(column.key, NAME_CELLS), "" if is_shown else "dim", NAME_CELLS),
+            Piece(fit(arrow, SORT_CELLS), "sorted"),
+            Piece(fit(column.about, room), "dim"),
         )

@@ -6,9 +6,9 @@ from enum import StrEnum
 from textual import events
 from textual.containers import Container
 
-from jobtui.render.spans import Line, Span, padded, styled
+from jobtui.render.spans import Line, Piece, padded, styled
 from jobtui.render.text import fit, width, wrapped
-from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.lines import LineView, ShownAttribute
 
 WHEEL_ROWS = 3
 
@@ -40,9 +40,9 @@ class RowView(LineView):
 
     HEADINGS = 1
     """Lines of heading; there are none where all of the widget is one or two lines high."""
-    is_active = Shown(True)
+    is_active = ShownAttribute(True)
     """Whether the keys that move go to it."""
-    empty = Shown[Sequence[str]](())
+    empty = ShownAttribute[Sequence[str]](())
     """Paragraphs shown while there are no rows."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class RowView(LineView):
         index = self.top + y - self.headings
         if not self.count:
             empty = [line for words in self.empty for line in wrapped(words, max(2, self.cells - 2))]
-            return (Span(f" {empty[index]}", "dim"),) if index < len(empty) else ()
+            return (Piece(f" {empty[index]}", "dim"),) if index < len(empty) else ()
         if index >= self.count:
             return ()
         if index == self.cursor and self.shows_cursor:
@@ -141,7 +141,7 @@ def rule(cells: int, text: str = "") -> Line:
     """A rule across the screen, with some words at its right end when they fit."""
     room = cells - 6
     if not text or room < 1:
-        return (Span("─" * cells, "rule", cells),)
+        return (Piece("─" * cells, "rule", cells),)
     words = f" {fit(text, room).rstrip()} "
     taken = width(words)
-    return (Span("─" * (cells - taken - 2), "rule"), Span(words, "dim", taken), Span("──", "rule", 2))
+    return (Piece("─" * (cells - taken - 2), "rule"), Piece(words, "dim", taken), Piece("──", "rule", 2))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from jobtui.render.spans import Line, Paragraph, Span, rows
+from jobtui.render.spans import Line, Paragraph, Piece, rows
 from jobtui.render.text import telling, width, wrapped
 from jobtui.widgets.row_view import RowView
 
@@ -13,7 +13,7 @@ def wrapped_lines(
     for part in paragraphs:
         fits = part.whole or width(part.text) <= cells
         lines = wrapped(part.text, cells, hang=part.hang or hang) if fits else [telling(part.text, cells)]
-        yield from (((Span(f" {line}", part.style),), part.item) for line in lines)
+        yield from (((Piece(f" {line}", part.style),), part.item) for line in lines)
 
 
 class WrappedText(RowView):
@@ -93,7 +93,7 @@ class SpanPane(TextPane):
         self.repaint()
 
     def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
-        yield from (((Span(" "), *row), None) for line in self._lines for row in rows(line, cells))
+        yield from (((Piece(" "), *row), None) for line in self._lines for row in rows(line, cells))
 
 
 class WhyList(WrappedText):

@@ -13,9 +13,9 @@ from jobtui.model.ops import Component, Op, Step
 from jobtui.render import lanes
 from jobtui.render.lanes import certainty_words, op_glyph
 from jobtui.render.log_lines import job_line, tag_cells
-from jobtui.render.spans import Line, Span, fitting, padded
+from jobtui.render.spans import Line, Piece, fitting, padded
 from jobtui.render.text import duration, fit, show, wrapped
-from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.record_list import RecordList
 from jobtui.widgets.row_view import RowView
 
@@ -35,8 +35,8 @@ def where(step: Step, *, full: bool = False) -> str:
 class StepDetail(LineView):
     """The line in a few lines of the screen, and a sentence on certainty below it."""
 
-    step = Shown[Step | None](None)
-    more = Shown[tuple[str, ...]](())
+    step = ShownAttribute[Step | None](None)
+    more = ShownAttribute[tuple[str, ...]](())
     """The lines that continue its record."""
 
     def line(self, y: int) -> Line:
@@ -48,7 +48,7 @@ class StepDetail(LineView):
         shown = min(len(lines), self.rows_high - 1)
         if y == shown:
             sure = certainty_words(self.step.component, self.step.certainty)
-            return (Span(" " + fit(sure, max(0, self.cells - 1)), "dim"),)
+            return (Piece(" " + fit(sure, max(0, self.cells - 1)), "dim"),)
         if y > shown:
             return ()
         text = lines[y]
@@ -56,13 +56,13 @@ class StepDetail(LineView):
             left = f" … {counted(len(lines) - shown, 'more line')}"
             text = fit(text, max(0, self.cells - 2 - len(left))) + left
         if y == 0 and text.startswith(place):
-            return (Span(f" {place}", "accent"), Span(text[len(place) :]))
-        return (Span(f" {text}"),)
+            return (Piece(f" {place}", "accent"), Piece(text[len(place) :]))
+        return (Piece(f" {text}"),)
 
 
 TIME_CELLS = 7
 PREFIX_CELLS = 6
-EDGE = Span(" │", "rule", 2)
+EDGE = Piece(" │", "rule", 2)
 """What parts the ops from the steps beside them."""
 
 
@@ -90,7 +90,7 @@ class OpList(RecordList[Op]):
     def heading(self, y: int) -> Line:
         more = f"  {self._hidden} hidden" if self._hidden else ""
         cells, edge = self._room()
-        return (Span(fit(f" OPS {self.count}{more}", cells), "heading", cells), *edge)
+        return (Piece(fit(f" OPS {self.count}{more}", cells), "heading", cells), *edge)
 
     def row(self, index: int) -> Line:
         op, (cells, _) = self.records[index], self._room()
@@ -101,10 +101,10 @@ class OpList(RecordList[Op]):
         name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
         quiet = "settled" if style == "settled" else ""
         spans = (
-            Span(f" {sign} ", style, 3),
-            Span(fit(show(op.name), name_cells), quiet, name_cells),
-            Span(f" {fit(show(op.op), PREFIX_CELLS - 1)}", "dim", PREFIX_CELLS),
-            Span(fit(duration(seconds), TIME_CELLS, align="right"), "dim", TIME_CELLS),
+            Piece(f" {sign} ", style, 3),
+            Piece(fit(show(op.name), name_cells), quiet, name_cells),
+            Piece(f" {fit(show(op.op), PREFIX_CELLS - 1)}", "dim", PREFIX_CELLS),
+            Piece(fit(duration(seconds), TIME_CELLS, align="right"), "dim", TIME_CELLS),
         )
         return fitting(spans, cells)
 
@@ -212,7 +212,7 @@ class Timeline(RowView):
         if index >= len(self._places):
             return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.cells)
         place = self._places[index]
-        times = lanes.Times(fine=self._fine, absolute=self._absolute)
+        times = lanes.TimeStyle(fine=self._fine, absolute=self._absolute)
         row = self._rows[place.row]
         before = self._rows[place.row - 1] if place.row else None
         if place.is_gap and before is not None:
@@ -270,7 +270,7 @@ class JobLog(RecordList[timeline.JobLine]):
 
     def heading(self, y: int) -> Line:
         words = f" {counted(self.count, 'line')} of {counted(len(self._tags), 'log')}"
-        return (Span(fit(words, self.cells), "heading", self.cells),)
+        return (Piece(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:
         line = self.records[index]

@@ -14,21 +14,21 @@ from jobtui.analysis.traces.axis import TraceWindow
 from jobtui.analysis.traces.critical_path import whole_path
 from jobtui.analysis.traces.failures import FailureKind, Findings
 from jobtui.analysis.traces.filters import SpanTest
-from jobtui.analysis.traces.layout import Layout, LineKey, ServiceMarks, ShownLines, TraceLine, lay_out
+from jobtui.analysis.traces.layout import LineKey, ServiceMarks, ShownLines, TraceLayout, TraceLine, lay_out
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.ids import TraceId
 from jobtui.render import waterfall
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Piece
 from jobtui.render.text import fit, width
-from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.row_view import RowView
 
 
 class TraceFacts(LineView):
     """One line."""
 
-    sentence = Shown(Span("", ""))
-    stages = Shown("")
+    sentence = ShownAttribute(Piece("", ""))
+    stages = ShownAttribute("")
 
     def line(self, y: int) -> Line:
         text, style, _ = self.sentence
@@ -37,28 +37,28 @@ class TraceFacts(LineView):
         if width(words) + width(text) + 1 > cells:
             words = ""
         room = max(0, cells - width(words))
-        return (Span(fit(f" {text}", room), style, room), Span(words, "dim"))
+        return (Piece(fit(f" {text}", room), style, room), Piece(words, "dim"))
 
 
 MOST_DRAWN = 1_000
 """Lines that are kept drawn."""
 
 
-class Picture(NamedTuple):
+class WaterfallTrace(NamedTuple):
     """A trace, all that is to be said of it, and the lines that it can have.
 
     `counts` say how much there is of it, `stages` on what its time went.
     """
 
     found: Findings
-    layout: Layout
+    layout: TraceLayout
     counts: str
     stages: str
 
 
-def picture_of(found: Findings) -> Picture:
+def picture_of(found: Findings) -> WaterfallTrace:
     """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
-    return Picture(found, lay_out(found), waterfall.count_words(found), waterfall.stage_words(found))
+    return WaterfallTrace(found, lay_out(found), waterfall.count_words(found), waterfall.stage_words(found))
 
 
 def path_of(found: Findings) -> waterfall.Path:
@@ -81,11 +81,11 @@ class Waterfall(RowView):
     def __init__(self, marks: ServiceMarks) -> None:
         super().__init__()
         self._marks = marks
-        self._picture: Picture | None = None
+        self._picture: WaterfallTrace | None = None
         self._path: tuple[Findings, waterfall.Path] | None = None
         self._shown = ShownLines()
         self._window = TraceWindow()
-        self._view: waterfall.View | None = None
+        self._view: waterfall.WaterfallView | None = None
         self._columns = waterfall.columns_in(0)
         self._drawn: dict[tuple[int, bool], Line] = {}
         self.marks_path = False
@@ -151,9 +151,9 @@ class Waterfall(RowView):
         before = self.cursor
         super().go(index)
         if self.cursor != before:
-            self._tell()
+            self._announce()
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         self.post_message(self.LineHighlighted(self.current))
 
     def on_resize(self) -> None:
@@ -171,7 +171,7 @@ class Waterfall(RowView):
         if self._picture is not None:
             found, self._columns = self._picture.found, waterfall.columns_in(self.cells)
             waits = found.waits if self.squeezes else ()
-            self._view = waterfall.View(
+            self._view = waterfall.WaterfallView(
                 found.tree,
                 self._picture.layout,
                 self._window.axis(max(1, self._columns.bar), waits, waterfall.WAIT_CELLS),
@@ -188,7 +188,7 @@ class Waterfall(RowView):
     def trace_id(self) -> TraceId | None:
         return self.found.tree.trace_id if self.found else None
 
-    def set_trace(self, picture: Picture) -> None:
+    def set_trace(self, picture: WaterfallTrace) -> None:
         if picture is self._picture:
             return  # it is told of again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
@@ -209,7 +209,7 @@ class Waterfall(RowView):
             if is_untouched:
                 self._follow(picture)
         self._renew()
-        self._tell()
+        self._announce()
 
     def set_filter(self, passes: SpanTest | None) -> None:
         """Show only spans that pass and what is above them, or all."""
@@ -217,7 +217,7 @@ class Waterfall(RowView):
         self._shown.set_filter(passes)
         self._stay_at(key)
         self._renew()
-        self._tell()
+        self._announce()
 
     def fold(self) -> None:
         if not self.count:
@@ -246,7 +246,7 @@ class Waterfall(RowView):
         self._shown.toggle_all()
         self._stay_at(key)
         self._refold()
-        self._tell()
+        self._announce()
 
     def next_failure(self, step: int) -> tuple[int, int] | None:
         """Go to the next span that failed, whatever hides it: which one of how many; None when none did."""
@@ -326,7 +326,7 @@ class Waterfall(RowView):
                 return middle
         return self._view.axis.time(self._view.axis.cells)
 
-    def _begin(self, picture: Picture) -> None:
+    def _begin(self, picture: WaterfallTrace) -> None:
         self.cursor = self.top = 0
         self._path = None if self._path and self._path[0] is not picture.found else self._path
         first = first_to_read(picture.found)
@@ -336,7 +336,7 @@ class Waterfall(RowView):
             self.top = max(0, index - 2 * self.page // 3)
         self._begun, self._is_scrolled = self._key, False
 
-    def _follow(self, picture: Picture) -> None:
+    def _follow(self, picture: WaterfallTrace) -> None:
         first = first_to_read(picture.found)
         if first is None or first == self._begun:
             return

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from jobtui.analysis.cause import LONGEST, find_cause
-from jobtui.analysis.killer import Ending, find_killer
+from jobtui.analysis.killer import JobEnd, find_killer
 from jobtui.analysis.signature import LONGEST as LONGEST_SIGNATURE
 from jobtui.analysis.signature import failure_text, signature
 from jobtui.formats.causes import load_causes, load_kills
@@ -163,7 +163,7 @@ def test_who_ended_it_is_said_only_by_what_names_the_job(case: dict[str, Any]) -
     assert END is not None
     killer = find_killer(
         entries,
-        Ending(END, "v4", frozenset(case.get("pids", ())), frozenset(case.get("names", ())), (low, high)),
+        JobEnd(END, "v4", frozenset(case.get("pids", ())), frozenset(case.get("names", ())), (low, high)),
     )
     assert killer.words == case.get("says", "")
     assert killer.confidence == case.get("sure", 0.0)

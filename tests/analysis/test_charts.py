@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.counts import MINUTES, Pulse, Tally
+from jobtui.analysis.counts import MINUTES, JobTally, RateCounter
 from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
 from jobtui.analysis.reports.curves import BLOCK, MINUTE, Curve, Series, rate, rate_at, steps
 from jobtui.model.changes import Allocation, StateChange
@@ -124,8 +124,8 @@ def came(seconds: float, number: int = 1, ended_s: float | None = None) -> Job:
     )
 
 
-def pulse_of(*jobs: Job) -> Pulse:
-    pulse = Pulse(lambda: NOW)
+def pulse_of(*jobs: Job) -> RateCounter:
+    pulse = RateCounter(lambda: NOW)
     for job in jobs:
         pulse.note(None, job)
     return pulse
@@ -152,7 +152,7 @@ def test_arrivals_and_ends_are_told_by_minute_and_what_is_old_is_let_go() -> Non
     ids=["the same news again", "a job that runs again", "an end that becomes better known"],
 )
 def test_what_came_and_ended_counts_once(steps: list[Job], arrivals: int, ends: int) -> None:
-    pulse = Pulse(lambda: NOW)
+    pulse = RateCounter(lambda: NOW)
     for before, after in zip([None, *steps], steps, strict=False):
         pulse.note(before, after)
     pace = pulse.pace(NOW)
@@ -170,7 +170,7 @@ def test_what_is_long_past_or_to_come_or_no_job_is_not_counted(job: Job) -> None
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*JobStatus, None])), max_size=40))
 def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | None]]) -> None:
-    tally = Tally(lambda: NOW)
+    tally = JobTally(lambda: NOW)
     jobs: dict[int, Job] = {}
     for number, status in events:
         before = jobs.pop(number, None)
@@ -187,7 +187,7 @@ def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | N
 
 
 def test_only_the_last_hour_counts_as_lately() -> None:
-    tally = Tally(lambda: NOW)
+    tally = JobTally(lambda: NOW)
     job = a_job(1, status=JobStatus.FAILED, ended_at=ago(3_590))
     tally.move(None, job)
     assert tally.counts(NOW).failed_lately == 1

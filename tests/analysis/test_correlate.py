@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.clock_offset import Bounds, KnownOffsets, telling
-from jobtui.analysis.correlation import NothingRead, agent_lines, agents, job_events
+from jobtui.analysis.clock_offset import KnownOffsets, OffsetBounds, telling
+from jobtui.analysis.correlation import EmptyCorrelation, agent_lines, agents, job_events
 from jobtui.analysis.correlation import correlator as correlator_module
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.correlation.ops import FIRST_STEPS_KEPT, STEPS_KEPT
@@ -26,7 +26,7 @@ from jobtui.formats.schema import Shape, load
 from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, spread_between
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Component, Correlation, Op, OpStatus, Step, is_told_before
+from jobtui.model.ops import Component, Correlation, Op, OpStatus, Step, is_line_before
 from tests import builders
 from tests.analysis import captured
 from tests.analysis.lines import (
@@ -181,12 +181,12 @@ def test_the_last_writer_of_a_log_is_known_across_a_rotation(seconds: int) -> No
     correlator = Correlator()
     Log(LOG, pid=1).feed(correlator, begun())
     (op,) = correlator.ops_of(JID)
-    assert correlator.heard.writers[LOG].before is None
+    assert correlator.writers_read.writers[LOG].before is None
     Log(LOG, seconds=len(op.steps) + seconds, pid=2).feed(correlator, begun("run", "next", OTHER_DIR)[:1])
-    writer = correlator.heard.writers[LOG]
+    writer = correlator.writers_read.writers[LOG]
     assert writer.pid == 2
     assert writer.before is not None
-    assert not any(is_told_before(writer.before, step) for step in op.steps)
+    assert not any(is_line_before(writer.before, step) for step in op.steps)
 
 
 FEW = 50
@@ -363,7 +363,7 @@ def an_op(
 
 
 def clock_offsets(ops: Iterable[Op]) -> Offsets:
-    bounds = Bounds()
+    bounds = OffsetBounds()
     for op in ops:
         bounds.take(op)
     return bounds.offsets()
@@ -617,10 +617,10 @@ def test_nothing_is_known_before_the_first_record() -> None:
     def all_of(knows: Correlation) -> tuple[object, ...]:
         jid = JobId("vn9mSrw1-3mJbMh8p-animation")
         return (
-            tuple(knows.ops()), knows.agents(), knows.ops_of(jid), knows.unlinked_of(jid), knows.heard,
+            tuple(knows.ops()), knows.agents(), knows.ops_of(jid), knows.unlinked_of(jid), knows.writers_read,
             knows.agent_of(jid), knows.open_ops(), knows.restarted_ops(jid), knows.dropped_ops,
             knows.runs_like("animation", None),
         )  # fmt: skip
 
-    assert all_of(NothingRead()) == all_of(Correlator())
-    assert isinstance(NothingRead().begun(), Correlator)
+    assert all_of(EmptyCorrelation()) == all_of(Correlator())
+    assert isinstance(EmptyCorrelation().begun(), Correlator)

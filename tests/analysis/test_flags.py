@@ -15,12 +15,12 @@ from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, us
 from jobtui.analysis.explain.verdict import REST, Disputes, explain
 from jobtui.analysis.filter import parse
 from jobtui.analysis.flags import JobContext, flags_of, limit_s, needs_person, waits_for
-from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
+from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, LateJobs
 from jobtui.analysis.waits import waited_slot
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.verdicts import Slot, Usual, Verdict
+from jobtui.model.verdicts import Slot, UsualTime, Verdict
 from tests.analysis.captured import correlate
 from tests.analysis.explain.cases import Played, gatherer_of, played
 from tests.analysis.lines import looked_at
@@ -105,14 +105,14 @@ DAY_S = 86_400
 def test_a_job_is_late_beyond_what_is_usual_for_its_like(
     one: Job, history: list[Job], words: str | None
 ) -> None:
-    late = Lateness.of(known(one, *history), NOW).late(one, NOW)
+    late = LateJobs.of(known(one, *history), NOW).late(one, NOW)
     assert (late.words if late is not None else None) == words
 
 
 def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
     one = live(JobStatus.RUNNING, 100)
     jobs = known(one, *HISTORY)
-    lateness = Lateness()
+    lateness = LateJobs()
     lateness.note(jobs)
     assert lateness.look(jobs, NOW, 10.0) == set()
     later = Nanos(NOW + 600 * SECOND)
@@ -123,7 +123,7 @@ def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
 
 
 def test_what_is_kept_has_a_bound() -> None:
-    lateness = Lateness()
+    lateness = LateJobs()
     jobs = known(*(done(number, 5) for number in range(RUNS_KEPT + 50)))
     jobs |= known(*(done(10_000 + n, 5, model=f"m{n}") for n in range(KINDS_KEPT + 50)))
     lateness.note(jobs)
@@ -142,8 +142,8 @@ def test_nothing_that_was_seen_is_beyond_what_is_usual_but_the_last_hundredth(se
 
 def test_few_runs_are_said_to_be_few() -> None:
     assert usual_of([1.0, 2.0]) is None
-    assert usual_words(Usual(34, 120, 300)) == "usually 2m (p99 5m, n=34)"
-    assert usual_words(Usual(4, 120, 300)) == "usually 2m (n=4, too few to tell what is late)"
+    assert usual_words(UsualTime(34, 120, 300)) == "usually 2m (p99 5m, n=34)"
+    assert usual_words(UsualTime(4, 120, 300)) == "usually 2m (n=4, too few to tell what is late)"
 
 
 LATER = Nanos(NOW + REST)
@@ -194,7 +194,7 @@ def looked(trouble: Trouble, *jobs: Job, after_s: int = 0) -> set[JobId]:
 @pytest.mark.parametrize("kind", ["late", "at odds", "trouble"])
 def test_what_is_over_the_budget_is_found_next_time(kind: str) -> None:
     if kind == "late":
-        jobs, lateness, found = known(live(JobStatus.RUNNING, 600), *HISTORY), Lateness(), {LIVE}
+        jobs, lateness, found = known(live(JobStatus.RUNNING, 600), *HISTORY), LateJobs(), {LIVE}
         lateness.note(jobs)
         looks = [set(lateness.look(jobs, NOW, budget_s)) for budget_s in (0.0, 10.0)]
     elif kind == "at odds":

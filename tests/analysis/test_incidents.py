@@ -19,7 +19,7 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
-from jobtui.session.evidence import MOST_ASKED, Gatherer, Reads
+from jobtui.session.evidence import MOST_ASKED, Gatherer, ReadCache
 from jobtui.store.store import Store
 from tests.analysis.captured import CAPTURES, NEWEST, ROOT
 from tests.analysis.explain.cases import check_incidents_say_the_same, incidents, reach_back
@@ -208,7 +208,7 @@ async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
 
 
 async def survey(
-    store: Store, job_reader: StillJobReader | None = None, reads: Reads | None = None
+    store: Store, job_reader: StillJobReader | None = None, reads: ReadCache | None = None
 ) -> Incidents:
     gatherer = Gatherer(store, job_reader or StillJobReader(), NOW, reads=reads)
     return await gatherer.survey(Nanos(0), NOW)
@@ -216,7 +216,7 @@ async def survey(
 
 async def test_of_servers_few_records_are_asked_for_and_of_a_disk_all() -> None:
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
-    job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), Reads()
+    job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), ReadCache()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
         (group,) = (await survey(store, job_reader, reads)).groups
         assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), doubtful, asked)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.analysis import timeline
-from jobtui.analysis.compare import StepPair, Took, step_pairs
-from jobtui.analysis.paths import Reach, reached, run_dirs_of
+from jobtui.analysis.compare import StepPair, StepTime, step_pairs
+from jobtui.analysis.paths import ClusterAccess, reached, run_dirs_of
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, RunDir
@@ -48,7 +48,7 @@ def test_where_the_directory_of_a_run_is(
 
 
 PATH = "/scratch/jdoe/sirepo/user/3pMDuIiL/myapp/3pMDuIiL-e1oQ9PPU-animation"
-REACH = Reach(
+REACH = ClusterAccess(
     {"/scratch": "/mnt/cori", "/scratch/jdoe": "/home/jdoe/cori", "/scratch/j": "/no"},
     {"cori": "ssh://op@cori:22", "v3": "http://v3:19531"},
 )
@@ -64,17 +64,19 @@ TAIL = "sirepo/user/3pMDuIiL/myapp/3pMDuIiL-e1oQ9PPU-animation"
         (PATH, "cori.example.org", REACH,
          [f"/home/jdoe/cori/{TAIL}", f"/mnt/cori/jdoe/{TAIL}", PATH, f"ssh://op@cori:22{PATH}"]),
         # Without mounts and ssh there is the path itself
-        (PATH, None, Reach(), [PATH]),
+        (PATH, None, ClusterAccess(), [PATH]),
         (PATH, "v3", REACH, [f"/home/jdoe/cori/{TAIL}", f"/mnt/cori/jdoe/{TAIL}", PATH]),
         ("/scratch", None, REACH, ["/mnt/cori/.", "/scratch"]),
         # What is no path leads nowhere, and dots do not lead out of a mount
         *((path, "cori", REACH, []) for path in ("", "relative", "/a\0b")),
-        ("/scratch/../etc", None, Reach({"/scratch": "/mnt"}), ["/etc"]),
+        ("/scratch/../etc", None, ClusterAccess({"/scratch": "/mnt"}), ["/etc"]),
         # Hostile ones are quoted in an address
         ("/a b#c?d@e", "cori", REACH, ["/a b#c?d@e", "ssh://op@cori:22/a%20b%23c%3Fd%40e"]),
     ],
 )  # fmt: skip
-def test_where_a_path_can_be_reached(path: str, host: str | None, reach: Reach, found: list[str]) -> None:
+def test_where_a_path_can_be_reached(
+    path: str, host: str | None, reach: ClusterAccess, found: list[str]
+) -> None:
     assert list(reached(path, host, reach)) == found
 
 
@@ -141,9 +143,9 @@ def test_two_runs_part_at_the_first_step_that_one_lacks_or_is_slow_in() -> None:
     pairs = step_pairs([bad], [good], NOW)
     assert texts(pairs) == ["= run", "= created", "= sent", "< no reply", "< lost", "> reply ok"]
     assert [pair.text for pair in pairs if pair.parts] == ["no reply"]
-    assert (pairs[0].left, pairs[0].right) == (Took(10.0), Took(2.0))
-    assert (pairs[2].left, pairs[2].right) == (Took(1.0), Took(1.0))
-    assert pairs[3].left == Took(8.0)
+    assert (pairs[0].left, pairs[0].right) == (StepTime(10.0), StepTime(2.0))
+    assert (pairs[2].left, pairs[2].right) == (StepTime(1.0), StepTime(1.0))
+    assert pairs[3].left == StepTime(8.0)
     slow = op_with(("created", 0, SUPERVISOR), ("agent start", 0.5, DRIVER), ("alive", 38, DRIVER))
     good = op_with(("created", 0, SUPERVISOR), ("agent start", 0.2, DRIVER), ("alive", 1, DRIVER))
     pairs = step_pairs([slow], [good], NOW)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch, Until
+from jobtui.backends.base import Batch, LogUntil
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceUnreachable
@@ -87,7 +87,7 @@ def records(*seconds: int | None) -> tuple[LogRecord, ...]:
 async def test_what_is_later_is_left_out_and_said_after_the_notes_of_the_source() -> None:
     first = Batch(cursor="1", records=records(1, None, 2), count=9, more=True)
     then = Batch(cursor="2", records=records(3, None, 4, 2), skipped=(Skip("", ""),), skip_count=1, more=True)
-    source = Until(ScriptedSource([first, then, first], name="a.log", kind="logfile"), Nanos(3 * SECOND))
+    source = LogUntil(ScriptedSource([first, then, first], name="a.log", kind="logfile"), Nanos(3 * SECOND))
     assert (source.name, source.kind) == ("a.log", "logfile")
     assert await source.poll(None) == first
     cut = await source.poll("1")
@@ -96,13 +96,13 @@ async def test_what_is_later_is_left_out_and_said_after_the_notes_of_the_source(
     after = await source.poll("2")
     assert (after.records, after.more, after.skip_count) == ((), False, 0)
     batch = Batch(cursor="1", records=records(9), note="tail only")
-    source = Until(ScriptedSource([batch]), Nanos(0))
+    source = LogUntil(ScriptedSource([batch]), Nanos(0))
     assert (await source.poll(None)).note == "tail only; nothing after 1970-01-01T00:00:00Z was read"
 
 
 async def test_errors_pass_and_closing_is_passed_on() -> None:
     inner = ScriptedSource([SourceUnreachable("gone")])
-    source = Until(inner, Nanos(0))
+    source = LogUntil(inner, Nanos(0))
     with pytest.raises(SourceUnreachable):
         await source.poll(None)
     await source.aclose()

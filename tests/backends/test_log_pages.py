@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.journal.records import StreamNames, Wanted
+from jobtui.backends.journal.records import StreamNames, WantedStreams
 from jobtui.backends.log_start import FromStart
 from jobtui.formats.levels import level_of
 from jobtui.logs import lists as remote_log
@@ -586,7 +586,7 @@ async def test_what_is_masked_is_not_found(tmp_path: Path, installed: bool, kind
         journal = MemoryJournal()
         for line in lines:
             journal.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
-        log = JournalPages("x", journal.reader, Selection(StreamNames("x"), Wanted(), None, ()))
+        log = JournalPages("x", journal.reader, Selection(StreamNames("x"), WantedStreams(), None, ()))
     search = await searched(log, typed, END)
     assert search.state is SearchState.DONE
     assert [lines.index(line) for line in await all_found(log, search)] == MASKED["found"][typed]

@@ -13,7 +13,7 @@ import pytest
 from jobtui.backends import agent_copies
 from jobtui.backends.agent_copies import AgentCopies, CopiedLog
 from jobtui.backends.base import Batch
-from jobtui.backends.journal.records import StreamNames, Wanted
+from jobtui.backends.journal.records import StreamNames, WantedStreams
 from jobtui.formats.parser import LogParser
 from jobtui.logs import merged as merged_logs
 from jobtui.logs.catalog import SessionLogs
@@ -32,7 +32,9 @@ UNIT = "sirepo_job_supervisor.service"
 
 
 def journal_pages(journal: MemoryJournal, name: str = "v3") -> JournalPages:
-    return JournalPages(name, lambda: journal.reader(name), Selection(StreamNames(name), Wanted(), None, ()))
+    return JournalPages(
+        name, lambda: journal.reader(name), Selection(StreamNames(name), WantedStreams(), None, ())
+    )
 
 
 def write(journal: MemoryJournal, second: float, text: str, host: str = "v3") -> None:

@@ -16,7 +16,7 @@ from jobtui.backends.base import SKIPS_NAMED
 from jobtui.backends.sirepo import records
 from jobtui.backends.sirepo import source as sirepo_source
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_document, read_job
-from jobtui.backends.sirepo.source import MAX_BYTES, JobFiles, SirepoDb, TooLarge, read_file
+from jobtui.backends.sirepo.source import MAX_BYTES, JobFiles, RecordTooLarge, SirepoDb, read_file
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId
@@ -200,7 +200,7 @@ async def test_every_size_is_read_whole(size: int, db: Db, reader: Reader) -> No
 
 
 def test_a_file_that_grows_without_end_is_given_up() -> None:
-    with pytest.raises(TooLarge):
+    with pytest.raises(RecordTooLarge):
         read_file("/dev/zero", None)
 
 

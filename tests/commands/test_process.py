@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jobtui.analysis.alerts import News
+from jobtui.analysis.alerts import JobAlerts
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.logs import _follow
 from jobtui.commands.reader import Reader, until_ended
@@ -272,7 +272,7 @@ def by_ours(job: Job) -> Nanos:
 
 
 def test_only_what_stands_otherwise_is_news() -> None:
-    news = News()
+    news = JobAlerts()
     running = a_job()
     assert news.of([running], by_ours) == [running]
     assert news.of([running, a_job(percent=5.0)], by_ours) == []

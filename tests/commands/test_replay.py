@@ -27,7 +27,7 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock, Nanos, to_rfc3339
 from jobtui.model.specs import SourceSpec
 from jobtui.recording import database
-from jobtui.recording.database import About, What, unpacked
+from jobtui.recording.database import About, Item, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
@@ -208,13 +208,13 @@ def test_script_and_trace_of_a_job_on_a_cluster_are_in_its_bundle(tmp_path: Path
         assert run("replay", file, command, jid, "--json").out == live[command].out
     again = run("replay", file, "compare", jid, "--json").json
     assert again["steps"] == live["compare"].json["steps"]
-    kept = [unpacked(What.SCRIPT, body).script for body in bodies(file, What.SCRIPT)]
+    kept = [unpacked(Item.SCRIPT, body).script for body in bodies(file, Item.SCRIPT)]
     tokens = [line for one in kept if one for line in one.script.splitlines() if b"TOKEN" in line]
     assert tokens
     assert all(line.endswith(b"=***") or line.endswith(b"='***'") for line in tokens)
 
 
-def bodies(file: Path, what: What) -> list[bytes]:
+def bodies(file: Path, what: Item) -> list[bytes]:
     return [
         body for (body,) in sqlite3.connect(file).execute("SELECT body FROM entry WHERE what = ?", (what,))
     ]
@@ -261,7 +261,7 @@ def test_spans_that_were_sent_are_asked_for_by_their_trace(tmp_path: Path, run: 
     spec = SourceSpec(OTLP.setting, "127.0.0.1:4318")
     config = msgspec.to_builtins(Config({}, sources=(spec,)))
     writer = RecordingWriter(tmp_path / "r", About(version="0", made_at=NOW, at=NOW, config=config), 1 << 20)
-    writer.put("otlp", spec.target, What.BATCH, Batch(spans=(span := a_span(1, error=True),)), NOW)
+    writer.put("otlp", spec.target, Item.BATCH, Batch(spans=(span := a_span(1, error=True),)), NOW)
     writer.close()
     ran = run("replay", tmp_path / "r", "trace", span.trace_id, "--json")
     assert (ran.code, ran.json["spans"]) == (1, 1)
@@ -357,7 +357,7 @@ def kept(place: Path) -> int:
         entries = [
             entry for source in (1, 2) for entry in recording.delivered(source, 0, Nanos(1 << 62), 999)
         ]
-    return sum(len(one.value.records) for one in entries if one.what is database.What.BATCH)
+    return sum(len(one.value.records) for one in entries if one.what is database.Item.BATCH)
 
 
 def test_a_recorder_that_is_killed_while_lines_come_keeps_each_once(tmp_path: Path, run: Runner) -> None:
@@ -393,7 +393,7 @@ def test_two_recorders_do_not_share_a_directory(tmp_path: Path) -> None:
     first = recorder_in(tmp_path)
     with pytest.raises(database.RecordingError, match="another jobtui records here"):
         recorder_in(tmp_path)
-    first.put("logfile", "a.log", database.What.BATCH, Batch(records=(record(1),)), NOW)
+    first.put("logfile", "a.log", database.Item.BATCH, Batch(records=(record(1),)), NOW)
     first.close()
     recorder_in(tmp_path).close()
     assert any(batch.records for batch in replayed(tmp_path, 0))
@@ -407,7 +407,7 @@ def changed(path: Path, *statements: str) -> None:
 
 
 def an_empty_one(path: Path) -> Path:
-    return written(path, (database.What.BATCH, Batch(), 0))
+    return written(path, (database.Item.BATCH, Batch(), 0))
 
 
 VIEW = (
@@ -530,7 +530,7 @@ def test_a_file_of_another_layout_is_refused(
 def test_odd_settings_in_a_bundle_are_one_clear_error(
     tmp_path: Path, config: str, at: int, run: Runner
 ) -> None:
-    path = written(tmp_path / "r", (database.What.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
+    path = written(tmp_path / "r", (database.Item.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
     about_it = f'{{"version": "0", "made_at": {NOW}, "at": {at}, "config": {config}}}'
     changed(path, f"UPDATE about SET value = '{about_it}'")
     ran = run("replay", path, "jobs")

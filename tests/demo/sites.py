@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
-from jobtui.demo.agents import SIGTERM, Agent
+from jobtui.demo.agents import SIGTERM, SimAgent
 from jobtui.demo.drivers import Host, SiteSupervisor
 from jobtui.demo.kernel import Future
 from jobtui.demo.messages import Record, read_record
 from jobtui.demo.site import SUPERVISOR_LOG, Process
 from jobtui.demo.site import Settings as SiteSettings
-from jobtui.demo.supervisor import Driver, Op, Supervisor
+from jobtui.demo.supervisor import Driver, SimOp, Supervisor
 from jobtui.demo.world import World as SimulatedWorld
 
 
@@ -31,19 +31,19 @@ class LocalDriver(Driver):
 
     name = "LocalDriver"
 
-    def __init__(self, supervisor: Supervisor, op: Op, host: Host) -> None:
+    def __init__(self, supervisor: Supervisor, op: SimOp, host: Host) -> None:
         super().__init__(supervisor, op, host.cpu_slots[op.kind])
-        self._agent: Agent | None = None
+        self._agent: SimAgent | None = None
         self._exited: Future[None] = Future(supervisor.kernel)
 
-    async def start_agent(self, op: Op) -> None:
+    async def start_agent(self, op: SimOp) -> None:
         settings = self.site.settings
         exec_dir = f"{settings.root}/user/{self.uid}/agent-local/{self.agent_id}"
         self.log("exec_dir", self, exec_dir)
         identity = self.identity(exec_dir)
         is_apart = isinstance(settings, Settings) and not settings.agents_in_supervisor_log
         log = f"agent-{identity.prefix}.log" if is_apart else SUPERVISOR_LOG
-        self._agent = Agent(self.site, self.site.stream(log), identity, self._on_exit)
+        self._agent = SimAgent(self.site, self.site.stream(log), identity, self._on_exit)
         self._agent.start()
 
     async def kill(self) -> None:

@@ -20,7 +20,7 @@ from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import TraceId
 from jobtui.model.traces import Trace, growing
-from jobtui.store.traces import TraceBook
+from jobtui.store.traces import TraceStore
 from tests.carried import timed
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, WatchedWorld, simulate
@@ -65,7 +65,7 @@ def test_history_is_there_at_once(history: LiveDemo) -> None:
 
 
 def traces_of(demo: LiveDemo) -> dict[TraceId, Trace]:
-    book = TraceBook()
+    book = TraceStore()
     for line in (demo.directory / SPANS).read_bytes().splitlines():
         told = read_telemetry(line, "spans")
         assert not told.skip_count

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobtui.demo.incidents import Incident, Scenario
+from jobtui.demo.incidents import DemoIncident, Scenario
 from jobtui.demo.programs import Model, Plan
 from jobtui.model.clock import SECOND, Nanos
 from tests.demo.sites import DriverName, Settings
@@ -125,7 +125,7 @@ def play(job: dict[str, Any], settings: Settings) -> tuple[WatchedWorld, str]:
     kind = "animation" if job["isParallel"] or act not in ACTS["report"] else "report"
     steps = ("open", "wait 3", *ACTS[kind][act])
     queued_s = 3.0 if "start 500" in steps else 0.5
-    incident = Incident(
+    incident = DemoIncident(
         model=MODELS[kind], name="test", steps=steps, error="a big ugly error", queued_s=queued_s
     )
     world = WatchedWorld(1, settings)

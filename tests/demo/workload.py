@@ -11,10 +11,10 @@ from jobtui.demo import incidents, programs
 from jobtui.demo.agents import SIGKILL
 from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future
-from jobtui.demo.messages import Message
+from jobtui.demo.messages import DemoMessage
 from jobtui.demo.programs import Model, Plan, ProgramEnd
-from jobtui.demo.site import SUPERVISOR_LOG, Process, Site, Socket, Stream
-from jobtui.demo.supervisor import Driver, Op
+from jobtui.demo.site import SUPERVISOR_LOG, Process, Sink, Site, Socket
+from jobtui.demo.supervisor import Driver, SimOp
 from jobtui.demo.world import Browser, Simulation, User
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import PREFIX_LENGTH
@@ -115,14 +115,14 @@ class WatchedSupervisor(AnySupervisor):
 
     def log(self, name: str, *values: object) -> None:
         match name, values:
-            case "op", (Op() as op, _):
+            case "op", (SimOp() as op, _):
                 api = None if op.name in {"run_status", "cancel"} else op.request.api
                 self._witness.created(TrueOp(op.op_id or "", op.name, op.request.jid, api, op.job_cmd))
-            case "send", (Driver() as driver, Op() as op, _):
+            case "send", (Driver() as driver, SimOp() as op, _):
                 self._witness.sent(op.op_id or "", driver.agent_id)
         super().log(name, *values)
 
-    def receive(self, message: Message, socket: Socket) -> None:
+    def receive(self, message: DemoMessage, socket: Socket) -> None:
         if message.agent_id in self.drivers_by_agent:
             self._witness.agents.add(message.agent_id[:PREFIX_LENGTH])
             self._witness.received(message.op_id, message.name, message.jid)
@@ -132,7 +132,7 @@ class WatchedSupervisor(AnySupervisor):
 class TearingProcess(Process):
     """A process that writes some of its multi-line records in two pieces."""
 
-    def __init__(self, site: Site, stream: Stream, *, agent: bool = False, pid: int | None = None) -> None:
+    def __init__(self, site: Site, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
         super().__init__(site, stream, agent=agent, pid=pid)
         self.torn = site.load.torn_records if isinstance(site, WatchedWorld) else 0.0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
-from jobtui.model.condor import Teller
+from jobtui.model.condor import Origin
 from jobtui.model.condor_life import EVENTS
 from tests.builders import some
 from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
@@ -33,7 +33,7 @@ def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
     facts = facts_in(CONDOR / f"{name}.{form}")
     assert len(facts) == len(TRUTH[name])
     for fact, true in zip(facts, TRUTH[name], strict=True):
-        assert (fact.teller, fact.what) == (Teller.EVENT, EVENTS[true["type"]].name)
+        assert (fact.origin, fact.what) == (Origin.EVENT, EVENTS[true["type"]].name)
         assert fact.job == f"{true['cluster']}.{true['proc']}@jobsub02.fnal.gov"
         assert fact.at is not None
         assert fact.is_local
@@ -47,7 +47,7 @@ def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
 def test_many_ads_come_in_each_form(text: str) -> None:
     facts = facts_of(text.encode())
     assert [fact.job for fact in facts] == ["7.0@s.example.org", "7.1@s.example.org"]
-    assert {fact.teller for fact in facts} == {Teller.AD}
+    assert {fact.origin for fact in facts} == {Origin.AD}
 
 
 def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_a_note() -> None:

@@ -51,7 +51,7 @@ from jobtui.model.ids import JobId, find_trace
 from jobtui.model.job_reader import Unreadable, sbatch_status
 from jobtui.model.journal import Tail
 from jobtui.model.secrets import mask_text, masked_lines
-from jobtui.recording.database import Damaged, Recording, What, unpacked
+from jobtui.recording.database import Damaged, Item, Recording, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 from tests.backends.engines.rigs import ended_job, journald_document
@@ -253,7 +253,7 @@ def _document(data: bytes) -> None:
 
 
 def _entry(data: bytes) -> None:
-    for what in What:
+    for what in Item:
         with suppress(Damaged):
             unpacked(what, data)
 

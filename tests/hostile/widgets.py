@@ -17,7 +17,7 @@ from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.timeline import JobLine
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.filters import Judged, ListedTrace, Standing
+from jobtui.analysis.traces.filters import ListedTrace, TraceJudgement, TraceState
 from jobtui.analysis.traces.layout import ServiceMarks
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -31,7 +31,7 @@ from jobtui.model.traces import Span as TraceSpan
 from jobtui.model.verdicts import Verdict
 from jobtui.render.agents import AGENT_COLUMNS
 from jobtui.render.columns import JOB_COLUMNS, RowContext, TimeLook
-from jobtui.render.spans import Paragraph, Span
+from jobtui.render.spans import Paragraph, Piece
 from jobtui.render.text import show
 from jobtui.render.traces import TRACE_COLUMNS
 from jobtui.render.verdicts import why_parts
@@ -180,7 +180,7 @@ def one_line(text: str) -> Case:
     line = frame.OneLine(lambda _: now())
     line.display = True
     worst = hostile(Job, text, status=JobStatus.FAILED)
-    return showing(line, counts=(Span("✗7 ", "failed"),), worst=worst, is_paused=True)
+    return showing(line, counts=(Piece("✗7 ", "failed"),), worst=worst, is_paused=True)
 
 
 def some_trace_facts(text: str) -> Case:
@@ -201,8 +201,10 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
         TraceTable(TRACE_COLUMNS, lambda: TimeLook(NOW), lambda one: one.told.trace_id),
         lambda table: table.set_records(
             [
-                ListedTrace(summary_of(a_hostile_trace(text), text), Judged(standing, text, text), (text,))
-                for standing in Standing
+                ListedTrace(
+                    summary_of(a_hostile_trace(text), text), TraceJudgement(standing, text, text), (text,)
+                )
+                for standing in TraceState
             ]
         ),
     ),
@@ -210,7 +212,9 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     Waterfall: a_waterfall,
     SpanPane: lambda text: case(
         SpanPane(),
-        lambda pane: pane.set_lines([(Span(show(text), "warn"),), (Span(show(text), "warn"), Span(" = "))]),
+        lambda pane: pane.set_lines(
+            [(Piece(show(text), "warn"),), (Piece(show(text), "warn"), Piece(" = "))]
+        ),
     ),
     frame.ProfileLines: lambda text: case(
         frame.ProfileLines(lambda: [ProfileState(text, 1, 2, 3, 4, 1, 0.5, 60.0)] * 2),

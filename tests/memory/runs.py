@@ -9,21 +9,21 @@ from random import Random
 from jobtui.memory.database import Memory
 from jobtui.memory.writer import MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.memory import Finished
+from jobtui.model.memory import EndedRun
 
 DAY = 20_758
 """The first of November 2026."""
 
 
-def a_run(number: int, text: str = "", **fields: str) -> Finished:
+def a_run(number: int, text: str = "", **fields: str) -> EndedRun:
     values: dict[str, str] = {"user": f"user{number % 7}", "host": f"v{number % 3}", "app": "srw"} | fields
-    return Finished(
+    return EndedRun(
         id=f"job-{number}", system="sirepo", kind="sirepo\tsrw", verdict="x", is_failed=bool(text), text=text,
         ended_at=Nanos((DAY * 86_400 + number) * SECOND), waited_s=1.0, ran_s=2.0, **values,
     )  # fmt: skip
 
 
-def written(path: Path, *runs: Finished, most: int = 1 << 30) -> Memory:
+def written(path: Path, *runs: EndedRun, most: int = 1 << 30) -> Memory:
     writer = MemoryWriter(path, most)
     with writer.together():
         for one in runs:
@@ -38,7 +38,7 @@ YEAR_END = 1_731_536_000
 USERS, HOSTS, NODES_OF_HOST, CAUSES = 2_000, 100, 10, 500
 
 
-def runs_of_a_year(first: int, count: int, of: int) -> Iterator[Finished]:
+def runs_of_a_year(first: int, count: int, of: int) -> Iterator[EndedRun]:
     """So many runs from the `first` on, of all those of a year; one in ten failed."""
     rng = Random(first)
     often = [*accumulate(1 / (cause + 1) for cause in range(CAUSES))]
@@ -48,7 +48,7 @@ def runs_of_a_year(first: int, count: int, of: int) -> Iterator[Finished]:
         cause = bisect(often, rng.random() * often[-1]) if rng.random() < 0.1 else None
         word = "" if cause is None else f"{chr(97 + cause % 26)}{chr(97 + cause // 26)}"
         ended = YEAR_END - 365 * 86_400 * (of - number) // of
-        yield Finished(
+        yield EndedRun(
             id=f"user{user}-{rng.getrandbits(48):012x}-{model}", system="sirepo", verdict="completed",
             kind=f"sirepo\t{app}\t{model}\tdocker\tparallel", ended_at=Nanos(ended * SECOND),
             user=f"user{user}", app=app, model=model, driver="docker", host=f"v{host}",

@@ -17,7 +17,7 @@ from jobtui.analysis.statistics import bounds, expected
 from jobtui.memory.database import Memory
 from jobtui.memory.writer import MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.memory import Finished
+from jobtui.model.memory import EndedRun
 from tests.builders import a_job
 
 DAYS, RUNS = 21, 3_000
@@ -56,10 +56,10 @@ class World(NamedTuple):
         elsewhere = sum(one == 0 for one in self.failures) - count
         return count, count / len(own) / max(elsewhere / (RUNS - len(own)), 1e-9)
 
-    def finished(self) -> Iterator[Finished]:
+    def finished(self) -> Iterator[EndedRun]:
         for at, number in enumerate(self.failures):
             text = TEXTS[number].format(at * 7919 % 1_000_003) if number >= 0 else ""
-            yield Finished(
+            yield EndedRun(
                 id=f"job{at}", system="sirepo", kind=f"sirepo\t{self.facts['app'][at]}", verdict="x",
                 ended_at=Nanos((self.days[at] * 86_400 + at) * SECOND), is_failed=bool(text), text=text,
                 waited_s=self.waited[at], ran_s=self.ran[at],

@@ -17,7 +17,7 @@ from jobtui.memory.writer import MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Faults
 from jobtui.model.jobs import JobStatus
-from jobtui.model.memory import Finished, Remembered
+from jobtui.model.memory import EndedRun, JobMemory
 from jobtui.recording.database import RecordingError
 from jobtui.render.memory import memory_lines
 from tests.builders import a_job, ago, some
@@ -166,9 +166,9 @@ def test_what_changed_takes_times_or_filters(words: tuple[str, ...], code: int, 
 
 
 def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
-    def on(day: int, number: int, text: str = "", **fields: object) -> Finished:
+    def on(day: int, number: int, text: str = "", **fields: object) -> EndedRun:
         at = Nanos((DAY + day) * 86_400 * SECOND + number * SECOND)
-        return Finished(id=f"{day}-{number}", system="s", kind="k", verdict="x", ended_at=at, text=text,
+        return EndedRun(id=f"{day}-{number}", system="s", kind="k", verdict="x", ended_at=at, text=text,
                         is_failed=bool(text), **fields)  # type: ignore[arg-type]  # fmt: skip
 
     before = [
@@ -190,10 +190,10 @@ def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None
 def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path) -> None:
     job = a_job(status=JobStatus.PENDING, queued_at=ago(0), started_at=None)
 
-    def like(number: int) -> Finished:
+    def like(number: int) -> EndedRun:
         at = Nanos(NOW - (200 - number) * 600 * SECOND)
         waited = 60.0 * (1 + number % 10)
-        return Finished(
+        return EndedRun(
             id=f"j{number}", system=job.system, kind=kind_of(job), ended_at=at, verdict="completed",
             waited_s=waited, ran_s=100.0,
         )  # fmt: skip
@@ -214,8 +214,8 @@ def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path
     assert running.start is None
     assert running.end is not None
     assert (running.end.low_s, running.end.high_s) == (90.0, 90.0)
-    assert memory.of_job(replace(job, app="other"), "", NOW) == Remembered(NOW)
-    assert written(tmp_path / "few", *map(like, range(59))).of_job(job, "", NOW) == Remembered(NOW)
+    assert memory.of_job(replace(job, app="other"), "", NOW) == JobMemory(NOW)
+    assert written(tmp_path / "few", *map(like, range(59))).of_job(job, "", NOW) == JobMemory(NOW)
 
 
 def test_nothing_secret_is_in_the_file(run: Runner) -> None:
@@ -300,7 +300,7 @@ def test_a_run_that_cannot_be_remembered_costs_no_other_and_the_end_is_tried_aga
 ) -> None:
     work, ends = getattr(part, name), iter([True])
 
-    def breaks(self: object, *given: Finished) -> object:
+    def breaks(self: object, *given: EndedRun) -> object:
         if given[0].id == "job-3" if given else next(ends, False):
             raise LookupError("hunter2")
         return work(self, *given)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.registry import told_apart
+from jobtui.backends.registry import with_labels
 from jobtui.commands.context import of_specs, spelled
 from jobtui.config import load
 from jobtui.config.access import access_at, holds_secrets, merged
@@ -107,7 +107,7 @@ def test_no_two_have_the_same_and_ids_with_them_are_understood(urls: list[str]) 
 @pytest.mark.parametrize(("labels", "sources"), ROWS["whose numbers are those of one cluster"])
 def test_only_an_index_of_the_same_cluster_shares_its_numbers(labels: list[str], sources: list[Any]) -> None:
     given = (SourceSpec(setting, target, profile=profile) for profile, setting, target in sources)
-    found = told_apart(spec._replace(options="jobcomp") for spec in given)
+    found = with_labels(spec._replace(options="jobcomp") for spec in given)
     assert [spec.label for spec in found] == labels
     servers = {spec.target: spec.label for spec in found}
     assert len(meant_by("slurm/7", servers, "slurm")) == len(set(labels))
@@ -116,8 +116,8 @@ def test_only_an_index_of_the_same_cluster_shares_its_numbers(labels: list[str],
 def test_sources_are_told_apart_and_none_comes_twice() -> None:
     one, other = map(parse_balsam, HOSTS)
     log = SourceSpec("log", "/var/log/x")
-    assert [spec.label for spec in told_apart([one, log, other, one])] == ["balsam-dev", "", "balsam-prod"]
-    assert told_apart([log, one, one]) == (log, one)
+    assert [spec.label for spec in with_labels([one, log, other, one])] == ["balsam-dev", "", "balsam-prod"]
+    assert with_labels([log, one, one]) == (log, one)
 
 
 FILES = sorted((ROOT / "sbatch" / "scratch").rglob("sbatch_status.json"))

@@ -16,10 +16,10 @@ import pytest
 from benchmarks.pty_meter import percentile
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import CERTAIN
-from jobtui.analysis.killer import Ending, find_killer
+from jobtui.analysis.killer import JobEnd, find_killer
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
-from jobtui.backends.journal.records import Wanted
+from jobtui.backends.journal.records import WantedStreams
 from jobtui.backends.journal.source import Journal, maker_of
 from jobtui.model.clock import SECOND, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import SourceState
@@ -90,7 +90,7 @@ class Watch:
 
     def __init__(self, targets: Mapping[str, str], since: float) -> None:
         self.store = Watching()
-        wanted = Wanted(units=(), identifiers=(SERVICE,), containers=())
+        wanted = WantedStreams(units=(), identifiers=(SERVICE,), containers=())
         self._journals = {
             name: Journal(name, maker_of(target), wanted=wanted, since=Nanos(int(since * SECOND)))
             for name, target in targets.items()
@@ -364,7 +364,7 @@ async def test_the_kernel_is_named_and_only_for_its_own_container(
         client.settings(host.sshd.root)
         done = await asyncio.create_subprocess_exec("sh", "-c", GREEDY.format(group))
         assert await done.wait() == -9
-        ending = Ending(SystemClock().now(), host.name, names=frozenset({group.name[7:19]}))
+        ending = JobEnd(SystemClock().now(), host.name, names=frozenset({group.name[7:19]}))
         reader = SessionJobReader(tuple, nothing_again)
         for journal in (str(host.directory), host.gatewayd.spec, host.sshd.spec):
             found = await reader.host_messages(host.name, journal, *ending.window)

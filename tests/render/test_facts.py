@@ -14,7 +14,7 @@ from jobtui.render.columns import cells_of, text_widths
 from jobtui.render.facts import matter, status_words
 from jobtui.render.runs import ran_s, side_by_side, waited_s
 from jobtui.render.sources import judge, judge_all, labels, strip_line
-from jobtui.render.spans import Span, width_of
+from jobtui.render.spans import Piece, width_of
 from jobtui.render.text import NONE
 from tests.builders import a_job, ago, text_of
 from tests.conftest import NOW
@@ -97,7 +97,7 @@ STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
 @pytest.mark.parametrize(("name", "told", "words", "style"), ROWS["states of sources"])
 def test_each_state_has_its_words(name: str, told: dict[str, Any], words: str, style: str) -> None:
     fields = {key: ago(value) if key.endswith("_at") else value for key, value in told.items()}
-    assert judge(msgspec.structs.replace(globals()[name], **fields), NOW) == Span(words, style)
+    assert judge(msgspec.structs.replace(globals()[name], **fields), NOW) == Piece(words, style)
 
 
 def test_labels_are_short_and_differ() -> None:
@@ -111,7 +111,7 @@ def test_labels_are_short_and_differ() -> None:
 def test_a_source_is_named_once_and_where_there_is_little_room() -> None:
     assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
     silent = msgspec.structs.replace(STARTING, asked_at=ago(70))
-    assert judge_all([DB, silent, LOG], NOW) == Span("new.log no answer for 1m10s", "warning")
+    assert judge_all([DB, silent, LOG], NOW) == Piece("new.log no answer for 1m10s", "warning")
     assert judge_all([DB, silent, DOWN], NOW).style == "error"
     assert "no sources" in text_of(strip_line([], NOW, 80))
 
@@ -145,7 +145,7 @@ def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
 def test_the_worst_is_said_where_there_is_little_room(
     sources: tuple[SourceHealth, ...], words: str, style: str
 ) -> None:
-    assert judge_all(sources, NOW) == Span(words, style)
+    assert judge_all(sources, NOW) == Piece(words, style)
 
 
 SITE = Site(id=1, source="b", name="theta", path="/projects/x", seen_at=ago(30), queued=3)

@@ -3,7 +3,7 @@ import pytest
 from jobtui.analysis.timeline import BAD, folds_in, timeline_rows
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
-from jobtui.render.lanes import Times
+from jobtui.render.lanes import TimeStyle
 from tests.builders import a_step, an_op, text_of
 from tests.rows import ROWS
 
@@ -19,11 +19,11 @@ OP = an_op(
 )
 
 
-def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
+def drawn(op: Op, cells: int, times: TimeStyle | None = None) -> list[str]:
     rows = timeline_rows(op)
     before = [None, *rows]
     lines = [
-        lanes.row_line(row, before[at], cells, times or Times(fine=lanes.is_fine(rows)))
+        lanes.row_line(row, before[at], cells, times or TimeStyle(fine=lanes.is_fine(rows)))
         for at, row in enumerate(rows)
     ]
     return [text_of(line) for line in lines]
@@ -54,7 +54,7 @@ def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps(
     steps[2] = a_step("status running", 44, certainty=Certainty.ADJACENT)
     rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]))
     (fold,) = folds_in(rows)
-    row = lanes.folded(rows, fold, Times(fine=True))
+    row = lanes.folded(rows, fold, TimeStyle(fine=True))
     assert row.text == "status running × 5  20s – 1m08s  waits up to 12s"
     assert row.certainty is Certainty.ADJACENT
     assert (row.from_start_s, row.since_prev_s, row.is_gap) == (20.0, 20.0, True)

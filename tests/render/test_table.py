@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jobtui.analysis.counts import MINUTES, Flow, Pace
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import axis_lines, axis_ticks
-from jobtui.render.spans import Line, Span, difference, fitting, pace_line, padded, spread, styled, width_of
+from jobtui.render.spans import Line, Piece, difference, fitting, pace_line, padded, spread, styled, width_of
 from jobtui.render.table import Head, fact_lines, paint, table_lines
 from jobtui.render.text import width
 from tests.builders import HOSTILE, text_of
@@ -25,7 +25,7 @@ HEADS = (
 
 
 def lines(rows: list[tuple[str, ...]], cells: int | None) -> list[str]:
-    return list(table_lines(HEADS, [[Span(text) for text in row] for row in rows], cells))
+    return list(table_lines(HEADS, [[Piece(text) for text in row] for row in rows], cells))
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
@@ -56,7 +56,7 @@ def test_no_line_is_wider_than_it_may_be_nor_drives_a_terminal(
 
 
 def test_colour_adds_escapes_and_nothing_else() -> None:
-    rows = [[Span("1", "error"), Span("a", "no such style"), Span(""), Span("x")]]
+    rows = [[Piece("1", "error"), Piece("a", "no such style"), Piece(""), Piece("x")]]
     plain = [*table_lines(HEADS, rows, None)]
     painted = [*table_lines(HEADS, rows, None, colour=True)]
     assert [ESCAPE.sub("", line).rstrip() for line in painted] == plain
@@ -65,7 +65,7 @@ def test_colour_adds_escapes_and_nothing_else() -> None:
 
 
 def test_facts_stand_under_each_other() -> None:
-    facts = [("a", Span("x" * 30)), ("long", Span("")), ("evil", Span("\x1b[2J"))]
+    facts = [("a", Piece("x" * 30)), ("long", Piece("")), ("evil", Piece("\x1b[2J"))]
     assert [*fact_lines(facts, 20)] == [f"a     {'x' * 13}…", "long", "evil  ␛[2J"]
     assert next(fact_lines(facts, None)) == f"a     {'x' * 30}"
 
@@ -95,7 +95,7 @@ def test_times_never_overlap(since_s: int, span_s: int, columns: int, left: int)
 
 
 WORDS = st.sampled_from(["", "a", "bb", "表", "ccc", "e\u0301"])
-LINES = st.lists(st.builds(Span, WORDS, st.sampled_from(["", "x"]), st.just(-1)), max_size=6).map(tuple)
+LINES = st.lists(st.builds(Piece, WORDS, st.sampled_from(["", "x"]), st.just(-1)), max_size=6).map(tuple)
 
 
 def cells_of(line: Line) -> list[tuple[str, str]]:
@@ -103,7 +103,7 @@ def cells_of(line: Line) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for span in line:
         for char in span.text:
-            size = width_of((Span(char),))
+            size = width_of((Piece(char),))
             if size == 0:
                 found[-1] = (found[-1][0] + char, span.style)
                 continue
@@ -131,11 +131,11 @@ def test_two_ends_fill_the_line(left: Line, right: Line, cells: int) -> None:
 
 
 def test_lines_are_padded_and_styled_and_only_changed_cells_differ() -> None:
-    assert width_of(padded((Span("表"),), 5)) == 5
-    assert padded((Span("abc"),), 2) == (Span("abc"),)
-    assert styled((Span("a"), Span("b", "x")), "y") == (Span("a", "y"), Span("b", "x y"))
-    before = (Span("state  "), Span("41s"), Span("  rest"))
-    after = (Span("state  "), Span("42s"), Span("  rest"))
+    assert width_of(padded((Piece("表"),), 5)) == 5
+    assert padded((Piece("abc"),), 2) == (Piece("abc"),)
+    assert styled((Piece("a"), Piece("b", "x")), "y") == (Piece("a", "y"), Piece("b", "x y"))
+    before = (Piece("state  "), Piece("41s"), Piece("  rest"))
+    after = (Piece("state  "), Piece("42s"), Piece("  rest"))
     assert difference(before, after) == (7, 10)
 
 

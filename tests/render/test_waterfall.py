@@ -8,7 +8,7 @@ from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.spans import width_of
 from jobtui.render.text import width
 from jobtui.render.traces import MOST_ROWS, trace_lines, waterfall_lines
-from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line
+from jobtui.render.waterfall import WAIT_CELLS, WaterfallView, columns_in, heading_line
 from tests.rows import ROWS
 from tests.tracing import EXPECTED, a_span, a_trace, captured
 
@@ -102,7 +102,7 @@ def legend(cells: int, *services: str) -> str:
     found = study_trace(a_trace(*spans))
     columns = columns_in(cells)
     axis = TraceWindow().axis(max(1, columns.bar), (), WAIT_CELLS)
-    heading = heading_line(View(found.tree, lay_out(found), axis, {}, ServiceMarks().of), columns)
+    heading = heading_line(WaterfallView(found.tree, lay_out(found), axis, {}, ServiceMarks().of), columns)
     assert width_of(heading) <= cells
     return "".join(span.text for span in heading)[: columns.name].strip()
 

@@ -19,14 +19,14 @@ from jobtui.memory.database import Memory
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import Faults, SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.memory import Deviation, Overview
+from jobtui.model.memory import Deviation, MemoryOverview
 from jobtui.model.settings import Alarms
 from jobtui.recording.database import RecordingError
 from jobtui.screens import alarm
 from jobtui.screens.alarm import AlarmCommand
 from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.incidents import SeenScreen
-from jobtui.screens.job import JobScreen, Reaching
+from jobtui.screens.job import JobScreen, LogBackReader
 from jobtui.screens.nodes import NODES_EVERY_S, NodesScreen
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
@@ -69,7 +69,7 @@ async def test_failures_are_listed_filtered_and_copied(tmp_path: Path) -> None:
     [(None, "Nothing is remembered"), (RecordingError("memory.jobtui: damaged"), "memory.jobtui: damaged")],
 )
 async def test_it_says_why_there_is_nothing(answer: Exception | None, said: str) -> None:
-    def asked(now: Nanos) -> Overview:
+    def asked(now: Nanos) -> MemoryOverview:
         assert answer is not None
         raise answer
 
@@ -81,7 +81,7 @@ async def test_it_says_why_there_is_nothing(answer: Exception | None, said: str)
 
 
 async def test_a_fault_in_asking_is_counted_and_the_screen_stays(expected_faults: Faults) -> None:
-    def asked(now: Nanos) -> Overview:
+    def asked(now: Nanos) -> MemoryOverview:
         raise LookupError("hunter2")
 
     scene = Scene()
@@ -98,13 +98,13 @@ async def test_sites_that_deviate_are_told_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("jobtui.screens.alarm.SITES_S", 0.0)
     asked = 0
 
-    def overview(now: Nanos) -> Overview:
+    def overview(now: Nanos) -> MemoryOverview:
         nonlocal asked
         asked += 1
         sites = [
             Deviation("host", host, "failures", Nanos(NOW - SECOND), 0.31, 0.04) for host in ("v7", "v8")
         ]
-        return Overview(sites=tuple(sites[: 1 + asked % 2]))
+        return MemoryOverview(sites=tuple(sites[: 1 + asked % 2]))
 
     scene = Scene()
     scene.app._shared.overview = overview
@@ -349,5 +349,5 @@ async def test_a_command_that_hangs_is_ended() -> None:
 @pytest.mark.parametrize("kind", sorted(kinds_that_give(Gives.LOGS)))
 def test_logs_of_any_kind_are_logs_that_are_read(kind: str) -> None:
     (store := a_store()).add_source("it", kind)
-    said = Reaching(cast(Any, SimpleNamespace(store=store)), print).silence(a_job().id, None)
+    said = LogBackReader(cast(Any, SimpleNamespace(store=store)), print).silence(a_job().id, None)
     assert said[1:] == ("it: read as a whole",)

@@ -67,11 +67,11 @@ async def test_its_files_are_those_on_the_cluster() -> None:
 
 
 async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, told_on_disk = asyncio.Event(), Gatherer.told_on_disk
+    gate, jobs_on_disk = asyncio.Event(), Gatherer.jobs_on_disk
 
     async def late(self: Gatherer, text: str) -> tuple[Candidate, ...]:
         await gate.wait()
-        return await told_on_disk(self, text)
+        return await jobs_on_disk(self, text)
 
     monkeypatch.setattr(Gatherer, "told_on_disk", late)
     async with on(None, {THERE: HERE}) as (app, pilot):

@@ -25,7 +25,7 @@ from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import AgentState, HeldOp, OpStatus
 from jobtui.model.specs import LogRole, SourceSpec
-from jobtui.recording.database import About, What
+from jobtui.recording.database import About, Item
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
@@ -127,7 +127,7 @@ def recorded(folder: Path) -> RecordingReplay:
     with writer.together():
         for second, job in told:
             at = Nanos(begin + second * SECOND)
-            writer.put("sirepo_db", "/srv/db", What.BATCH, Batch(jobs=(replace(job, updated_at=at),)), at)
+            writer.put("sirepo_db", "/srv/db", Item.BATCH, Batch(jobs=(replace(job, updated_at=at),)), at)
     writer.close()
     return RecordingReplay(folder / "r")
 

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from jobtui.backends.base import Batch
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos, to_rfc3339
-from jobtui.model.condor import TRACEPARENT, CondorFact, Teller
+from jobtui.model.condor import TRACEPARENT, CondorFact, Origin
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.store import condor as condor_book
 from jobtui.store import poller
 from jobtui.store import store as store_module
-from jobtui.store.condor import CondorBook
+from jobtui.store.condor import CondorStore
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.builders import some
@@ -43,7 +43,7 @@ class Known:
     """The jobs that a book told, as a store keeps them."""
 
     def __init__(self, most: int = condor_book.MOST_FACTS) -> None:
-        self.book = CondorBook(most=most)
+        self.book = CondorStore(most=most)
         self.jobs: dict[str, Job] = {}
 
     def hear(self, facts: Iterable[CondorFact]) -> None:
@@ -58,7 +58,7 @@ class Known:
             "jobs": self.jobs,
             "notice": book.notice,
             "traces": {name: book.traces_named_in(name) for name in _FILES},
-            "told": {name: book.jobs_told_in(name) for name in _FILES},
+            "told": {name: book.jobs_of_source(name) for name in _FILES},
             "details": {job_id: book.detail(job.id) for job_id, job in self.jobs.items()},
         }
 
@@ -169,7 +169,7 @@ def test_an_ad_and_an_event_of_one_moment(state: int, log: str, runs: int, late_
 
 def test_a_job_without_a_schedd_is_the_one_that_has_it_unless_two_do() -> None:
     ad = b"ClusterId = 7\nProcId = 0\nJobStatus = 1\n"
-    book = CondorBook()
+    book = CondorStore()
     assert [str(job.id) for job in book.add(facts_of(ad, "ad")).jobs] == ["7.0"]
     news = book.add(facts_of(submitted().encode(), "log"))
     assert [str(job.id) for job in news.jobs] == [JOB]
@@ -229,7 +229,7 @@ def test_the_same_twice_changes_nothing_and_what_comes_again_and_again_is_kept_o
 
 def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
     ended = [(executing() + ENDED).replace("007.000.000", f"{number:03}.000.000") for number in range(10, 60)]
-    book = CondorBook(most=40)
+    book = CondorStore(most=40)
     book.add(facts_of(submitted().encode(), "live"))
     assert book.notice is None
     first, second = ("".join(some).encode() for some in (ended[:10], ended[10:]))
@@ -247,7 +247,7 @@ def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
 def test_submit_files_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(condor_book, "MOST_SUBMISSIONS", 2)
     facts = facts_in(CAPTURES / "job-fail" / "simple.cmd")
-    (submission,) = [fact for fact in facts if fact.teller is Teller.SUBMIT]
+    (submission,) = [fact for fact in facts if fact.origin is Origin.SUBMIT]
     of_trace = [replace(submission, values={TRACEPARENT: f"{number:032x}"}) for number in (1, 2, 1, 3)]
     book, _ = book_of(of_trace)
     assert [int(trace, 16) for trace in book.traces_named_in(submission.source)] == [1, 3]
@@ -261,7 +261,7 @@ def test_a_file_tells_which_traces_and_jobs_it_names(tmp_path: Path) -> None:
     assert book.traces_named_in(str(CAPTURES / "81430102.2.out")) == {
         "6b0404f2b09490b86b01a1c12a3a2107": ("81430102.2@jobsub02.fnal.gov",)
     }
-    assert book.jobs_told_in(str(path)) == ()
+    assert book.jobs_of_source(str(path)) == ()
 
 
 FORMS = ("cluster.log", "cluster.json.log", "cluster.xml.log")
@@ -281,7 +281,7 @@ def log_of(events: Iterable[tuple[int, Kind]], form: str, job: str = "007.000.00
 WHOLE, FINE, LOCAL = "{at}Z", "{at}{part}Z", "{at}"
 
 
-def detail_in(book: CondorBook, job_id: str = JOB) -> JobDetail:
+def detail_in(book: CondorStore, job_id: str = JOB) -> JobDetail:
     return some(book.detail(JobId(job_id)))
 
 
@@ -325,7 +325,7 @@ def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
     told: dict[JobId, tuple[StateChange, ...]] = {}
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
         alone = detail_in(book_of(first)[0])
-        book = CondorBook()
+        book = CondorStore()
         for piece in in_turn([first, *others], turns, sizes):
             told |= book.add(piece).changes
     together = detail_in(book)
@@ -451,7 +451,7 @@ def test_the_work_for_an_event_does_not_grow_with_their_number(placed: list[Cond
     for count in (1_500, 6_000):
         placed.clear()
         with patch.object(condor_book, "MOST_OF_JOB", 30):
-            CondorBook().add(facts[:count])
+            CondorStore().add(facts[:count])
         looked[count] = len(placed)
     assert looked[6_000] <= 4.5 * looked[1_500]
     assert looked[1_500] <= 4 * 1_500

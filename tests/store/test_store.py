@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.correlation import NothingRead
+from jobtui.analysis.correlation import EmptyCorrelation
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.base import Batch, next_delay
 from jobtui.model.changes import StateChange
@@ -15,10 +15,10 @@ from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.traces import Span, SpanLog
 from jobtui.store import store as store_module
-from jobtui.store.condor import CondorBook
+from jobtui.store.condor import CondorStore
 from jobtui.store.poller import Poller, apply_in_parts
 from jobtui.store.store import SKIPS_KEPT, ChangeLog, Changes, Store
-from jobtui.store.traces import TraceBook
+from jobtui.store.traces import TraceStore
 from tests.builders import a_job, an_op, some
 from tests.condor import JOB as CONDOR_JOB
 from tests.condor import facts_of, submitted
@@ -67,7 +67,7 @@ def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:
 
 
 def test_jobs_out_of_files_that_are_let_go_of_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CondorBook.__init__, "__defaults__", (3,))
+    monkeypatch.setattr(CondorStore.__init__, "__defaults__", (3,))
     store, _ = a_store()
     store.add_source("a.log", "condor_log")
     facts = [facts_of(submitted(job=f"{number:03}.000.000").encode(), "a.log") for number in range(1, 9)]
@@ -232,7 +232,7 @@ def test_the_oldest_are_let_go_and_do_not_come_back() -> None:
 LOG = SpanLog(TRACE_ID, span_id(1), Nanos(5), "INFO", "hello", SERVICE)
 
 
-def spans_in(book: TraceBook) -> list[Span]:
+def spans_in(book: TraceStore) -> list[Span]:
     return list(some(book.trace(TRACE_ID)).spans)
 
 
@@ -246,7 +246,7 @@ OPEN, ENDED = a_span(1, end=None), a_span(1)
     ids=["the same twice", "a span that was sent twice", "another version"],
 )  # fmt: skip
 def test_spans_are_kept_as_they_were_sent(batches: list[list[Span]], kept: list[Span]) -> None:
-    book = TraceBook()
+    book = TraceStore()
     for batch in batches:
         book.add(batch, [LOG])
     trace = some(book.trace(TRACE_ID))
@@ -259,7 +259,7 @@ def test_spans_are_kept_as_they_were_sent(batches: list[list[Span]], kept: list[
     ids=["the one that came first", "the one that has not grown for longest"],
 )
 def test_a_trace_is_let_go_and_counted(spans: list[tuple[int, int]], left: list[int]) -> None:
-    book = TraceBook(most=3)
+    book = TraceStore(most=3)
     for trace, number in spans:
         book.add([span_of(trace, number)], [])
     assert [int(trace_id, 16) for trace_id in book.ids()] == left
@@ -267,7 +267,7 @@ def test_a_trace_is_let_go_and_counted(spans: list[tuple[int, int]], left: list[
 
 
 def test_traces_are_bounded_by_spans_and_by_memory_and_that_is_counted() -> None:
-    book = TraceBook(most=3)
+    book = TraceStore(most=3)
     book.add([a_span(n) for n in range(1, 10)], [LOG])
     assert (len(spans_in(book)), book.dropped, book.left_out) == (3, 0, 7)
     book.add([span_of(7)], [])
@@ -276,7 +276,7 @@ def test_traces_are_bounded_by_spans_and_by_memory_and_that_is_counted() -> None
         "1 of the traces dropped, the most quiet first and 7 spans of too large a trace left out: "
         "at most 3 spans and 256 MB are kept"
     )
-    book = TraceBook(most_bytes=50_000)
+    book = TraceStore(most_bytes=50_000)
     for number in range(1, 100):
         book.add([span_of(number, message="x" * 10_000)], [])
     assert (len(book.ids()), book.dropped) == (4, 95)
@@ -285,7 +285,7 @@ def test_traces_are_bounded_by_spans_and_by_memory_and_that_is_counted() -> None
 def test_a_span_with_rounded_times_is_the_one_that_is_known() -> None:
     fine, rough = a_span(1, start=1_999, end=5_500), a_span(1, start=1_000, end=4_000)
     for first, second in ((fine, rough), (rough, fine)):
-        book = TraceBook()
+        book = TraceStore()
         book.add([first], [])
         book.add([second], [])
         assert spans_in(book) == [fine], "whichever came first"
@@ -294,7 +294,7 @@ def test_a_span_with_rounded_times_is_the_one_that_is_known() -> None:
 
 
 def test_it_tells_what_is_known_better_from_where_and_since_when() -> None:
-    book = TraceBook()
+    book = TraceStore()
     assert book.add([a_span(1)], [], "file", Nanos(7)) == {TRACE_ID}
     assert book.add([a_span(1)], [], "server", Nanos(8)) == set()
     assert (book.changed_at(TRACE_ID), book.sources_of(TRACE_ID)) == (7, ("file", "server"))
@@ -303,8 +303,8 @@ def test_it_tells_what_is_known_better_from_where_and_since_when() -> None:
 
 
 def test_what_was_let_go_is_said_of_the_sources_of_traces() -> None:
-    store = Store(NothingRead(), FixedClock(NOW))
-    store.traces = TraceBook(most=1)
+    store = Store(EmptyCorrelation(), FixedClock(NOW))
+    store.traces = TraceStore(most=1)
     for name, kind in (("spans.json", "trace_file"), ("db", "sirepo_db")):
         store.add_source(name, kind)
     for number in (1, 2):
@@ -314,7 +314,7 @@ def test_what_was_let_go_is_said_of_the_sources_of_traces() -> None:
 
 
 async def test_a_batch_of_many_spans_is_taken_in_a_part_at_a_time() -> None:
-    store = Store(NothingRead(), FixedClock(NOW))
+    store = Store(EmptyCorrelation(), FixedClock(NOW))
     store.add_source("spans.json", "trace_file")
     told: list[int] = []
     store.subscribe(lambda _: told.append(store.traces.size(TRACE_ID)))

@@ -16,7 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from benchmarks.painted import Cell, Painted
-from jobtui.terminal.canvas import ONE_CELL, PLAIN, Canvas, Pen, codes_of, transition
+from jobtui.terminal.canvas import ONE_CELL, PLAIN, Canvas, CanvasPainter, codes_of, transition
 from tests.widgets.widget_app import LOOKS
 
 COLORS = ColorSystem.TRUECOLOR
@@ -152,7 +152,7 @@ def drawn(text: str) -> Painted:
 
 @given(st.lists(st.tuples(STYLES, st.sampled_from(["a", "bc", " "])), max_size=8))
 def test_a_terminal_draws_the_same_with_fewer_bytes(parts: list[tuple[Style, str]]) -> None:
-    pen = Pen(PEN_COLORS)
+    pen = CanvasPainter(PEN_COLORS)
     for style, text in parts:
         pen.write(text, codes_of(style, PEN_COLORS))
     lean = pen.text()
@@ -171,7 +171,7 @@ def test_a_transition_leads_from_one_style_to_the_other(before: Style, after: St
 
 
 def test_colours_are_written_only_where_they_are_seen() -> None:
-    pen = Pen(PEN_COLORS)
+    pen = CanvasPainter(PEN_COLORS)
     red, blue = (codes_of(Style(color=name), PEN_COLORS) for name in ("red", "blue"))
     for text, codes in (("a", red), ("  ", blue), ("b", red)):
         pen.write(text, codes)
@@ -179,7 +179,7 @@ def test_colours_are_written_only_where_they_are_seen() -> None:
 
 
 def test_the_shortest_way_to_a_place_is_taken() -> None:
-    pen = Pen(PEN_COLORS)
+    pen = CanvasPainter(PEN_COLORS)
     for x, y in ((0, 0), (5, 0), (0, 1), (0, 2), (3, 1)):
         pen.move(x, y)
         pen.write("x", PLAIN)
@@ -187,7 +187,7 @@ def test_the_shortest_way_to_a_place_is_taken() -> None:
 
 
 def test_a_link_is_written_as_textual_writes_it() -> None:
-    pen = Pen(PEN_COLORS)
+    pen = CanvasPainter(PEN_COLORS)
     red = Style(color="red")
     for style in (red, Style(link="https://example.org", color="red"), red):
         pen.write_odd("x", style)

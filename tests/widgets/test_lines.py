@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.render.spans import Line, Paragraph, Span, rows, width_of
+from jobtui.render.spans import Line, Paragraph, Piece, rows, width_of
 from jobtui.render.text import safe, width, wrapped
 from jobtui.theme import DARK
 from jobtui.widgets.frame import RuleLine
@@ -28,7 +28,7 @@ class Numbers(LineView):
 
     def line(self, y: int) -> Line:
         value = self.values[y] if y < len(self.values) else ""
-        return (Span(f"line {y} ", "dim"), Span(value, "error"), Span(" end"))
+        return (Piece(f"line {y} ", "dim"), Piece(value, "error"), Piece(" end"))
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def test_what_was_drawn_is_let_go_with_the_widget() -> None:
         assert not rule._styles_cache._cache
 
 
-LINES: list[Line] = [(Span("alpha ", "dim"), Span("beta")), (Span("表 wide"),), (Span("gamma   "),)]
+LINES: list[Line] = [(Piece("alpha ", "dim"), Piece("beta")), (Piece("表 wide"),), (Piece("gamma   "),)]
 
 
 @pytest.mark.parametrize(("anchor", "end", "text"), ROWS["cell to cell"])
@@ -107,10 +107,10 @@ async def test_lines_of_a_log_are_selected_by_mouse_and_by_key(
 
 
 def test_a_line_is_broken_after_a_blank_near_the_end_of_a_row() -> None:
-    line = (Span("sbatch "), Span("--time=10 x", "accent"), Span("y" * 12))
+    line = (Piece("sbatch "), Piece("--time=10 x", "accent"), Piece("y" * 12))
     broken = ["".join(span.text for span in row) for row in rows(line, 10)]
     assert broken == ["sbatch --t", "ime=10 xyy", "yyyyyyyyyy"]
-    assert len(rows((Span("a b " * 400),), 10, 3)) == 3
+    assert len(rows((Piece("a b " * 400),), 10, 3)) == 3
 
 
 async def test_the_wheel_scrolls_as_far_up_as_down() -> None:
@@ -119,7 +119,7 @@ async def test_the_wheel_scrolls_as_far_up_as_down() -> None:
         await pilot.app.mount(spans)
         await pilot.pause()
         texts.set_text(Paragraph(str(number)) for number in range(100))
-        spans.set_lines([(Span(str(number)),) for number in range(100)])
+        spans.set_lines([(Piece(str(number)),) for number in range(100)])
         for pane in (texts, spans):
             pane.scroll_rows(6)
             pane.scroll_rows(-3)

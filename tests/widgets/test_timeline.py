@@ -18,7 +18,7 @@ from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus
-from jobtui.render.chart import Drawn, draw_chart, legend_lines
+from jobtui.render.chart import DrawnChart, draw_chart, legend_lines
 from jobtui.render.lanes import op_glyph
 from jobtui.theme import DARK, LAYOUT
 from jobtui.widgets.chart import ChartView
@@ -280,7 +280,7 @@ async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyP
     may_draw = threading.Event()
     may_draw.set()
 
-    def draw_slowly(*given: Any) -> Drawn:
+    def draw_slowly(*given: Any) -> DrawnChart:
         may_draw.wait(30)
         return draw_chart(*given)
 

@@ -3,7 +3,7 @@
 from jobtui.model.ops import Correlation
 
 
-class NothingRead(Correlation):
+class EmptyCorrelation(Correlation):
     """No records yet. The correlator is imported with the first: that takes a tenth of a first paint."""
 
     def begun(self) -> Correlation:

@@ -52,7 +52,7 @@ class _Waiting(NamedTuple):
     followers: list[LogRecord]
 
 
-class _Spoken(NamedTuple):
+class _LastOp(NamedTuple):
     """The op that a process wrote of last, with the line's number and time; None if it is not known yet."""
 
     number: int
@@ -66,10 +66,10 @@ class AgentPass:
     def __init__(self, ops: OpIndex, agents: Agents) -> None:
         self._ops = ops
         self._agents = agents
-        self._last = Bounded[_Process, _Spoken](WAITING_KEPT)
+        self._last = Bounded[_Process, _LastOp](WAITING_KEPT)
         self._waiting: OrderedDict[int, _Waiting] = OrderedDict()
         self._waiting_of: dict[str, list[int]] = {}
-        self._unnamed = Bounded[tuple[object, ...], _Spoken](WAITING_KEPT)
+        self._unnamed = Bounded[tuple[object, ...], _LastOp](WAITING_KEPT)
         """Lines that name nothing, by process and text, with the op to which each was linked."""
         self._count = 0
 
@@ -104,7 +104,7 @@ class AgentPass:
         self._place(record, op, jid, found)
         self._remember(number, record, op)
         for follower in followers:
-            self._add_unnamed(follower, op, _Spoken(number, record.at, op))
+            self._add_unnamed(follower, op, _LastOp(number, record.at, op))
         return op.jid
 
     def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
@@ -154,7 +154,7 @@ class AgentPass:
         before = self._last.get(key)
         if before is not None and before.number > number:
             return
-        self._last[key] = _Spoken(number, record.at, op)
+        self._last[key] = _LastOp(number, record.at, op)
 
     def _after_last(self, record: LogRecord) -> JobId | None:
         """Link a line that names nothing to the op of which its process wrote just before."""
@@ -169,7 +169,7 @@ class AgentPass:
             waiting.followers.append(record)
         return None
 
-    def _add_unnamed(self, record: LogRecord, op: OpTrack, spoken: _Spoken) -> None:
+    def _add_unnamed(self, record: LogRecord, op: OpTrack, spoken: _LastOp) -> None:
         """Add a line to the op of which its process wrote before. Of two copies, trust the one without a gap.
 
         Within one second an equal line may have been written about each of two ops.

@@ -42,10 +42,10 @@ from jobtui.model.ops import (
     Component,
     Correlation,
     Damage,
-    Heard,
     Op,
     Step,
     Unlinked,
+    WritersRead,
     in_order,
 )
 
@@ -61,7 +61,7 @@ Lines = dict[int, tuple[str, int, int, int, int]]
 """For each line: the first log with it, how often there, how often in any log at most, second, process."""
 
 
-class Once:
+class RepeatFilter:
     """Finds records that came before. `shapes` are those whose lines are compared between logs."""
 
     def __init__(self, shapes: Set[str] = frozenset(), known: int = KNOWN) -> None:
@@ -143,8 +143,8 @@ class Once:
 PLACES_KEPT = 200
 
 
-class Hearing:
-    """Collects which writers were read, and damaged places; see `Heard`."""
+class WriterSurvey:
+    """Collects which writers were read, and damaged places; see `WritersRead`."""
 
     def __init__(self) -> None:
         self._shapes: set[str] = set()
@@ -178,16 +178,16 @@ class Hearing:
                     if place.until is None:
                         places[number] = place._replace(until=at)
 
-    def take_in(self, other: "Hearing") -> None:
+    def take_in(self, other: "WriterSurvey") -> None:
         self._shapes |= other._shapes
         self._damaged = {**other._damaged, **self._damaged}
 
     @property
-    def heard(self) -> Heard:
+    def writers_read(self) -> WritersRead:
         components = _components()
         known = frozenset(components[shape] for shape in self._shapes if shape in components)
         damaged = {source: tuple(places) for source, places in self._damaged.items()}
-        return Heard(known, damaged=damaged)
+        return WritersRead(known, damaged=damaged)
 
 
 @cache
@@ -261,13 +261,13 @@ class Correlator(Correlation):
 
     def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
         self._ops = OpIndex(limit, most_bytes)
-        self._once = Once(COMPARED)
+        self._once = RepeatFilter(COMPARED)
         self._agents = Agents(self._once.origin)
         self._events = JobEvents()
         self._restarts = Restarts(self._ops, self._once.origin)
         self._supervisors: dict[str, SupervisorPass] = {}
         self._agent_pass = AgentPass(self._ops, self._agents)
-        self._hearing = Hearing()
+        self._hearing = WriterSurvey()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         changed: set[JobId | None] = set()
@@ -326,8 +326,8 @@ class Correlator(Correlation):
         return found
 
     @property
-    def heard(self) -> Heard:
-        return self._hearing.heard._replace(writers=self._restarts.writers())
+    def writers_read(self) -> WritersRead:
+        return self._hearing.writers_read._replace(writers=self._restarts.writers())
 
     @property
     def repeated(self) -> Mapping[str, str]:

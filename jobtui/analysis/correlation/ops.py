@@ -33,7 +33,7 @@ OP_BYTES, STEP_BYTES = 1_000, 250
 
 
 @dataclass(slots=True, eq=False)
-class Room:
+class MemoryUse:
     """About how many bytes all ops take together, and how many steps they got."""
 
     given: int = 0
@@ -41,20 +41,20 @@ class Room:
 
 
 class OpTrack(OpFacts, eq=False, kw_only=True):
-    """One op while its lines come in. `last_told` and `sent_turn` number its last step and its last send
+    """One op while its lines come in. `last_named` and `sent_turn` number its last step and its last send
     among all steps, as offsets differ between rotated files.
     """
 
     source: str
-    room: Room
+    room: MemoryUse
     certainty: Certainty = Certainty.ADJACENT
     size: int = 0
     called_api: str | None = None
     uid: str = ""
     requested_at: Nanos | None = None
-    last_told: int = 0
+    last_named: int = 0
     sent_turn: int = 0
-    told_destroyed: bool = False
+    saw_destroyed: bool = False
     exited: bool = False
     is_open: bool = True
     steps: list[Step] = msgspec.field(default_factory=list)
@@ -109,7 +109,7 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         added = step_of(record, component, intern(step), certainty)  # the same few words again and again
         self.steps.append(added)
         self.room.given += 1
-        self.last_told = self.room.given
+        self.last_named = self.room.given
         self.take_room(STEP_BYTES + len(record.text))
 
     def remove(self, step: str, place: tuple[int | None, str]) -> None:
@@ -135,8 +135,8 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         if not other.is_open:
             self.end(other.status, other.ended_at, other.result)
 
-    def move_to(self, room: Room) -> None:
-        self.last_told -= self.room.given
+    def move_to(self, room: MemoryUse) -> None:
+        self.last_named -= self.room.given
         self.sent_turn -= self.room.given
         self.leave_room()
         self.room = room
@@ -145,7 +145,7 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     def leave_room(self) -> None:
         """Free its memory: it is no longer kept, and further lines are ignored."""
         self.room.taken -= self.size
-        self.room = Room()
+        self.room = MemoryUse()
 
     def take_room(self, size: int) -> None:
         self.size += size
@@ -196,7 +196,7 @@ class OpIndex:
     def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
         self._limit = limit
         self._most_bytes = most_bytes
-        self._room = Room()
+        self._room = MemoryUse()
         self.first_key = self.next_key = FIRST_KEY
         """The least key of an op, and the key of the next op; all others are smaller."""
         self._all: deque[OpTrack] = deque()

@@ -16,7 +16,7 @@ from jobtui.analysis.correlation.supervisor_state import (
     PassState,
     add_step,
     jid_in,
-    last_told,
+    last_named,
     latest_op,
     path_in,
     read_message,
@@ -158,7 +158,7 @@ def _request_failed(state: PassState, record: LogRecord) -> JobId | None:
         return None
     api = record.fields["api"]
     unsent = [t for t in state.ops.of_job(jid) if not t.sends and not t.error and t.api in (api, None)]
-    op = max(unsent, key=last_told, default=None)
+    op = max(unsent, key=last_named, default=None)
     if op is None:
         return about_job(state, record)
     op.add(record, "request failed", _SUPERVISOR, _JID)
@@ -237,7 +237,7 @@ def _of_op(state: PassState, record: LogRecord) -> JobId | None:
     op = latest_op(state, record, lambda t: sent is None or sent == (t.sends > 0))
     if op is None:
         return None
-    op.told_destroyed |= record.fields.get("dead") is not None
+    op.saw_destroyed |= record.fields.get("dead") is not None
     op.add(record, step_words(record.shape)[0], _SUPERVISOR, _PREFIX)
     op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
     if record.shape in _ENDS or record.fields.get("dead"):

@@ -264,10 +264,10 @@ def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], boo
     still_open, given_up = [t for t in kept if t.is_open], []
     if record.fields.get("dead"):
         ended = (t for t in kept if not t.is_open and t.status is not OpStatus.LOST)
-        given_up = [t for t in ended if not (t.replies or t.told_destroyed)]
-    return max(given_up or still_open or kept[-1:], key=last_told, default=None)
+        given_up = [t for t in ended if not (t.replies or t.saw_destroyed)]
+    return max(given_up or still_open or kept[-1:], key=last_named, default=None)
 
 
-def last_told(op: OpTrack) -> tuple[int, int]:
+def last_named(op: OpTrack) -> tuple[int, int]:
     """When an op was last spoken of; of two that never were the newer one is greater."""
-    return op.last_told, op.key
+    return op.last_named, op.key

@@ -17,10 +17,10 @@ from jobtui.model.condor import CondorFact
 from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Pending, ReasonSeen
-from jobtui.model.memory import Remembered
-from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, is_told_before
+from jobtui.model.memory import JobMemory
+from jobtui.model.ops import Agent, Component, Damage, Op, Step, WritersRead, is_line_before
 from jobtui.model.settings import KIND as ALARM
-from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual, Verdict
+from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, UsualTime, Verdict
 
 FALLS = 3
 """An agent that ended this often within WITHIN_S flaps. A stop because it had no work does not count."""
@@ -87,16 +87,15 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One job: what its sources say of it, and how they are.
 
     `detail` is its whole record where that was read; `unread` says in words what was asked for in vain,
-    `origins` which source gave a stream of another name. Of
-    logs: `heard` tells whose lines were read, `ops` are those of the job, oldest first, `alike` the latest
-    runs like its last one, `texts` whole records of lines by (source, line), `restarted_ops` those of its ops
-    that are older than a restart of their supervisor, by key: the restart, `agents` all agents by prefix,
-    `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that it runs as.
-    `changes` are those of its state, `reasons` what it was seen to wait for, `allocations` and `sites` all of
-    Balsam's, `facts` what files say of a
-    job of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says
-    who ended it, `last_lines` are those that a stuck one wrote last, `good` is the last good job of the same
-    user and kind before a failed one, with its ops, `remembered` what is known of finished runs like it.
+    `origins` which source gave a stream of another name. Of logs: `writers_read` tells whose lines were read,
+    `ops` are those of the job, oldest first, `alike` the latest runs like its last one, `texts` whole records
+    of lines by (source, line), `restarted_ops` those of its ops that are older than a restart of their
+    supervisor, by key: the restart, `agents` all agents by prefix, `flaps` how often they ended, `chain` whom
+    it waits for. `slurm` is the job of Slurm that it runs as. `changes` are those of its state, `reasons`
+    what it was seen to wait for, `allocations` and `sites` all of Balsam's, `facts` what files say of a job
+    of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says who
+    ended it, `last_lines` are those that a stuck one wrote last, `good` is the last good job of the same user
+    and kind before a failed one, with its ops, `remembered` what is known of finished runs like it.
     """
 
     job_id: JobId
@@ -106,7 +105,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[SourceHealth, ...] = ()
     origins: Mapping[str, str] = MappingProxyType({})
     unread: tuple[str, ...] = ()
-    heard: Heard = Heard()
+    writers_read: WritersRead = WritersRead()
     ops: tuple[Op, ...] = ()
     alike: tuple[Op, ...] = ()
     texts: Mapping[tuple[str, int], str] = MappingProxyType({})
@@ -124,7 +123,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     killer: Killer | None = None
     last_lines: tuple[Fact, ...] = ()
     good: tuple[Job, tuple[Op, ...]] | None = None
-    remembered: Remembered | None = None
+    remembered: JobMemory | None = None
 
     def origin_of(self, source: str) -> str:
         """The source to which the name in a line or record belongs: a journal gives many streams."""
@@ -165,7 +164,7 @@ class Case:
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        self.evidence, self.heard = evidence, evidence.heard
+        self.evidence, self.writers_read = evidence, evidence.writers_read
         self.sources = tuple(one for one in evidence.sources if one.kind != ALARM)
         self.job_id = evidence.job_id
         self.job = evidence.job
@@ -193,11 +192,11 @@ class Case:
         return tuple(_short(one.name) for one in self.sources if one.is_behind)
 
     @cached_property
-    def usual(self) -> Mapping[Mark, Usual]:
+    def usual(self) -> Mapping[Mark, UsualTime]:
         return usual_steps(self.evidence.alike)
 
     @cached_property
-    def length(self) -> Usual | None:
+    def length(self) -> UsualTime | None:
         return usual_length(self.evidence.alike)
 
     @cached_property
@@ -287,7 +286,7 @@ class Case:
     @property
     def is_end_open(self) -> bool:
         """Whether neither a record nor a new line of a supervisor tells what has become of the run."""
-        end = self.heard.supervisor_end
+        end = self.writers_read.supervisor_end
         return self.record is None and (
             end is None or abs(seconds_between(end, self.evidence.now)) > SETTLED_S
         )
@@ -334,7 +333,7 @@ class Case:
         """The logs with places near the latest run's lines that cannot be read."""
         steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
         found = []
-        for source, places in self.heard.damaged.items():
+        for source, places in self.writers_read.damaged.items():
             own = [step for step in steps if step.source == source]
             if own and any(self._is_near(place, own) for place in places):
                 found.append(source)
@@ -352,12 +351,12 @@ class Case:
         until = place.until if place.until is not None else max(since, self.now)
         return since < max(times) + NEAR_S * SECOND and min(times) - NEAR_S * SECOND < until
 
-    def is_supervisor_heard_after(self, step: Step, seconds: float = SETTLED_S) -> bool:
+    def supervisor_wrote_after(self, step: Step, seconds: float = SETTLED_S) -> bool:
         """Whether the process that wrote a line went on writing for this long afterwards."""
-        writer = self.heard.writers.get(step.source)
+        writer = self.writers_read.writers.get(step.source)
         if writer is None or writer.pid is None or writer.end is None or step.at is None:
             return False
-        is_its_own = writer.before is None or is_told_before(writer.before, step)
+        is_its_own = writer.before is None or is_line_before(writer.before, step)
         return is_its_own and seconds_between(step.at, writer.end) >= seconds
 
     @property
@@ -383,7 +382,7 @@ class Case:
     @property
     def is_log_behind(self) -> bool:
         """Whether the supervisor's log ends before the record was last written: it was cut off or rotated."""
-        job, end = self.job, self.heard.supervisor_end
+        job, end = self.job, self.writers_read.supervisor_end
         if job is None or end is None or job.written_at is None:
             return False
         return seconds_between(end, job.written_at) > NEWER_S
@@ -432,7 +431,7 @@ class Finding(NamedTuple):
     needs_all_lines: bool = False
 
 
-class Said(NamedTuple):
+class Ruling(NamedTuple):
     """A verdict on a job whose system reports its state itself. Sirepo's rules give a `Finding`."""
 
     code: Code

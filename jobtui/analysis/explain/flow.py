@@ -12,7 +12,7 @@ from typing import Self
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Op, Step
-from jobtui.model.verdicts import Usual
+from jobtui.model.verdicts import UsualTime
 
 
 class Mark(StrEnum):
@@ -134,21 +134,21 @@ LEAST_BEYOND_S, BEYOND = 10.0, 0.2
 """A step is late if it takes longer than 99 of 100 by this many seconds and by this share."""
 
 
-def usual_of(seconds: Sequence[float]) -> Usual | None:
+def usual_of(seconds: Sequence[float]) -> UsualTime | None:
     if len(seconds) < LEAST_RUNS:
         return None
     ordered = sorted(seconds)
-    return Usual(len(ordered), _quantile(ordered, 0.5), _quantile(ordered, 0.99))
+    return UsualTime(len(ordered), _quantile(ordered, 0.5), _quantile(ordered, 0.99))
 
 
-def is_beyond(seconds: float, usual: Usual | None) -> bool:
+def is_beyond(seconds: float, usual: UsualTime | None) -> bool:
     """Whether it takes longer than usual; False if too few runs are known."""
     if usual is None or usual.n < TELLING_RUNS:
         return False
     return seconds > usual.p99_s + max(LEAST_BEYOND_S, BEYOND * usual.p99_s)
 
 
-def usual_words(usual: Usual) -> str:
+def usual_words(usual: UsualTime) -> str:
     """The usual time as text: "usually 2m (p99 5m, n=34)", or that there are few runs."""
     spread = f"p99 {duration(usual.p99_s)}, n={usual.n}"
     if usual.n < TELLING_RUNS:
@@ -160,7 +160,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, -(-int(share * 100) * len(ordered) // 100) - 1))]
 
 
-def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
+def usual_steps(runs: Iterable[Op]) -> dict[Mark, UsualTime]:
     """How long each needed step takes after the one before it, by the mark at its end."""
     taken: dict[Mark, list[float]] = {}
     for run in runs:
@@ -176,7 +176,7 @@ def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
     return {mark: found for mark, seconds in taken.items() if (found := usual_of(seconds)) is not None}
 
 
-def usual_length(runs: Iterable[Op]) -> Usual | None:
+def usual_length(runs: Iterable[Op]) -> UsualTime | None:
     taken = [
         seconds_between(run.sent_at, run.ended_at)
         for run in runs

@@ -6,7 +6,7 @@ import msgspec
 
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
-from jobtui.model.jobs import Category, HeldBy, Job, JobStatus, NodeTally, Pending
+from jobtui.model.jobs import Blocker, Category, Job, JobStatus, NodeTally, Pending
 from jobtui.model.numbers import counted
 from jobtui.model.verdicts import Chain, Code
 
@@ -56,7 +56,7 @@ def refined(pending: Pending) -> Pending:
     return pending
 
 
-def held_until(held: HeldBy, now: Nanos) -> HeldBy:
+def held_until(held: Blocker, now: Nanos) -> Blocker:
     """The same with for how long the job has it at a time, if it is known since when."""
     held_s = held.held_s if held.since is None else max(0.0, seconds_between(held.since, now))
     return msgspec.structs.replace(held, held_s=held_s)
@@ -135,7 +135,7 @@ def _holders(pending: Pending) -> str:
     return f"Held by {names}{more}"
 
 
-def _held_words(held: HeldBy) -> str:
+def _held_words(held: Blocker) -> str:
     parts = [held.user, held.has]
     if held.held_s is not None:
         most = f" of {duration(held.limit_s)}" if held.limit_s is not None else ""
@@ -158,7 +158,7 @@ def by_chain(pending: Pending, chain: Chain) -> Pending:
         return pending
     wait = chain.waits[0]
     holders = [
-        HeldBy(
+        Blocker(
             job=holder.op.jid or f"{holder.op.name} {holder.op.op}",
             user=holder.op.uid or "",
             has=holder.op.name,

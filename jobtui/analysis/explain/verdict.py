@@ -24,7 +24,7 @@ from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
-from jobtui.model.ops import Heard
+from jobtui.model.ops import WritersRead
 from jobtui.model.verdicts import AS_KNOWN, Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
 
 
@@ -226,14 +226,14 @@ def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
     yield from (fact.source for fact in verdict.evidence)
     yield from (fact.source for fact in evidence.facts)
     if job is None or (job.needs_logs and job.status.is_live):
-        yield from evidence.heard.writers
+        yield from evidence.writers_read.writers
 
 
 def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
     is_live = evidence.job is None or evidence.job.status.is_live or bool(verdict.rests_on)
     for health in evidence.sources:
         if health.name in sources:
-            yield from _state_doubts(health, evidence.heard, evidence.now)
+            yield from _state_doubts(health, evidence.writers_read, evidence.now)
             if is_live:
                 yield from _clock_doubts(health, evidence.now, _times_of(health, verdict, evidence))
     if evidence.detail is not None:
@@ -259,17 +259,17 @@ def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]
         yield f"whether {', '.join(names)} {one_is} off: no news came yet"
 
 
-def source_doubts(sources: Iterable[SourceHealth], heard: Heard, now: Nanos) -> Iterator[str]:
+def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, now: Nanos) -> Iterator[str]:
     for health in sources:
         if of_kind(health.kind).gives & (Gives.JOBS | Gives.LOGS):
-            yield from _state_doubts(health, heard, now)
+            yield from _state_doubts(health, writers_read, now)
             yield from _clock_doubts(health, now)
 
 
-def _state_doubts(health: SourceHealth, heard: Heard, now: Nanos) -> Iterator[str]:
+def _state_doubts(health: SourceHealth, writers_read: WritersRead, now: Nanos) -> Iterator[str]:
     lag_s = health.lag_s(now)
     last = "" if lag_s is None else f", what it last told is {age(lag_s)} old"
-    writer = heard.writers.get(health.name)
+    writer = writers_read.writers.get(health.name)
     is_old = writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
     if health.state is SourceState.DOWN:
         yield f"{health.name} cannot be read: {health.reason}{last}"

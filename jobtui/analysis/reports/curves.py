@@ -65,7 +65,7 @@ WIDTHS = tuple(
 """Stretches of time for which rates are told, as people count them."""
 
 
-class Step(NamedTuple):
+class CurveStep(NamedTuple):
     """What a series does in a stretch of time: its first value, extremes, last value."""
 
     first: float
@@ -95,14 +95,14 @@ class Curve:
     def at(self, time: Nanos) -> float:
         return self.series.at(time)
 
-    def step(self, since: Nanos, until: Nanos) -> Step:
+    def step(self, since: Nanos, until: Nanos) -> CurveStep:
         x, y = self.series.x, self.series.y
         begin, end = bisect_right(x, since), bisect_left(x, until)
         first = y[begin - 1] if begin else 0.0
         if end <= begin:
-            return Step(first, first, first, first)
+            return CurveStep(first, first, first, first)
         low, high = self._extremes(begin, end)
-        return Step(first, min(first, low), max(first, high), y[end - 1])
+        return CurveStep(first, min(first, low), max(first, high), y[end - 1])
 
     def _extremes(self, begin: int, end: int) -> tuple[float, float]:
         y = self.series.y
@@ -114,7 +114,7 @@ class Curve:
         return min([*self._lows[first:last], *edges]), max([*self._highs[first:last], *edges])
 
 
-def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[Step]:
+def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[CurveStep]:
     """What a curve does in each of `count` equal stretches; those that begin after `end` are left out."""
     span = max(1, until - since)
     edges = [Nanos(since + span * at // count) for at in range(count + 1)]

@@ -16,7 +16,7 @@ from jobtui.analysis.explain.case import (
     SETTLED_S,
     SURE,
     Evidence,
-    Said,
+    Ruling,
     record_fact,
 )
 from jobtui.analysis.explain.pending import sentence_of
@@ -92,7 +92,7 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     matter = BalsamCase(job, now, changes, site, own, here, nodes)
     unknown = f'Its state is "{job.native_status}", which jobtui does not know.'
     rule = RULES.get(job.native_status)
-    said = rule(matter) if rule is not None else Said(Code.UNKNOWN, unknown, 0.3)
+    said = rule(matter) if rule is not None else Ruling(Code.UNKNOWN, unknown, 0.3)
     blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")
@@ -131,17 +131,17 @@ def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) ->
     )
 
 
-def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Said:
-    return Said(code, sentence_of(pending, matter.waited, begin), sure, pending=pending)
+def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Ruling:
+    return Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending)
 
 
-def _failed(matter: BalsamCase) -> Said:
+def _failed(matter: BalsamCase) -> Ruling:
     """What ended it is told by the state that it came from, and nothing of an earlier run."""
     last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
         doubts = ("the event that tells how it failed was not read",)
-        return Said(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, _look(matter), doubts)
+        return Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, _look(matter), doubts)
     if last.before in (RUN_ERROR, "RUNNING"):
         return _program_failed(matter, last)
     if last.before == "RUN_TIMEOUT":
@@ -149,10 +149,10 @@ def _failed(matter: BalsamCase) -> Said:
         return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
     if (known := FAILED_FROM.get(last.before)) is None:
         sentence = f"It was set to FAILED from {last.before}: {_reason(last)}."
-        return Said(Code.UNKNOWN, sentence, GUESS, _look(matter))
+        return Ruling(Code.UNKNOWN, sentence, GUESS, _look(matter))
     code, what = known
     again = " again" if what == NOT_LAUNCHED and matter.last("RUNNING") is not None else ""
-    return Said(code, f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
+    return Ruling(code, f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
 
 
 NOT_LAUNCHED = "A launcher could not start it"
@@ -170,7 +170,7 @@ FAILED_FROM: Mapping[str, tuple[Code, str]] = {
 """What failed, by the state that a job came from."""
 
 
-def _program_failed(matter: BalsamCase, last: StateChange) -> Said:
+def _program_failed(matter: BalsamCase, last: StateChange) -> Ruling:
     error = last if last.before == "RUNNING" else matter.last(RUN_ERROR)
     code = (error.detail or {}).get("returncode") if error is not None else None
     reason = (error_of(error) if error is not None else None) or "no reason is given"
@@ -178,14 +178,14 @@ def _program_failed(matter: BalsamCase, last: StateChange) -> Said:
     sentence = f"Its program {how}: {reason}."
     if last.before == RUN_ERROR and (said := error_of(last)) is not None:
         sentence += f" The handling of that failed too: {said}."
-    return Said(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE, _look(matter))
+    return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE, _look(matter))
 
 
 def _reason(change: StateChange) -> str:
     return error_of(change) or "no reason is given"
 
 
-def _parents(matter: BalsamCase) -> Said:
+def _parents(matter: BalsamCase) -> Ruling:
     job = matter.job
     needs = job.needs
     bad = [(name, state) for name, state in needs if state in HOPELESS]
@@ -196,14 +196,14 @@ def _parents(matter: BalsamCase) -> Said:
         first = NextStep("see what became of the parent", command)
         pending = _pending(matter, Category.DEPENDENCY, f"{told}{more}", is_stuck=True)
         sentence = f"It will not start as it is: {pending.words}."
-        return Said(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
+        return Ruling(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
         if job.alert is None:
-            return Said(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
+            return Ruling(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
         sentence = (
             "It will not start by itself: its parents have finished, and the server did not release it."
         )
-        return Said(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
+        return Ruling(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
     unknown = [name for name, state in needs if not state]
     doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_TOLD])
     if not needs:
@@ -216,17 +216,17 @@ def _parents(matter: BalsamCase) -> Said:
     return said._replace(doubts=doubts)
 
 
-def _by_agent(what: str) -> Callable[[BalsamCase], Said]:
+def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
     """What an agent or the server does next; of a job whose files were not staged `needs` says why not."""
 
-    def rule(matter: BalsamCase) -> Said:
+    def rule(matter: BalsamCase) -> Ruling:
         needs = matter.job.needs
         if needs and "staged" in what:
             failed = "; ".join(f"{name} failed: {why}" for name, why in needs[:MOST_TOLD])
             left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
             pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
-            return Said(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
+            return Ruling(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
         sure = SURE if matter.site is not None else LIKELY
         return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
@@ -234,7 +234,7 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Said]:
     return rule
 
 
-def _site_down(matter: BalsamCase) -> Said | None:
+def _site_down(matter: BalsamCase) -> Ruling | None:
     site = matter.site
     if site is None or not site.is_down(matter.now) or site.seen_at is None:
         return None
@@ -250,10 +250,10 @@ def _site_down(matter: BalsamCase) -> Said | None:
         f"{matter.job.native_status}."
     )
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
-    return Said(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)
+    return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)
 
 
-def _runnable(matter: BalsamCase) -> Said:
+def _runnable(matter: BalsamCase) -> Ruling:
     own_tags = set(matter.job.tags.split(" "))
     fitting = [
         one for one in matter.here if all(tag_word(name, value) in own_tags for name, value in one.tags)
@@ -282,7 +282,7 @@ def _runnable(matter: BalsamCase) -> Said:
     return said._replace(confidence=sure, doubts=(*said.doubts, *unlisted))
 
 
-def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before: str) -> Said:
+def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before: str) -> Ruling:
     """Why no launcher takes a job that could run. `fitting` are the allocations that take its tags."""
     if down := _site_down(matter):
         return down
@@ -311,10 +311,10 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
         note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
         sentence += f" {note[:1].upper()}{note[1:]}."
     pending = _pending(matter, Category.ALLOCATION, what, note=note, is_stuck=True)
-    return Said(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
+    return Ruling(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
 
 
-def _lost(matter: BalsamCase) -> Said | None:
+def _lost(matter: BalsamCase) -> Ruling | None:
     """A run that ended with its allocation, in time or before it, and not yet gone on."""
     timeout, run = matter.last(RUN_TIMEOUT), matter.last("RUNNING")
     if timeout is None or (run is not None and run.id > timeout.id):
@@ -322,29 +322,29 @@ def _lost(matter: BalsamCase) -> Said | None:
     return _cut_off(matter)
 
 
-def _cut_off(matter: BalsamCase) -> Said:
+def _cut_off(matter: BalsamCase) -> Ruling:
     timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_QUEUE, _SUBMIT)
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""
     if EXPIRED in message.lower():
         sentence = f"Its launcher ended without a word while the job ran{why}."
         confidence = SURE if own is None or not _used_its_time(own, timeout) else LIKELY
-        return Said(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
+        return Ruling(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
     if own is not None and own.state == "pending_deletion":
         sentence = f"Its allocation {own.scheduler_id or own.id} was deleted while the job ran{why}."
-        return Said(Code.ALLOCATION_KILLED, sentence, SURE, next_steps)
+        return Ruling(Code.ALLOCATION_KILLED, sentence, SURE, next_steps)
     used = _used_its_time(own, timeout) if own is not None else None
     if used is None:
         sentence = f"Its run was cut off{why}; it is not known whether the time of its allocation was over."
-        return Said(Code.TIMED_OUT, sentence, PLAUSIBLE, next_steps)
+        return Ruling(Code.TIMED_OUT, sentence, PLAUSIBLE, next_steps)
     assert own is not None
     is_exact = own.start_at is not None and not own.start_estimated
     if used:
         sentence = "Its run was not done when the time of its allocation was over."
-        return Said(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY, next_steps)
+        return Ruling(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY, next_steps)
     sentence = f"Its allocation or its launcher ended before its time, while the job ran{why}."
     is_over = is_exact and own.state in OVER
-    return Said(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY, next_steps)
+    return Ruling(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY, next_steps)
 
 
 def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
@@ -359,44 +359,44 @@ def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
     return seconds_between(one.start_at, end) >= one.wall_time_s - slack
 
 
-def _running(matter: BalsamCase) -> Said:
+def _running(matter: BalsamCase) -> Ruling:
     own = matter.own
     if own is not None and own.is_stale(matter.now):
         return _stale(matter, own)
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
         sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
-        return Said(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
+        return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
     sure = SURE if own is not None else LIKELY
-    return Said(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
+    return Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
 
 
-def _stale(matter: BalsamCase, one: Allocation) -> Said:
+def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     heard = one.heartbeat_at if one.launchers else one.start_at
     silent = for_words(since_s(heard, matter.now))
     sentence = (
         f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
         "what it should do does not get done."
     )
-    return Said(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
+    return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 
-def _ended(matter: BalsamCase) -> Said:
+def _ended(matter: BalsamCase) -> Ruling:
     state, error = matter.job.native_status, matter.last(RUN_ERROR)
     if state == "JOB_FINISHED":
         length = matter.job.elapsed_s(matter.now)
         took = f" in {duration(length)}" if length is not None else ""
-        return Said(Code.COMPLETED, f"It completed{took}.", CERTAIN)
+        return Ruling(Code.COMPLETED, f"It completed{took}.", CERTAIN)
     if state == RUN_TIMEOUT:
-        return _lost(matter) or Said(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
+        return _lost(matter) or Ruling(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
     if error is None:
-        return Said(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
+        return Ruling(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
     said = _program_failed(matter, error)
     return said._replace(sentence=f"{said.sentence} Its site's agent decides whether it runs again.")
 
 
-RULES: Mapping[str, Callable[[BalsamCase], Said]] = {
+RULES: Mapping[str, Callable[[BalsamCase], Ruling]] = {
     "CREATED": _by_agent("the server to take it up"), "AWAITING_PARENTS": _parents,
     "READY": _by_agent("its files to be staged in"),
     "STAGED_IN": _by_agent("the site's agent to prepare it"), "PREPROCESSED": _runnable,

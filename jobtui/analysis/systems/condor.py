@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 
-from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
+from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, ago_words, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
@@ -72,8 +72,8 @@ class CondorCase(NamedTuple):
     def last(self, *whats: str) -> condor.CondorFact | None:
         return next((fact for fact in reversed(self.facts) if fact.what in whats), None)
 
-    def has(self, teller: condor.Teller) -> bool:
-        return any(fact.teller is teller for fact in self.facts)
+    def has(self, origin: condor.Origin) -> bool:
+        return any(fact.origin is origin for fact in self.facts)
 
     @property
     def waited_s(self) -> float | None:
@@ -96,7 +96,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
-    is_by_output = last is not None and last.teller is condor.Teller.OUTPUT
+    is_by_output = last is not None and last.origin is condor.Origin.OUTPUT
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return said.on(
         job,
@@ -293,7 +293,7 @@ def _is_met(left: str, sign: str, right: str) -> bool | None:
     return None
 
 
-def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
+def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
     """What became of a live job may be in a part of its log that is gone, or that was never written."""
     gap, last = matter.life.gap, max((fact.at for fact in matter.facts if fact.at is not None), default=None)
     silent_s = 0.0 if last is None else seconds_between(last, matter.now)
@@ -311,13 +311,13 @@ def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     told = sorted(condor_life.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
-    def fact_of(teller: condor.Teller, end: condor_life.CondorExit) -> Fact:
-        fact = next(one for one in reversed(evidence.facts) if one.teller is teller and one.what in _ENDS)
+    def fact_of(origin: condor.Origin, end: condor_life.CondorExit) -> Fact:
+        fact = next(one for one in reversed(evidence.facts) if one.origin is origin and one.what in _ENDS)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
     return tuple(
-        Contradiction("how its program ended", fact_of(*told[0]), fact_of(teller, end))
-        for teller, end in told[1:]
+        Contradiction("how its program ended", fact_of(*told[0]), fact_of(origin, end))
+        for origin, end in told[1:]
         # a wrapper that a signal ends has a status of its own
         if told[0][1] != end and not (end.signal and not told[0][1].is_good) and (end.status or end.signal)
     )
@@ -326,7 +326,7 @@ def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
 _ENDS = frozenset({"terminated", "ad", condor.END, condor.SIGNAL})
 
 
-def _idle(matter: CondorCase) -> Said:
+def _idle(matter: CondorCase) -> Ruling:
     """It waits for a machine, for the first time or again."""
     turn = matter.life.turns[-1]
     analyze = _condor(matter, "see which machines would take it", "condor_q -better-analyze")
@@ -336,35 +336,35 @@ def _idle(matter: CondorCase) -> Said:
         again = f"Its program ended with {end}, and is retried. "
     elif turn.fact.what in condor.LOST:
         again = f"Its run was lost ({turn.fact.values.get('Reason') or WORDS[turn.fact.what]}). "
-    elif turn.fact.teller is condor.Teller.AD and starts > 0:
+    elif turn.fact.origin is condor.Origin.AD and starts > 0:
         again, sure = f"It was started {counted(starts, 'time')} before. ", SURE
     pending = _for_machine(matter)
     sentence = sentence_of(pending, matter.since, again or begin)
     if again:
-        return Said(Code.REQUEUED, sentence, sure, (analyze,), pending=pending)
+        return Ruling(Code.REQUEUED, sentence, sure, (analyze,), pending=pending)
     doubts = () if _is_told(matter) else (_NO_EVENTS,)
-    if turn.fact.what == "submit" and not matter.has(condor.Teller.AD):
+    if turn.fact.what == "submit" and not matter.has(condor.Origin.AD):
         doubts = (_ON_HOLD,)
     sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
-    return Said(Code.IDLE, sentence, sure, (analyze,), doubts, pending)
+    return Ruling(Code.IDLE, sentence, sure, (analyze,), doubts, pending)
 
 
-def _running(matter: CondorCase) -> Said:
+def _running(matter: CondorCase) -> Ruling:
     where = f" on {matter.life.host}" if matter.life.host else ""
     begun = matter.last(condor.BEGIN)
     if not _is_told(matter):
         sentence = f"It began{where}{matter.ago(begun)} and did not end since, as far as its output tells."
-        return Said(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
+        return Ruling(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
         cut = matter.last("disconnected")
         sentence = (
             f"It ran{where} when the connection was lost{matter.ago(cut)}; HTCondor tries to reconnect."
         )
-        return Said(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
-    return Said(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
+        return Ruling(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
+    return Ruling(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
 
 
-def _held(matter: CondorCase) -> Said:
+def _held(matter: CondorCase) -> Ruling:
     code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
     why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
     steps = (
@@ -374,52 +374,52 @@ def _held(matter: CondorCase) -> Said:
     by = load_kills().hold_codes.get(matter.life.hold_code, "")
     words = f"{why}{code}{by and ', '}{by}"
     pending = _pending(matter, Category.HELD, words, is_stuck=True)
-    return Said(Code.HELD, f"It is held{matter.since}: {words}.", CERTAIN, steps, pending=pending)
+    return Ruling(Code.HELD, f"It is held{matter.since}: {words}.", CERTAIN, steps, pending=pending)
 
 
-def _completed(matter: CondorCase) -> Said:
+def _completed(matter: CondorCase) -> Ruling:
     end, last = matter.life.exit, matter.life.turns[-1].fact
-    sure = CERTAIN if last.teller is not condor.Teller.OUTPUT else SURE
-    doubts = () if last.teller is not condor.Teller.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
+    sure = CERTAIN if last.origin is not condor.Origin.OUTPUT else SURE
+    doubts = () if last.origin is not condor.Origin.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
     if end is None or end == condor_life.CondorExit():
-        return Said(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
-    if last.teller is condor.Teller.EVENT and not matter.has(condor.Teller.AD) and not end.signal:
+        return Ruling(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
+    if last.origin is condor.Origin.EVENT and not matter.has(condor.Origin.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
         sure, doubts = SURE, _NO_AD
     if end.signal:
         lost = matter.last("shadow_exception")
         before = f"; before that: {lost.values.get('Reason') or WORDS[lost.what]}" if lost is not None else ""
-        return Said(Code.KILLED_BY_SIGNAL, f"Its program was {end}{before}.", sure, (), doubts)
+        return Ruling(Code.KILLED_BY_SIGNAL, f"Its program was {end}{before}.", sure, (), doubts)
     if matter.life.is_good(end):
         length = matter.job.elapsed_s(matter.now)
         took = f" in {duration(length)}" if length is not None else ""
         how = "" if end.is_good else f" with {end}, which it calls success"
-        return Said(Code.COMPLETED, f"It completed{took}{how}.", sure, (), doubts)
+        return Ruling(Code.COMPLETED, f"It completed{took}{how}.", sure, (), doubts)
     if end.status == TIMEOUT_STATUS:
         sentence = f"Its program ended with {end}: that is what a time limit of its own ends with."
-        return Said(Code.TIMED_OUT, sentence, LIKELY, (), doubts)
+        return Ruling(Code.TIMED_OUT, sentence, LIKELY, (), doubts)
     tries = matter.last("retries_exceeded")
     looked = f"; {tries.text.strip()}" if tries is not None else ""
-    return Said(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, (), doubts)
+    return Ruling(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, (), doubts)
 
 
-def _in_state(matter: CondorCase) -> Said:
+def _in_state(matter: CondorCase) -> Ruling:
     state = matter.life.state
     if state in RULES:
         return RULES[state](matter)
     if state == condor.SUSPENDED:
-        return Said(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
+        return Ruling(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
     if state == condor.TRANSFERRING:
-        return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
+        return Ruling(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
     if state == condor.REMOVED:
         ago = matter.ago(matter.life.turns[-1].fact)
         why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
-        return Said(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
+        return Ruling(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
     what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
-    return Said(Code.UNKNOWN, what, 0.3)
+    return Ruling(Code.UNKNOWN, what, 0.3)
 
 
-RULES: Mapping[str, Callable[[CondorCase], Said]] = {
+RULES: Mapping[str, Callable[[CondorCase], Ruling]] = {
     condor.IDLE: _idle, "UNEXPANDED": _idle, condor.RUNNING: _running, condor.HELD: _held,
     condor.COMPLETED: _completed,
 }  # fmt: skip
@@ -432,7 +432,7 @@ _KILLED = "a job that is killed writes no last line"
 
 
 def _is_told(matter: CondorCase) -> bool:
-    return matter.has(condor.Teller.EVENT) or matter.has(condor.Teller.AD)
+    return matter.has(condor.Origin.EVENT) or matter.has(condor.Origin.AD)
 
 
 def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterator[str]:
@@ -457,7 +457,7 @@ def _text(fact: condor.CondorFact) -> str:
         names = ("JobStatus", "ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "RemoveReason")
         return ", ".join(f"{name} = {fact.values[name]}" for name in names if name in fact.values)
     lines = [line.strip() for line in fact.text.strip().split("\n")]
-    if fact.teller is not condor.Teller.EVENT:
+    if fact.origin is not condor.Origin.EVENT:
         return lines[0]
     told = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
     return " | ".join((lines[0], *told[:2]))

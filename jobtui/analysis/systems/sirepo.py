@@ -118,7 +118,7 @@ def _confidence(case: Case, finding: Finding) -> float:
     if is_incomplete and not is_self_evident:
         confidence *= WITHOUT_PART
     is_open = bool(case.begun_late or case.still_read) and not is_self_evident
-    is_cut_off = _heard_on_s(case, finding) is not None
+    is_cut_off = _log_continues_s(case, finding) is not None
     is_damaged = bool(case.gaps or case.damaged)
     if is_open or is_cut_off or (is_damaged and finding.confidence < CERTAIN and not is_self_evident):
         confidence = min(confidence, LIKELY)
@@ -132,9 +132,9 @@ def _confidence(case: Case, finding: Finding) -> float:
     return confidence
 
 
-def _heard_on_s(case: Case, finding: Finding) -> float | None:
+def _log_continues_s(case: Case, finding: Finding) -> float | None:
     """For how many seconds the log is known to continue after the last line; None if that is long enough."""
-    step, end = finding.silent_since, case.heard.supervisor_end
+    step, end = finding.silent_since, case.writers_read.supervisor_end
     if step is None:
         return None
     heard_s = 0.0 if step.at is None or end is None else max(0.0, seconds_between(step.at, end))
@@ -181,11 +181,11 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
         f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
     ]
     found += [f"{name} is still being read" for name in case.still_read]
-    run, end = case.run, case.heard.supervisor_end
+    run, end = case.run, case.writers_read.supervisor_end
     if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
         behind_s = seconds_between(end, case.job.written_at)
         found.append(f"the supervisor's log ends {age(behind_s)} before the record was last written")
-    if (heard_s := _heard_on_s(case, finding)) is not None:
+    if (heard_s := _log_continues_s(case, finding)) is not None:
         found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
     if run is not None and run.candidates:
         found.append(f"its op may as well belong to {', '.join(run.candidates)}")
@@ -215,8 +215,8 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
         lambda case: case.is_record_old,
     ),
     ("what came after the end of the supervisor's log was not read", lambda case: case.is_end_open),
-    ("no log of the supervisor was read", lambda case: case.heard.components.isdisjoint(BY_SUPERVISOR)),
-    ("no log of the API server was read", lambda case: Component.SERVER not in case.heard.components),
+    ("no log of the supervisor was read", lambda case: not case.writers_read.components & BY_SUPERVISOR),
+    ("no log of the API server was read", lambda case: Component.SERVER not in case.writers_read.components),
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
     (
         "the agent's log was not available",

@@ -13,7 +13,7 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import SECOND, Nanos, seconds_between, to_rfc3339
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.ops import Op, OpStatus, Step, is_told_before
+from jobtui.model.ops import Op, OpStatus, Step, is_line_before
 from jobtui.model.verdicts import Code
 
 _SIGNAL = re.compile(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")
@@ -192,7 +192,7 @@ def canceled_later(case: Case) -> Finding | None:
     """A run that lost its supervisor or agent, was found again, and then canceled by its user."""
     step = case.last(Mark.RESTARTED, Mark.FOUND_GONE, Mark.AGENT_GONE)
     if step is None or not any(
-        op.name == "cancel" and op.replies and any(is_told_before(step, one) for one in op.steps)
+        op.name == "cancel" and op.replies and any(is_line_before(step, one) for one in op.steps)
         for op in case.later
     ):
         return None
@@ -270,7 +270,7 @@ def canceled_by_user(case: Case) -> Finding:
 
 
 def run_dir_gone(case: Case) -> Finding | None:
-    told = _told_gone(case)
+    told = _run_dir_gone_line(case)
     earlier = [run for run in case.runs if run.status is not JobStatus.MISSING]
     has_run = bool(earlier) or (case.job is not None and case.job.runs > 0)
     if told is None and not has_run:
@@ -304,7 +304,7 @@ def purged(case: Case) -> Finding:
 
 def gone_since(case: Case) -> Finding | None:
     """A completed run whose record was not read, and whose directory was gone when somebody asked for it."""
-    told = _told_gone(case)
+    told = _run_dir_gone_line(case)
     if told is None or case.record is not None:
         return None
     return Finding(
@@ -342,7 +342,7 @@ def _is_short(case: Case) -> bool:
     return sum(step.step == "status running" for step in case.steps) <= 1
 
 
-def _told_gone(case: Case) -> Step | None:
+def _run_dir_gone_line(case: Case) -> Step | None:
     """The line of an op that found the run directory gone, after the latest run."""
     ops: tuple[Op, ...] = case.later if case.run is not None else case.ops
     steps = (step for op in reversed(ops) for step in op.steps)

@@ -287,7 +287,7 @@ LOSS_DOUBTS: tuple[tuple[str, Callable[[Case, Step], bool]], ...] = (
     ),
     (
         "no later line of the same supervisor was read: it may have been stopped, and its agent with it",
-        lambda case, gone: not case.is_supervisor_heard_after(gone),
+        lambda case, gone: not case.supervisor_wrote_after(gone),
     ),
 )
 """Signs that the supervisor was stopped, and not that an agent was lost."""
@@ -400,7 +400,7 @@ def runs(case: Case) -> Finding:
     if killed is not None:
         doubts += (f"its agent wrote that it {killed.step}",)
     # nothing tells of it, in a log that tells nothing either: neither is known to live
-    is_all_silent = not case.is_supervisor_heard_after(step, QUIET_S)
+    is_all_silent = not case.supervisor_wrote_after(step, QUIET_S)
     over_s = -1.0 if limit is None or ran is None else ran - limit
     is_due = over_s >= 0 and (quiet is None or quiet >= over_s)  # it may have been canceled by now
     is_alone = case.is_log_behind or is_all_silent or case.record is None

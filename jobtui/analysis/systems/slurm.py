@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Said
+from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
 from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.times import duration, for_words
 from jobtui.model.clock import Nanos, time_of_iso
@@ -126,7 +126,7 @@ def queued_as(job: Job, estimate: Nanos | None = None) -> Pending:
     )
 
 
-def _pending(matter: SlurmCase) -> Said:
+def _pending(matter: SlurmCase) -> Ruling:
     job, pending = matter.job, matter.pending
     assert pending is not None
     again = f"It was requeued ({matter.facts['requeued']}). " if "requeued" in matter.facts else ""
@@ -138,7 +138,7 @@ def _pending(matter: SlurmCase) -> Said:
         )
         command = Command("scontrol", "release", about=[_number(matter)])
         release = NextStep("let it go on, as its owner or an administrator", command)
-        return Said(Code.HELD, sentence, CERTAIN, (release,))
+        return Ruling(Code.HELD, sentence, CERTAIN, (release,))
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
     sentence = sentence_of(pending, matter.for_(), again, on)
@@ -147,23 +147,23 @@ def _pending(matter: SlurmCase) -> Said:
         is_known = reason.category is not Category.DEPENDENCY or "depends on" in matter.facts
         doubts = () if is_known else ("which job it depends on was not read",)
         mend = NextStep("see what it asked for, and change it or cancel it", _show(matter))
-        return Said(Code.NEVER_STARTS, sentence, sure, (mend,), doubts)
+        return Ruling(Code.NEVER_STARTS, sentence, sure, (mend,), doubts)
     code = Code.REQUEUED if again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
     queue = NextStep("see when it may start", Command("squeue", "--start", "--job", about=[_number(matter)]))
-    return Said(code, sentence, SURE if job.reason else LIKELY, (queue,))
+    return Ruling(code, sentence, SURE if job.reason else LIKELY, (queue,))
 
 
-def _running(matter: SlurmCase) -> Said:
+def _running(matter: SlurmCase) -> Ruling:
     job = matter.job
     phase = f", and {job.message}" if job.message else ""
     length = for_words(job.elapsed_s(matter.now))
     limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
     where = f" on {job.host}" if job.host else ""
-    return Said(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
+    return Ruling(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
 
 
-def _completed(matter: SlurmCase) -> Said:
-    return Said(Code.COMPLETED, f"It completed{matter.after()}.{_lost_steps(matter)}", CERTAIN)
+def _completed(matter: SlurmCase) -> Ruling:
+    return Ruling(Code.COMPLETED, f"It completed{matter.after()}.{_lost_steps(matter)}", CERTAIN)
 
 
 def _lost_steps(matter: SlurmCase) -> str:
@@ -171,14 +171,14 @@ def _lost_steps(matter: SlurmCase) -> str:
     return f" Its step {', '.join(lost[:MOST_LOST])} did not end well." if lost else ""
 
 
-def _canceled(matter: SlurmCase) -> Said:
+def _canceled(matter: SlurmCase) -> Ruling:
     by = matter.job.message or "canceled"
     begun = matter.after() if matter.job.started_at is not None else " before it began"
     doubts = () if " by " in by else ("accounting has not told who canceled it",)
-    return Said(Code.CANCELED, f"It was {by}{begun}.", CERTAIN if not doubts else SURE, (), doubts)
+    return Ruling(Code.CANCELED, f"It was {by}{begun}.", CERTAIN if not doubts else SURE, (), doubts)
 
 
-def _failed(matter: SlurmCase) -> Said:
+def _failed(matter: SlurmCase) -> Ruling:
     """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
     if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
@@ -196,9 +196,9 @@ def _failed(matter: SlurmCase) -> Said:
         if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
             sentence = f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}."
             doubts = ("Slurm names only the signal: nothing says who sent it",)
-            return Said(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), doubts)
+            return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), doubts)
         memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
-        return Said(
+        return Ruling(
             Code.KILLED_BY_SIGNAL,
             f"Its program ended{matter.after()}: {how}.{memory}",
             CERTAIN if signal else LIKELY,
@@ -208,16 +208,18 @@ def _failed(matter: SlurmCase) -> Said:
     if code:
         sentence = f"Its program ended with exit code {code}{matter.after()}."
         if "128" not in matter.facts.get("exit", "128"):
-            return Said(Code.PROGRAM_FAILED, sentence, CERTAIN)
+            return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN)
         doubts = (f"sacct leaves 128 out of exit codes: it may have been {code + BY_SHELL}",)
-        return Said(Code.PROGRAM_FAILED, sentence, LIKELY if code in ENDING else SURE, (), doubts)
+        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY if code in ENDING else SURE, (), doubts)
     if job.reason and job.reason != "NonZeroExitCode":
-        return Said(Code.LAUNCH_FAILED, f"It failed: {job.error}.", SURE)
+        return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", SURE)
     doubts = ("its exit code is not known: accounting was not read",)
-    return Said(Code.PROGRAM_FAILED, f"Its program failed{matter.after()}: {job.error}.", LIKELY, (), doubts)
+    return Ruling(
+        Code.PROGRAM_FAILED, f"Its program failed{matter.after()}: {job.error}.", LIKELY, (), doubts
+    )
 
 
-def _not_started(matter: SlurmCase, fault: str) -> Said:
+def _not_started(matter: SlurmCase, fault: str) -> Ruling:
     """What slurmd told in place of a signal, at once. A program may end by such a signal, too: only a reason
     that Slurm itself gives proves that it never ran."""
     paths = [f"its {name} {matter.facts[name]}" for name in ("output", "errors") if name in matter.facts]
@@ -230,18 +232,18 @@ def _not_started(matter: SlurmCase, fault: str) -> Said:
     sure = SURE if is_proven else PLAUSIBLE if at_once else GUESS
     look = NextStep("see where its files should be, and who may write there", _show(matter))
     doubts = () if is_proven else ("a program that a real-time signal ended would look the same",)
-    return Said(Code.LAUNCH_FAILED, sentence, sure, (look,), doubts)
+    return Ruling(Code.LAUNCH_FAILED, sentence, sure, (look,), doubts)
 
 
-def _out_of_memory(matter: SlurmCase) -> Said:
+def _out_of_memory(matter: SlurmCase) -> Ruling:
     step = next((name for name, text in matter.steps if text.startswith("OUT_OF_MEMORY")), None)
     asked = f" It asked for {matter.facts['memory']}." if "memory" in matter.facts else ""
     of = f" in its step {step}" if step is not None else ""
     sentence = f"It was killed by the kernel{matter.after()}, out of memory{of}.{asked}"
-    return Said(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
+    return Ruling(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
 
 
-def _node_failed(matter: SlurmCase) -> Said:
+def _node_failed(matter: SlurmCase) -> Ruling:
     where = f" ({matter.job.host})" if matter.job.host else ""
     told = [
         f"{name[:1].upper()}{name[1:]} is {text}" for name, text in matter.facts.items() if _is_node(name)
@@ -251,35 +253,35 @@ def _node_failed(matter: SlurmCase) -> Said:
     nodes = NextStep("see the nodes, and why they are down", Command("jobtui", "nodes", "is:broken"))
     doubts = (matter.facts[NODE_NOT_KNOWN],) if NODE_NOT_KNOWN in matter.facts else ()
     text = "".join(f"{part}. " for part in (sentence, *told, *others)).rstrip()
-    return Said(Code.NODE_FAILED, text, CERTAIN, (nodes,), doubts)
+    return Ruling(Code.NODE_FAILED, text, CERTAIN, (nodes,), doubts)
 
 
 def _is_node(name: str) -> bool:
     return name.startswith("node ") and name != NODE_NOT_KNOWN
 
 
-def _ended_by_slurm(matter: SlurmCase) -> Said:
+def _ended_by_slurm(matter: SlurmCase) -> Ruling:
     job = matter.job
     if job.native_status == "TIMEOUT":
         of = f" of {job.limit_s / 60:g} min" if job.limit_s else ""
-        return Said(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
+        return Ruling(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
     if job.native_status == "PREEMPTED":
         sentence = f"It was ended{matter.after()}, as a job of higher priority took its nodes."
-        return Said(Code.PREEMPTED, sentence, CERTAIN)
+        return Ruling(Code.PREEMPTED, sentence, CERTAIN)
     if job.native_status == "DEADLINE":
         sentence = f"It was ended by Slurm{matter.after()}: its deadline was over."
-        return Said(Code.TIMED_OUT, sentence, CERTAIN)
-    return Said(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN)
+        return Ruling(Code.TIMED_OUT, sentence, CERTAIN)
+    return Ruling(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN)
 
 
-def _unknown(matter: SlurmCase) -> Said:
+def _unknown(matter: SlurmCase) -> Ruling:
     job = matter.job
     if job.message:
-        return Said(Code.UNKNOWN, f"It was {job.native_status} when last seen: {job.message}.", GUESS)
-    return Said(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
+        return Ruling(Code.UNKNOWN, f"It was {job.native_status} when last seen: {job.message}.", GUESS)
+    return Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
 
 
-Rule = Callable[[SlurmCase], Said]
+Rule = Callable[[SlurmCase], Ruling]
 
 ENDED: Mapping[str, Rule] = {
     "BOOT_FAIL": _ended_by_slurm, "CANCELLED": _canceled, "COMPLETED": _completed,

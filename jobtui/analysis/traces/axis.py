@@ -8,13 +8,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from jobtui.analysis.traces.tree import Wait
+from jobtui.analysis.traces.tree import SpanWait
 
 WAIT_SHARE = 2
 """All that is squeezed has one part in so many of the cells at most."""
 
 
-class Squeezed(NamedTuple):
+class SqueezedStretch(NamedTuple):
     """A stretch that is not to scale: its cells, and how long it is."""
 
     first: int
@@ -47,7 +47,7 @@ class Axis:
     """Times from `low` to `high`, nanoseconds, on `cells` cells; `waits` have `wait_cells` each."""
 
     def __init__(
-        self, low: int, high: int, cells: int, waits: Sequence[Wait] = (), wait_cells: int = 8
+        self, low: int, high: int, cells: int, waits: Sequence[SpanWait] = (), wait_cells: int = 8
     ) -> None:
         self.low, self.high, self.cells = low, max(high, low + 1), max(1, cells)
         inside = [wait for wait in waits if wait.start >= low and wait.end <= self.high]
@@ -74,11 +74,11 @@ class Axis:
         return piece.low + (half - piece.first) * (piece.high - piece.low) // max(1, piece.last - piece.first)
 
     @property
-    def squeezed(self) -> Iterator[Squeezed]:
+    def squeezed(self) -> Iterator[SqueezedStretch]:
         for piece in self._pieces:
             if piece.is_squeezed:
                 first, end = piece.first // 2, piece.last // 2
-                yield Squeezed(first, end - first, piece.high - piece.low)
+                yield SqueezedStretch(first, end - first, piece.high - piece.low)
 
     def ticks(self, begin: int, apart: int) -> Iterator[Tick]:
         """Round times at least `apart` cells from each other, since `begin` or the last squeezed stretch."""
@@ -97,7 +97,7 @@ class Axis:
                 yield Tick(half // 2, at - origin, origin - begin)
                 at += step
 
-    def _cut(self, waits: Sequence[Wait], wait_cells: int) -> list[_Piece]:
+    def _cut(self, waits: Sequence[SpanWait], wait_cells: int) -> list[_Piece]:
         active = self.high - self.low - sum(wait.duration_ns for wait in waits)
         halves = 2 * (self.cells - wait_cells * len(waits))
         pieces: list[_Piece] = []
@@ -155,7 +155,7 @@ class TraceWindow:
     def is_whole(self) -> bool:
         return self._chosen is None
 
-    def axis(self, cells: int, waits: Sequence[Wait], wait_cells: int) -> Axis:
+    def axis(self, cells: int, waits: Sequence[SpanWait], wait_cells: int) -> Axis:
         low, high = self._chosen or (self._begin, self._end)
         return Axis(low, high, cells, waits, wait_cells)
 

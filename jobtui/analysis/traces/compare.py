@@ -18,7 +18,7 @@ SLOWER = 1.2
 LEAST_SHARE = 0.01
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """What is with a step in this trace, beside the other."""
 
     MISSING = "missing"
@@ -35,7 +35,7 @@ class StepChange(NamedTuple):
     depth: int
     this: Sequence[Span]
     other: Sequence[Span]
-    change: Change
+    change: ChangeKind
 
     @property
     def span(self) -> Span:
@@ -82,27 +82,27 @@ def _begins(tree: Tree, spans: Sequence[Span]) -> int:
     return min((span.started_at for span in spans), default=0) - (tree.started_at or 0) if spans else 0
 
 
-def _change(this: Sequence[Span], other: Sequence[Span], least_ns: int) -> Change:
+def _change(this: Sequence[Span], other: Sequence[Span], least_ns: int) -> ChangeKind:
     if not this:
-        return Change.MISSING
+        return ChangeKind.MISSING
     if not other:
-        return Change.NEW
+        return ChangeKind.NEW
     if any(span.is_error for span in this) and not any(span.is_error for span in other):
-        return Change.FAILED
+        return ChangeKind.FAILED
     ours, theirs = took_ns(this), took_ns(other)
     if abs(ours - theirs) >= max(1, least_ns):
         if ours > theirs * SLOWER:
-            return Change.SLOWER
+            return ChangeKind.SLOWER
         if theirs > ours * SLOWER:
-            return Change.FASTER
-    return Change.SAME
+            return ChangeKind.FASTER
+    return ChangeKind.SAME
 
 
 def those_that_differ(steps: Sequence[StepChange]) -> Iterator[StepChange]:
     wanted = 0
     kept: list[StepChange] = []
     for step in reversed(steps):
-        if step.change is not Change.SAME or step.depth < wanted:
+        if step.change is not ChangeKind.SAME or step.depth < wanted:
             kept.append(step)
             wanted = step.depth
         elif step.depth == 0:

@@ -16,7 +16,7 @@ from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span
 
 
-class Segment(NamedTuple):
+class PathSegment(NamedTuple):
     """A stretch of time that belongs to one span; nanoseconds since the trace began.
 
     `is_wait` is set where the span was over and what it had started was not yet there.
@@ -37,12 +37,12 @@ class _Visit(NamedTuple):
     is_settled: bool = False
 
 
-def jaeger_path(tree: Tree) -> tuple[Segment, ...]:
+def jaeger_path(tree: Tree) -> tuple[PathSegment, ...]:
     """The critical path as Jaeger has it, in order of time."""
     return _path(tree, {span.span_id: int(end_of(span)) for span in tree.spans})
 
 
-def whole_path(tree: Tree) -> tuple[Segment, ...]:
+def whole_path(tree: Tree) -> tuple[PathSegment, ...]:
     """The path to the end of the last thing that the root led to, in order of time, with its waits."""
     return _path(tree, last_ends(tree))
 
@@ -60,20 +60,20 @@ def last_ends(tree: Tree) -> dict[SpanId, int]:
     return ends
 
 
-def _path(tree: Tree, ends: Mapping[SpanId, int]) -> tuple[Segment, ...]:
+def _path(tree: Tree, ends: Mapping[SpanId, int]) -> tuple[PathSegment, ...]:
     root, start = tree.root, tree.started_at
     if root is None or start is None:
         return ()
-    backwards: list[Segment] = []
+    backwards: list[PathSegment] = []
     stack = [_Visit(root, root.started_at, ends[root.span_id])]
     while stack:
         visit = stack.pop()
         if visit.is_settled:
             own_end = min(max(end_of(visit.span), visit.low), visit.high)
             if own_end < visit.high:
-                backwards.append(Segment(visit.span, own_end - start, visit.high - start, is_wait=True))
+                backwards.append(PathSegment(visit.span, own_end - start, visit.high - start, is_wait=True))
             if own_end > visit.low:
-                backwards.append(Segment(visit.span, visit.low - start, own_end - start))
+                backwards.append(PathSegment(visit.span, visit.low - start, own_end - start))
         else:
             stack.extend(reversed(_parts(tree, visit, ends)))
     return tuple(reversed(backwards))

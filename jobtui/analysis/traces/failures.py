@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.analysis.traces.tree import Tree, Wait, build_tree, end_of, skew_ns, waits_of
+from jobtui.analysis.traces.tree import SpanWait, Tree, build_tree, end_of, skew_ns, waits_of
 from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span, SpanEvent, SpanLog, Trace
 
@@ -176,7 +176,7 @@ class Findings(NamedTuple):
     tree: Tree
     causes: tuple[RootCause, ...]
     failures: tuple[Failure, ...]
-    waits: tuple[Wait, ...]
+    waits: tuple[SpanWait, ...]
     skewed: tuple[tuple[Span, int], ...]
     unplaced: tuple[SpanLog, ...]
 

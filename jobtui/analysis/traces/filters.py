@@ -72,7 +72,7 @@ def _attribute(name: str) -> filter_syntax.Texts[Span]:
 
 
 def duration_test(
-    node: filter_syntax.Comparison, length: Callable[[filter_syntax.Record], int | None]
+    node: filter_syntax.FieldComparison, length: Callable[[filter_syntax.Record], int | None]
 ) -> filter_syntax.Test[filter_syntax.Record]:
     """Whether something is as long as is asked, nanoseconds; what has no length has none that fits."""
     compare = _ORDER.get(node.op)
@@ -90,7 +90,7 @@ def duration_test(
 
 
 def error_test(
-    node: filter_syntax.Comparison, is_error: Callable[[filter_syntax.Record], bool]
+    node: filter_syntax.FieldComparison, is_error: Callable[[filter_syntax.Record], bool]
 ) -> filter_syntax.Test[filter_syntax.Record]:
     filter_syntax.check_text_op(node, node.field.text)
     value = node.values[0]
@@ -115,7 +115,7 @@ SPAN_FIELDS: filter_syntax.TextFields[Span] = filter_syntax.TextFields("spans", 
 }, _word, _attribute)  # fmt: skip
 
 
-class Standing(StrEnum):
+class TraceState(StrEnum):
     """How a trace stands. `incomplete` is one that lacks something that will not come.
 
     `failed` is a complete one that tells of a failure, also without any span that says so itself.
@@ -128,10 +128,10 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Judged(NamedTuple):
+class TraceJudgement(NamedTuple):
     """How a trace stands, what failed in it first, and who sent it, as far as its spans tell."""
 
-    standing: Standing = Standing.UNKNOWN
+    standing: TraceState = TraceState.UNKNOWN
     failed: str = ""
     user: str = ""
 
@@ -140,12 +140,12 @@ class ListedTrace(NamedTuple):
     """A trace of a list, and how it stands."""
 
     told: TraceSummary
-    judged: Judged = Judged()
+    judged: TraceJudgement = TraceJudgement()
     jobs: tuple[str, ...] = ()
     """The jobs that its spans name, as they are written there."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> TraceState:
         return self.judged.standing
 
     @property
@@ -160,9 +160,9 @@ USERS = ("enduser.id", "user.name", "user.id", "process.owner")
 """Attributes that name whose work it is, as OpenTelemetry's conventions have them."""
 
 
-def judged(trace: Trace | None, now: Nanos) -> Judged:
+def judged(trace: Trace | None, now: Nanos) -> TraceJudgement:
     if trace is None or not trace.spans:
-        return Judged()
+        return TraceJudgement()
     found = study_trace(trace)
     said = next((cause for cause in found.causes if not cause.is_handled), None)
     text = f"{said.span.name}: {said.message}".removesuffix(": ") if said else ""
@@ -171,10 +171,10 @@ def judged(trace: Trace | None, now: Nanos) -> Judged:
     held = (*(span.attributes for span in found.tree.roots), *senders)
     user = next((str(its[key]) for key in USERS for its in held if its.get(key)), "")
     if is_waited_for(trace, now):
-        return Judged(Standing.GROWING, failed, user)
+        return TraceJudgement(TraceState.GROWING, failed, user)
     if growing(trace, now):
-        return Judged(Standing.INCOMPLETE, failed, user)
-    return Judged(Standing.FAILED if found.has_failed else Standing.COMPLETE, failed, user)
+        return TraceJudgement(TraceState.INCOMPLETE, failed, user)
+    return TraceJudgement(TraceState.FAILED if found.has_failed else TraceState.COMPLETE, failed, user)
 
 
 TRACE_FIELDS: filter_syntax.TextFields[ListedTrace] = filter_syntax.TextFields("traces", {

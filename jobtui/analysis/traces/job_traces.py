@@ -14,7 +14,7 @@ import msgspec
 
 from jobtui.analysis.times import duration
 from jobtui.analysis.traces.failures import Findings
-from jobtui.analysis.traces.layout import Layout, LineKind, TraceLine
+from jobtui.analysis.traces.layout import LineKind, TraceLayout, TraceLine
 from jobtui.analysis.traces.tree import Tree, build_tree, end_of
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import condor_id
@@ -113,17 +113,17 @@ def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told
         yield -0.4, f"spans in it name another job, {min(others)}"
 
 
-class Way(NamedTuple):
+class TraceMatch(NamedTuple):
     """A trace that is a job's, and how that is known."""
 
     trace_id: TraceId
     why: str
 
 
-class Ways(NamedTuple):
+class TraceMatches(NamedTuple):
     """The traces of a job; without one those that could be, ranked. `notes` say what could not be asked."""
 
-    found: tuple[Way, ...] = ()
+    found: tuple[TraceMatch, ...] = ()
     candidates: tuple[TraceCandidate, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -133,7 +133,7 @@ Claim = Callable[[Span], str | None]
 """Which process a span says that it is of."""
 
 
-class Alone(NamedTuple):
+class OwnTrace(NamedTuple):
     """A trace without the spans of other processes. `others` are these, with how many spans each has.
 
     `why` says by what the process was told; "" when the trace could not be taken apart.
@@ -144,7 +144,7 @@ class Alone(NamedTuple):
     why: str = ""
 
 
-def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = None) -> Alone:
+def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = None) -> OwnTrace:
     """A trace with the spans of one process, and with those that belong to none.
 
     `names` are the attributes that hold the id of a job, `host` is where the job ran, where that is known.
@@ -158,7 +158,7 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
     is_of_several = len(set(hosts.values()) - {None}) > 1
     if host and not any(owners.values()) and host in hosts.values() and is_of_several:
         return _without(trace, hosts, {host}, f"its host {host}")
-    return Alone(trace, {})
+    return OwnTrace(trace, {})
 
 
 def _process_of_each(tree: Tree, claim: Claim) -> dict[SpanId, str | None]:
@@ -179,7 +179,7 @@ def _process_of_each(tree: Tree, claim: Claim) -> dict[SpanId, str | None]:
 
 def _without(
     trace: Trace, owners: Mapping[SpanId, str | None], mine: Container[str | None], why: str
-) -> Alone:
+) -> OwnTrace:
     dropped = {span_id for span_id, owner in owners.items() if owner is not None and owner not in mine}
     kept = Trace(
         trace_id=trace.trace_id,
@@ -187,7 +187,7 @@ def _without(
         logs=tuple(log for log in trace.logs if log.span_id not in dropped),
     )
     counts = Counter(owner for owner in owners.values() if owner is not None and owner not in mine)
-    return Alone(kept, counts, why)
+    return OwnTrace(kept, counts, why)
 
 
 MOST_STEPS = 400
@@ -215,7 +215,7 @@ def link_in_lines(ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> TraceLink 
 
 def trace_op(
     found: Findings,
-    layout: Layout,
+    layout: TraceLayout,
     link: TraceLink,
     job_id: JobId,
     ops: Iterable[Op],
@@ -262,7 +262,7 @@ def span_of(step: Step) -> tuple[TraceId, SpanId] | None:
     return TraceId(trace_id), SpanId(span_id)
 
 
-def _chosen(found: Findings, layout: Layout) -> list[TraceLine]:
+def _chosen(found: Findings, layout: TraceLayout) -> list[TraceLine]:
     """The lines that are steps: one for a run; of many what failed and what stands highest."""
     inside = 0
     lines: list[TraceLine] = []

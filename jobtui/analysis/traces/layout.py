@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.filters import SpanTest
-from jobtui.analysis.traces.tree import Tree, Wait, end_of, tops_of
+from jobtui.analysis.traces.tree import SpanWait, Tree, end_of, tops_of
 from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span
 
@@ -138,7 +138,7 @@ def runs_among(siblings: Iterable[Span], telling: frozenset[SpanId]) -> Iterator
             yield from (SpanRun((span,)) for span in run)
 
 
-def telling_spans(tree: Tree, others: Iterable[Span] = ()) -> frozenset[SpanId]:
+def notable_spans(tree: Tree, others: Iterable[Span] = ()) -> frozenset[SpanId]:
     """Spans that are errors or open, those among `others`, and all that are above one of these."""
     found: set[SpanId] = set()
     for span in (*others, *(span for span in tree.spans if span.is_error or span.ended_at is None)):
@@ -173,11 +173,11 @@ class TraceLine(NamedTuple):
     key: LineKey
     span: Span | None = None
     run: SpanRun | None = None
-    wait: Wait | None = None
+    wait: SpanWait | None = None
     missing: SpanId | None = None
 
 
-class Layout(NamedTuple):
+class TraceLayout(NamedTuple):
     """All lines of a trace. `parents` says for each the line it stands below, -1 at the top, `ends` the line
     behind all that is below it, `spans` how many spans that is with its own, `errors` how many of those below
     are errors, `lasts` when the last of all was over.
@@ -199,19 +199,19 @@ class Layout(NamedTuple):
         return self.ends[index] > index + 1
 
 
-NO_LINES = Layout((), (), (), (), (), (), {})
+NO_LINES = TraceLayout((), (), (), (), (), (), {})
 
 
-def lay_out(found: Findings) -> Layout:
+def lay_out(found: Findings) -> TraceLayout:
     """The lines of a trace. Takes time in proportion to its spans."""
     failed = (failure.span for failure in found.failures)
-    telling = telling_spans(found.tree, failed)
+    telling = notable_spans(found.tree, failed)
     waits = {wait.before.span_id: wait for wait in found.waits}
     lines = list(_lines(found.tree, telling, waits))
-    return Layout(lines, *_measure(lines), {line.key: at for at, line in enumerate(lines)})
+    return TraceLayout(lines, *_measure(lines), {line.key: at for at, line in enumerate(lines)})
 
 
-def _lines(tree: Tree, telling: frozenset[SpanId], waits: dict[SpanId, Wait]) -> Iterator[TraceLine]:
+def _lines(tree: Tree, telling: frozenset[SpanId], waits: dict[SpanId, SpanWait]) -> Iterator[TraceLine]:
     for missing, tops in tops_of(tree):
         depth = 0
         if missing is not None:
@@ -247,7 +247,7 @@ def _of_runs(siblings: Sequence[Span], depth: int, telling: frozenset[SpanId]) -
 
 
 def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
-    """What `Layout` tells of each line: its parent; of those below it the end, spans, errors, last end."""
+    """What `TraceLayout` says of each line: its parent; of those below it end, spans, errors, last end."""
     parents, ends, spans, errors, lasts = ([-1] * len(lines), *([0] * len(lines) for _ in range(4)))
     open_lines: list[int] = []
     for index in range(len(lines) + 1):
@@ -270,12 +270,12 @@ def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int
     return parents, ends, spans, errors, lasts
 
 
-def closed_at_first(layout: Layout) -> set[LineKey]:
+def closed_at_first(layout: TraceLayout) -> set[LineKey]:
     return {line.key for line in layout.lines if line.kind is LineKind.RUN}
 
 
 def shown_lines(
-    layout: Layout,
+    layout: TraceLayout,
     is_closed: Callable[[LineKey], bool],
     kept: Sequence[bool] | None = None,
     begin: int = 0,
@@ -297,7 +297,7 @@ def shown_lines(
     return shown
 
 
-def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[bool], int]:
+def kept_lines(layout: TraceLayout, passes: Callable[[Span], bool]) -> tuple[list[bool], int]:
     kept = [False] * len(layout.lines)
     count = 0
     for at, line in enumerate(layout.lines):
@@ -321,7 +321,7 @@ def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[boo
 class ShownLines:
     """The lines of a layout that are shown, by their numbers in it."""
 
-    def __init__(self, layout: Layout = NO_LINES) -> None:
+    def __init__(self, layout: TraceLayout = NO_LINES) -> None:
         self.layout = layout
         self.numbers: list[int] = []
         self.passing = 0
@@ -332,7 +332,7 @@ class ShownLines:
         self._kept: list[bool] | None = None
         self._show()
 
-    def set_layout(self, layout: Layout) -> None:
+    def set_layout(self, layout: TraceLayout) -> None:
         """The trace has grown: what was folded stays so, and runs that are new are folded."""
         self.layout = layout
         new = closed_at_first(layout) - self._met

@@ -188,7 +188,7 @@ LEAST_NS = 1_000_000_000
 """And this long."""
 
 
-class Wait(NamedTuple):
+class SpanWait(NamedTuple):
     """A stretch between the end of one span and the start of the next."""
 
     start: Nanos
@@ -202,16 +202,16 @@ class Wait(NamedTuple):
         return self.end - self.start
 
 
-def waits_of(tree: Tree) -> tuple[Wait, ...]:
+def waits_of(tree: Tree) -> tuple[SpanWait, ...]:
     """The stretches that matter, by time. An open span runs on as far as is known only."""
     least = max(LEAST_NS, int(tree.duration_ns * LEAST_SHARE))
-    waits: list[Wait] = []
+    waits: list[SpanWait] = []
     latest: Span | None = None
     for span in tree.spans:
         if not span.started_at:
             continue
         if latest is not None and span.started_at - end_of(latest) >= least:
-            waits.append(Wait(end_of(latest), span.started_at, latest, span))
+            waits.append(SpanWait(end_of(latest), span.started_at, latest, span))
         if latest is None or end_of(span) > end_of(latest):
             latest = span
     return tuple(waits)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
-from jobtui.backends.archive.source import Keeper, best, fits, missed
+from jobtui.backends.archive.source import Archive, best, fits, missed
 from jobtui.backends.base import Batch
 from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
@@ -20,17 +20,17 @@ PAGE = 100
 MOST_HITS = 20
 
 
-class Form(NamedTuple):
+class DocumentForm(NamedTuple):
     """How the fields of a document are called."""
 
     prefix: str
     time: str
 
 
-FORMS = (Form("", "timestamp"), Form("jobinfo.", "@timestamp"))
+FORMS = (DocumentForm("", "timestamp"), DocumentForm("jobinfo.", "@timestamp"))
 
 
-class ElasticArchive(Keeper):
+class ElasticArchive(Archive):
     """One index, as both a source and a place of scripts."""
 
     kind = "elastic"
@@ -78,7 +78,7 @@ class ElasticArchive(Keeper):
         return [script for script in read if script is not None]
 
 
-def query_for(wanted: Wanted, form: Form) -> Document:
+def query_for(wanted: Wanted, form: DocumentForm) -> Document:
     """The search for a job in documents of this form; without its server also for one of Torque."""
     number, server = f"{form.prefix}id.keyword", wanted.server
     filters: list[Document] = [{"term": {number: wanted.number + server}}]
@@ -90,7 +90,7 @@ def query_for(wanted: Wanted, form: Form) -> Document:
     return {"query": {"bool": {"filter": filters}}, "sort": _newest_first(form), "size": MOST_HITS}
 
 
-def page_query(form: Form, span: ScriptPeriod, after: object) -> Document:
+def page_query(form: DocumentForm, span: ScriptPeriod, after: object) -> Document:
     bounds = {"gte": span.since, "lte": span.until}
     given = {word: to_rfc3339(at) for word, at in bounds.items() if at is not None}
     filters: list[Document] = [{"exists": {"field": f"{form.prefix}script"}}]
@@ -101,7 +101,7 @@ def page_query(form: Form, span: ScriptPeriod, after: object) -> Document:
     return query if after is None else query | {"search_after": after}
 
 
-def _newest_first(form: Form) -> list[Document]:
+def _newest_first(form: DocumentForm) -> list[Document]:
     # An index without the field would refuse the search without its type
     return [{form.time: {"order": "desc", "unmapped_type": "date"}}]
 

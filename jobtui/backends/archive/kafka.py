@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jobtui.backends.archive.source import Keeper, best, missed
+from jobtui.backends.archive.source import Archive, best, missed
 from jobtui.backends.base import Batch
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
@@ -206,7 +206,7 @@ EARLY_S, LATE_S = 120, 3_600
 """From how long before the submission to how long after it a script is sought."""
 
 
-class KafkaArchive(Keeper):
+class KafkaArchive(Archive):
     """One topic, as both a source and a place of scripts. Reads in one thread of its own."""
 
     kind = "kafka"

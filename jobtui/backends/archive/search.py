@@ -162,7 +162,7 @@ class Hit(NamedTuple):
     lines: tuple[tuple[int, str], ...]
 
 
-class Query(NamedTuple):
+class ScriptQuery(NamedTuple):
     """What is sought: a pattern, of which user, "" for any, when, and in how many scripts at most."""
 
     pattern: str
@@ -190,7 +190,7 @@ class Tally:
             self.reasons.append(why)
 
 
-async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncIterator[Hit]:
+async def search(places: Iterable[object], query: ScriptQuery, tally: Tally) -> AsyncIterator[Hit]:
     """The scripts that contain it, as they are found. What cannot be read is tallied."""
     hits = 0
     async with Matcher(query.pattern) as matcher:
@@ -217,7 +217,7 @@ async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncI
                 tally.miss(f"{place.name}: {walking.words}")
 
 
-async def _scripts(place: ScriptArchive, query: Query, tally: Tally) -> AsyncIterator[ArchivedScript]:
+async def _scripts(place: ScriptArchive, query: ScriptQuery, tally: Tally) -> AsyncIterator[ArchivedScript]:
     def at(where: str) -> None:
         tally.where = where
 

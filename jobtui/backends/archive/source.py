@@ -130,7 +130,7 @@ class NotRead(Exception):
         self.note = note
 
 
-class Kept(NamedTuple):
+class ScriptFile(NamedTuple):
     """A file as it was read."""
 
     data: bytes
@@ -152,7 +152,7 @@ def root_of(path: str) -> str:
     return root
 
 
-def read_kept(root: str, path: str) -> Kept:
+def read_kept(root: str, path: str) -> ScriptFile:
     """The file at a path below the root. Raises NotRead."""
     with _opened(root, path, is_file=True) as file:
         status, parts, size = os.fstat(file), list[bytes](), 0
@@ -161,7 +161,7 @@ def read_kept(root: str, path: str) -> Kept:
             size += len(part)
         if size > MOST_BYTES:
             raise _too_large(path)
-        return Kept(b"".join(parts), Nanos(status.st_mtime_ns))
+        return ScriptFile(b"".join(parts), Nanos(status.st_mtime_ns))
 
 
 def written_at(root: str, path: str) -> Nanos:
@@ -233,7 +233,7 @@ def _too_large(path: str) -> NotRead:
     return NotRead(Outcome.REFUSED, f"{path} is larger than {MOST_BYTES >> 20} MiB")
 
 
-class Spot(NamedTuple):
+class ScriptPaths(NamedTuple):
     """Where a job may be kept: the path of its script, of its environment, and in which period that is.
 
     Without `environment` the job is one of Torque; `is_spool` marks Slurm's own copy.
@@ -247,21 +247,21 @@ class Spot(NamedTuple):
     is_spool: bool = False
 
 
-def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[Spot]:
+def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[ScriptPaths]:
     """Where in a period a job may be. `servers` are the ends of Torque's ids there, as far as known."""
     base = f"{period.name}/" if period.name else ""
     if not wanted.server:
         script, environment = slurm_names(wanted.number)
-        yield Spot(period, base + script, base + environment, wanted.number)
+        yield ScriptPaths(period, base + script, base + environment, wanted.number)
     for server in (wanted.server,) if wanted.server else servers:
-        yield Spot(period, f"{base}{wanted.number}{server}.SC", "", wanted.number, server)
+        yield ScriptPaths(period, f"{base}{wanted.number}{server}.SC", "", wanted.number, server)
     if not base and not wanted.server:
         # in Slurm's own StateSaveLocation each job has a directory in one of ten
         place = f"hash.{wanted.number[-1:]}/job.{wanted.number}"
-        yield Spot(period, f"{place}/script", f"{place}/environment", wanted.number, is_spool=True)
+        yield ScriptPaths(period, f"{place}/script", f"{place}/environment", wanted.number, is_spool=True)
 
 
-def read_spot(root: str, place: str, spot: Spot, cluster: str, task: str = "") -> ArchivedScript:
+def read_spot(root: str, place: str, spot: ScriptPaths, cluster: str, task: str = "") -> ArchivedScript:
     """What is kept there. Raises NotRead."""
     kept = read_kept(root, spot.script)
     if spot.environment:
@@ -292,7 +292,7 @@ def _environment(root: str, path: str) -> tuple[Environment | None, str]:
         return None, f"its environment: {error.outcome}{f': {error.note}' if error.note else ''}"
 
 
-def _files_of_torque(root: str, spot: Spot, script: str, task: str) -> Environment:
+def _files_of_torque(root: str, spot: ScriptPaths, script: str, task: str) -> Environment:
     base = spot.script[: spot.script.rfind("/") + 1]
     tasks = [whole(task, 0)] if task else torque_tasks(script)
     number, server = spot.number, spot.server
@@ -312,7 +312,7 @@ AT_ONCE = 32
 """Scripts that are read before others have their turn."""
 
 
-class Keeper(PolledSource):
+class Archive(PolledSource):
     """A place with its kind and the label of its cluster, "" where each script names its own."""
 
     kind = ""
@@ -352,10 +352,10 @@ ROUND = 10
 """Slurm spreads jobs over ten directories; SArchive misses those of one that was not there when it began."""
 
 
-class Found(NamedTuple):
+class ScriptFound(NamedTuple):
     """A place where something of that number is, and when it was written."""
 
-    spot: Spot
+    spot: ScriptPaths
     at: Nanos
 
 
@@ -366,7 +366,7 @@ def dated(root: str) -> list[Period]:
     return sorted(filter(None, map(parse_period, names)), key=lambda period: period.name, reverse=True)
 
 
-class Search:
+class DirectorySearch:
     """One search in the directory at `place`. Blocks. Raises SourceError."""
 
     def __init__(self, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
@@ -395,12 +395,12 @@ class Search:
         notes = (*script.notes, *doubts(chosen, others, wanted))
         return Answer(msgspec.structs.replace(script, notes=notes), (Tried(self._place, Outcome.FOUND),))
 
-    def _in(self, periods: Iterable[Period]) -> list[Found]:
+    def _in(self, periods: Iterable[Period]) -> list[ScriptFound]:
         found = []
         for period in periods:
             for spot in spots(self._wanted, period, self._servers_of(period)):
                 try:
-                    found.append(Found(spot, written_at(self._root, spot.script)))
+                    found.append(ScriptFound(spot, written_at(self._root, spot.script)))
                 except NotRead as error:
                     if error.outcome is not Outcome.NOT_THERE:
                         self._barred.append(error)
@@ -421,7 +421,7 @@ class Search:
                 self._servers |= {"." + name.partition(".")[2]: None for name in scripts if "." in name}
         return tuple(self._servers)
 
-    def _absent(self, found: list[Found], periods: list[Period] | None) -> Tried:
+    def _absent(self, found: list[ScriptFound], periods: list[Period] | None) -> Tried:
         if found:
             times = ", ".join(sorted({spot.period.name or "the archive" for spot, _ in found}))
             note = f"{times} has another job of this number, archived at another time; --at TIME shows it"
@@ -463,7 +463,7 @@ class Search:
         return False
 
 
-def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[Found]]:
+def choose(found: Iterable[ScriptFound], wanted: Wanted) -> tuple[ScriptFound | None, list[ScriptFound]]:
     at, until = wanted.submitted_at, wanted.until
     if at is not None:
         near = [one for one in found if one.spot.period.days_from(at) <= OTHER_JOB_DAYS]
@@ -474,7 +474,7 @@ def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[F
     return (ordered[0], ordered[1:]) if ordered else (None, [])
 
 
-def doubts(chosen: Found, others: list[Found], wanted: Wanted) -> Iterator[str]:
+def doubts(chosen: ScriptFound, others: list[ScriptFound], wanted: Wanted) -> Iterator[str]:
     """What may make it another job's script after all."""
     at, period = wanted.submitted_at, chosen.spot.period
     if at is not None and period.begin is None and abs(chosen.at - at) > OTHER_JOB_DAYS * DAY:
@@ -485,7 +485,7 @@ def doubts(chosen: Found, others: list[Found], wanted: Wanted) -> Iterator[str]:
         yield f"the newest of {len(others) + 1} jobs of this number; also in {names}: --at TIME chooses"
 
 
-def _time(found: Found) -> int:
+def _time(found: ScriptFound) -> int:
     begin = found.spot.period.begin
     return begin if begin is not None and found.spot.period.days_from(found.at) > 1 else found.at
 
@@ -568,20 +568,20 @@ def _overlaps(period: Period, span: ScriptPeriod) -> bool:
     return since and until
 
 
-def _read(root: str, place: str, spot: Spot, cluster: str) -> Walked:
+def _read(root: str, place: str, spot: ScriptPaths, cluster: str) -> Walked:
     try:
         return Walked(script=read_spot(root, place, spot, cluster))
     except NotRead as error:
         return Walked(unreadable=f"{place}/{spot.script}: {error.note or error.outcome}")
 
 
-def _spot(period: Period, name: str) -> Spot | None:
+def _spot(period: Period, name: str) -> ScriptPaths | None:
     """What a name says of a script, None for any other file."""
     base = f"{period.name}/" if period.name else ""
     if found := _SLURM_NAME.fullmatch(name):
-        return Spot(period, base + name, f"{base}job.{found[1]}_environment", found[1])
+        return ScriptPaths(period, base + name, f"{base}job.{found[1]}_environment", found[1])
     if found := _TORQUE_NAME.fullmatch(name):
-        return Spot(period, base + name, "", found[1], found[2])
+        return ScriptPaths(period, base + name, "", found[1], found[2])
     return None
 
 
@@ -598,7 +598,7 @@ def _is_within(entry: "os.DirEntry[str]", period: Period, span: ScriptPeriod) ->
     return (span.since is None or at >= span.since) and (span.until is None or at <= span.until)
 
 
-class ArchiveDirectory(Keeper):
+class ArchiveDirectory(Archive):
     """One directory with the label of its cluster, as both a source and a place of scripts."""
 
     kind = "archive"
@@ -613,7 +613,7 @@ class ArchiveDirectory(Keeper):
 
     async def find(self, wanted: Wanted) -> Answer:
         now = SystemClock().now()
-        return await self._worker.run(lambda: Search(self.name, self.cluster, wanted, now).answer())
+        return await self._worker.run(lambda: DirectorySearch(self.name, self.cluster, wanted, now).answer())
 
     def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         return self._walked(self._worker, walk(self.name, self.cluster, span, told))

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from jobtui.backends.balsam.records import SYSTEM, Decoded, decode_page
+from jobtui.backends.balsam.records import SYSTEM, DecodedList, decode_page
 from jobtui.model.clock import SystemClock, seconds_between, time_of_mail
 from jobtui.model.ids import named
 from jobtui.model.tables import tables_of
@@ -53,7 +53,7 @@ class BalsamClient:
         self.ahead_s = 0.0
         """How far the server's clock is ahead of this one, to a second, by its newest answer."""
 
-    async def rows(self, path: str, kind: type[Row], parameters: Parameters) -> Decoded[Row]:
+    async def rows(self, path: str, kind: type[Row], parameters: Parameters) -> DecodedList[Row]:
         """One page of a list. Raises SourceError."""
         lists = {key: [given] if isinstance(given, str | int) else given for key, given in parameters.items()}
         said = [(key, str(value)) for key, given in lists.items() for value in given]
@@ -69,7 +69,7 @@ class BalsamClient:
 
     async def pages(
         self, path: str, kind: type[Row], parameters: Parameters, most: int = PAGE_ROWS
-    ) -> AsyncIterator[Decoded[Row]]:
+    ) -> AsyncIterator[DecodedList[Row]]:
         """Every page of a list. Raises SourceError."""
         offset = 0
         while True:

@@ -32,7 +32,7 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.numbers import read_json, real_of
 from jobtui.model.secrets import mask_text
 from jobtui.transport.files import open_regular, read_small
-from jobtui.transport.http import Answer, HttpClient, Limits
+from jobtui.transport.http import HttpClient, Limits, Response
 
 PATH_VARIABLE = "BALSAM_CLIENT_PATH"
 DEFAULT_PATH = os.path.join(".balsam", "client.yml")
@@ -211,7 +211,7 @@ DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
 
 
-def _no_login(answer: Answer) -> tuple[type[SourceError], str] | None:
+def _no_login(answer: Response) -> tuple[type[SourceError], str] | None:
     if answer.is_page or 300 <= answer.status < 400 or answer.status in PLAIN:
         return None
     if answer.status == 404:
@@ -232,7 +232,7 @@ class Method(StrEnum):
 _METHODS = {"LoginMethod.password": Method.PASSWORD, "LoginMethod.oauth_device": Method.DEVICE}
 
 
-class Granted(msgspec.Struct):
+class GrantedLogin(msgspec.Struct):
     """A login as a server gives it. `expiration` is UTC without a zone."""
 
     access_token: str
@@ -282,7 +282,7 @@ class LoginServer:
         names = self._decoded(list[str], self._ask("/auth/how"))
         return tuple(_METHODS[name] for name in names if name in _METHODS)
 
-    def by_password(self, user: str, ask_password: Callable[[], str]) -> Granted:
+    def by_password(self, user: str, ask_password: Callable[[], str]) -> GrantedLogin:
         """Log in with a password. Raises SourceDenied when it is wrong, SourceError otherwise."""
         path = "/auth/password/login"
         answer = self._ask(path, lambda: {"username": user, "password": ask_password()}, (200, 401))
@@ -301,7 +301,7 @@ class LoginServer:
         device: Device,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
-    ) -> Granted:
+    ) -> GrantedLogin:
         """The login when it was approved. Raises SourceError when it is not, or not in time.
 
         A server that does not answer for a while is asked again, one that says it is asked too often
@@ -331,16 +331,16 @@ class LoginServer:
             raise failure
         raise SourceDenied(f"{self._name}: not approved within {longest_s / 60:.0f} min: begin again")
 
-    def _granted(self, answer: Answer, path: str) -> Granted:
-        granted = self._decoded(Granted, answer)
+    def _granted(self, answer: Response, path: str) -> GrantedLogin:
+        granted = self._decoded(GrantedLogin, answer)
         if _TOKEN.fullmatch(granted.access_token) is None:
             raise SourceUnreachable(f"{self._name}{path}: answered with a token that is none")
         return granted
 
     def _ask(
         self, path: str, form: Callable[[], dict[str, str]] | None = None, fine: Sequence[int] = (200,)
-    ) -> Answer:
-        async def asked() -> Answer:
+    ) -> Response:
+        async def asked() -> Response:
             async with aclosing(self._client()) as http:
                 if form is None:
                     return await http.ask(path, fine=fine)
@@ -359,14 +359,14 @@ class LoginServer:
     def _client(self) -> HttpClient:
         return HttpClient(self.url, KIND, name=self._name, limits=LIMITS)
 
-    def _decoded(self, kind: type[Form], answer: Answer) -> Form:
+    def _decoded(self, kind: type[Form], answer: Response) -> Form:
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except (ValueError, RecursionError):
             raise self._client().refusal(answer) from None
 
     @staticmethod
-    def _said(answer: Answer) -> str:
+    def _said(answer: Response) -> str:
         try:
             detail = msgspec.json.decode(answer.body, type=_Refusal).detail
         except (ValueError, RecursionError):
@@ -374,7 +374,7 @@ class LoginServer:
         return mask_text(detail)[:200] if isinstance(detail, str) else "not understood"
 
 
-def keep_login(path: str, url: str, granted: Granted, method: Method) -> None:
+def keep_login(path: str, url: str, granted: GrantedLogin, method: Method) -> None:
     """Write a login as Balsam's own client does: mode 0600, in a directory of mode 0700, whole or not at all.
 
     Raises SourceDenied when that cannot be done.

@@ -56,7 +56,7 @@ class Questions:
         self._alerts: dict[int, str] = {}
         self._lost: list[Skip] = []
         self._asked_for: deque[int] = deque()
-        self.frame_now = Frame()
+        self.frame_now = SitesSnapshot()
         """Sites and allocations as of the last look."""
         self.updated = since
         """The newest change of a job, by the server's clock."""
@@ -149,7 +149,7 @@ class Questions:
         )
         known.transfers = await self._failed_transfers()
         places = tuple(self._each(sites.rows, lambda site: records.site_of(site, name)))
-        self.frame_now = Frame(places, allocations, self._clock.now())
+        self.frame_now = SitesSnapshot(places, allocations, self._clock.now())
         read = (("/sites/", sites), ("/sessions/", sessions), ("/batch-jobs/", batch_jobs))
         skipped = [self._skipped(path, page) for path, page in read]
         found = Batch(
@@ -161,7 +161,7 @@ class Questions:
         )
         return merged((found, *skipped))
 
-    def _skipped(self, path: str, page: records.Decoded[Any]) -> Batch:
+    def _skipped(self, path: str, page: records.DecodedList[Any]) -> Batch:
         """What of the skipped rows of a page is new, and how many are good again."""
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
         mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
@@ -219,7 +219,7 @@ class Questions:
         are asked about by their ids."""
         found: set[int] = set()
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.Decoded[records.JobRow]]:
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[records.JobRow]]:
             return self._client.rows(
                 "/jobs/", records.JobRow, {"state": LIVE_STATES, "ordering": "id", **paged}
             )
@@ -277,7 +277,7 @@ class Questions:
         """
         changed: list[records.JobRow] = []
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.Decoded[records.JobRow]]:
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[records.JobRow]]:
             asked = {"last_update_after": _text_of(since), "ordering": "last_update", **paged}
             return self._client.rows("/jobs/", records.JobRow, asked)
 
@@ -294,7 +294,7 @@ class Questions:
 
         return step
 
-    def _of_jobs(self, page: records.Decoded[records.JobRow], *, more: bool = False) -> Batch:
+    def _of_jobs(self, page: records.DecodedList[records.JobRow], *, more: bool = False) -> Batch:
         known = self._known
         fresh = [row for row in self._each(page.rows, known.take_job) if row is not None]
         known.parents_to_ask -= known.rows.keys()
@@ -337,7 +337,7 @@ class Questions:
             deleted=tuple(system_job_id(self._client.system, number) for number in deleted),
         )
 
-    async def _events_page(self, asked: Parameters) -> records.Decoded[StateChange]:
+    async def _events_page(self, asked: Parameters) -> records.DecodedList[StateChange]:
         """One page of events as changes, made in a thread: their times take a while."""
         client = self._client
         page = await client.rows("/events/", records.EventRow, asked)
@@ -346,7 +346,7 @@ class Questions:
     def events(self, since: Nanos, about: Sequence[records.JobRow] = ()) -> Step:
         """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.Decoded[StateChange]]:
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[StateChange]]:
             asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
             return self._events_page(asked)
 
@@ -379,7 +379,7 @@ class Questions:
     def _changes(self, told: Iterable[StateChange]) -> list[StateChange]:
         return [change for change in self._each(told, self._known.take_change) if change is not None]
 
-    def _of_events(self, page: records.Decoded[StateChange], *, more: bool) -> Batch:
+    def _of_events(self, page: records.DecodedList[StateChange], *, more: bool) -> Batch:
         known, changes = self._known, self._changes(page.rows)
         numbers = dict.fromkeys(map(known.number_of, changes))
         self._ask_for([number for number in numbers if number not in known.rows])
@@ -398,13 +398,13 @@ class _Pages(Generic[_Row]):
 
     def __init__(
         self,
-        ask: Callable[[Nanos, Parameters], Awaitable[records.Decoded[_Row]]],
+        ask: Callable[[Nanos, Parameters], Awaitable[records.DecodedList[_Row]]],
         since: Nanos,
         time_of_row: Callable[[_Row], Nanos | None],
     ) -> None:
         self._ask = ask
         self._time_of_row = time_of_row
-        self._left: deque[records.Decoded[_Row]] = deque()
+        self._left: deque[records.DecodedList[_Row]] = deque()
         self._offset = 0
         self._is_last = False
         self.begin = since
@@ -413,7 +413,7 @@ class _Pages(Generic[_Row]):
     def has_more(self) -> bool:
         return bool(self._left) or not self._is_last
 
-    async def next(self) -> records.Decoded[_Row]:
+    async def next(self) -> records.DecodedList[_Row]:
         if not self._left:
             page = await self._ask(self.begin, {"limit": PAGE_ROWS, "offset": self._offset})
             times = map(self._time_of_row, page.rows[-1:])
@@ -425,7 +425,7 @@ class _Pages(Generic[_Row]):
             skips, received = page.skips, page.received
             for start in range(0, len(page.rows) or 1, SLICE_ROWS):
                 self._left.append(
-                    records.Decoded(page.count, page.rows[start : start + SLICE_ROWS], received, skips)
+                    records.DecodedList(page.count, page.rows[start : start + SLICE_ROWS], received, skips)
                 )
                 skips, received = (), 0
         return self._left.popleft()
@@ -693,7 +693,7 @@ FOR_AGENT = frozenset({"READY", "STAGED_IN", "RUN_DONE", "RUN_ERROR", "RUN_TIMEO
 """States out of which only a site's agent takes a job."""
 
 
-class Frame(msgspec.Struct, frozen=True):
+class SitesSnapshot(msgspec.Struct, frozen=True):
     """Sites and allocations as of the last look, and when that was."""
 
     sites: tuple[Site, ...] = ()
@@ -707,7 +707,7 @@ def clock(at: Nanos | None) -> str:
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}Z"
 
 
-def notes_of(frame: Frame, ahead_s: float) -> Iterator[str]:
+def notes_of(frame: SitesSnapshot, ahead_s: float) -> Iterator[str]:
     now = Nanos(frame.at + from_seconds(ahead_s))
     if abs(ahead_s) >= CLOCK_S:
         yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"

@@ -143,14 +143,14 @@ class TransferRow(msgspec.Struct):
 Row = TypeVar("Row")
 
 
-class Page(msgspec.Struct, Generic[Row]):
+class ListPage(msgspec.Struct, Generic[Row]):
     """A list as the API answers: how many match in all, and some of them."""
 
     count: int
     results: list[Row]
 
 
-class Decoded(msgspec.Struct, Generic[Row]):
+class DecodedList(msgspec.Struct, Generic[Row]):
     """A decoded list. `skips` are rows that made no sense; `received` counts these too."""
 
     count: int
@@ -159,11 +159,11 @@ class Decoded(msgspec.Struct, Generic[Row]):
     skips: tuple[Skip, ...] = ()
 
 
-def decode_page(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
+def decode_page(kind: type[Row], body: bytes, where: str) -> DecodedList[Row]:
     """A list's rows. Raises ValueError when the body is no list of the API at all."""
     try:
-        page = msgspec.json.decode(body, type=Page[kind])  # type: ignore[valid-type]
-        return Decoded(page.count, page.results, len(page.results))
+        page = msgspec.json.decode(body, type=ListPage[kind])  # type: ignore[valid-type]
+        return DecodedList(page.count, page.results, len(page.results))
     except (ValueError, RecursionError):
         pass  # row by row: one that makes no sense costs that row
     skips: list[Skip] = []
@@ -176,12 +176,12 @@ def decode_page(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
         skips.append(Skip(f"{where}{name}", why))
 
     try:
-        raw_page = msgspec.json.decode(mended(body), type=Page[msgspec.Raw])
+        raw_page = msgspec.json.decode(mended(body), type=ListPage[msgspec.Raw])
     except RecursionError as error:
         raise ValueError(str(error)) from error
     make = partial(msgspec.json.decode, type=kind)
     rows = list(rows_of(raw_page.results, make, skip, (ValueError, RecursionError)))
-    return Decoded(raw_page.count, rows, len(raw_page.results), tuple(skips))
+    return DecodedList(raw_page.count, rows, len(raw_page.results), tuple(skips))
 
 
 class _HasId(msgspec.Struct):
@@ -193,7 +193,7 @@ def time_of(text: str | None) -> Nanos | None:
     return time_of_iso(text) if text else None
 
 
-def changes_in(page: Decoded[EventRow], source: str, system: str) -> "Decoded[StateChange]":
+def changes_in(page: DecodedList[EventRow], source: str, system: str) -> "DecodedList[StateChange]":
     """A page of events as changes of state; one whose time is none is skipped."""
     skips = list(page.skips)
     changes = rows_of(
@@ -202,7 +202,7 @@ def changes_in(page: Decoded[EventRow], source: str, system: str) -> "Decoded[St
         lambda row, why: skips.append(Skip(f"{source}/events/{row.id}", why)),
         ValueError,
     )
-    return Decoded(page.count, list(changes), page.received, tuple(skips))
+    return DecodedList(page.count, list(changes), page.received, tuple(skips))
 
 
 def change_of(row: EventRow, source: str, system: str) -> StateChange:

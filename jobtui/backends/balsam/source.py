@@ -74,7 +74,7 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         {batch_job.id: records.ids_of(batch_job, client.label)} if batch_job is not None else {}
     )
     changes = records.changes_in(
-        records.Decoded(len(events), events, len(events)), client.name, client.system
+        records.DecodedList(len(events), events, len(events)), client.name, client.system
     ).rows
     for change in changes:
         known.take_change(change)

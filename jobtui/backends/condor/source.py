@@ -24,10 +24,10 @@ from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of
 from jobtui.formats.job_output import FactsRead
 from jobtui.model.clock import Nanos
-from jobtui.model.condor import LOG_GAP, CondorFact, Teller
+from jobtui.model.condor import LOG_GAP, CondorFact, Origin
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.specs import SourceSpec, Window
-from jobtui.transport.files import Look, OpenFile, open_file, rotated
+from jobtui.transport.files import FileStat, OpenFile, open_file, rotated
 from jobtui.transport.files import look as look_at
 
 PIECE_BYTES = 1 << 20
@@ -62,7 +62,7 @@ class ReadPlace(NamedTuple):
     `head_size` bytes of this one, `part` counts the files from which the log went on.
     """
 
-    look: Look | None = None
+    look: FileStat | None = None
     offset: int = 0
     line: int = 1
     is_all: bool = False
@@ -87,7 +87,7 @@ class CondorFile(PolledFile[ReadPlace]):
         self._most_bytes = most_bytes
         self._reader = EventReader(self.name)
 
-    def _read_since(self, place: ReadPlace, opened: OpenFile, look: Look) -> _Read:
+    def _read_since(self, place: ReadPlace, opened: OpenFile, look: FileStat) -> _Read:
         if place.is_all and place.look == look:
             return Batch(), place
         if not _goes_on(opened, look, place) and (found := self._read_older(place, opened, look)) is not None:
@@ -100,12 +100,12 @@ class CondorFile(PolledFile[ReadPlace]):
             return self._read_whole(opened, look, form, place)
         return self._read_on(opened, look, form, place)
 
-    def _read_older(self, place: ReadPlace, opened: OpenFile, look: Look) -> _Read | None:
+    def _read_older(self, place: ReadPlace, opened: OpenFile, look: FileStat) -> _Read | None:
         """What a log says that was rotated away before its end was read; None where there is none.
 
         A schedd's own log, and one with packed files, go on over several: reading begins with the oldest.
         """
-        older: list[tuple[Path, Look]] = []
+        older: list[tuple[Path, FileStat]] = []
         for path in rotated(self._path):
             with suppress(SourceError):
                 older.append((path, look_at(path)))
@@ -150,10 +150,10 @@ class CondorFile(PolledFile[ReadPlace]):
     def _gap(self, rotation: int, part: int = 0) -> CondorFact:
         text = f"{self.name} was rotated or cut short, and a part was gone before it was read"
         return CondorFact(
-            "", Teller.EVENT, LOG_GAP, None, text, self.name, 0, -1, rotation=rotation, part=part
+            "", Origin.EVENT, LOG_GAP, None, text, self.name, 0, -1, rotation=rotation, part=part
         )
 
-    def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
+    def _read_whole(self, opened: OpenFile, look: FileStat, form: Form, place: ReadPlace) -> _Read:
         self._reader = EventReader(self.name)
         data = opened.source.read(0, LARGEST_BYTES)
         begin = ReadPlace(look, is_all=True, rotation=place.rotation, part=place.part)
@@ -165,7 +165,7 @@ class CondorFile(PolledFile[ReadPlace]):
             note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
         return _batch(facts, skips, recovered=place.skips, note=note), begin._replace(skips=len(skips))
 
-    def _read_on(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
+    def _read_on(self, opened: OpenFile, look: FileStat, form: Form, place: ReadPlace) -> _Read:
         """The next piece of a file that grows. The place stays before what is not whole yet."""
         recovered, begin = place.skips, place
         if not _goes_on(opened, look, place):
@@ -211,12 +211,12 @@ class CondorFile(PolledFile[ReadPlace]):
         return read._replace(facts=[msgspec.structs.replace(fact, **place) for fact in read.facts])
 
 
-def _goes_on(opened: OpenFile, look: Look, place: ReadPlace) -> bool:
+def _goes_on(opened: OpenFile, look: FileStat, place: ReadPlace) -> bool:
     is_same = place.look is not None and place.look.id == look.id
     return is_same and place.offset <= look.size and _begins_alike(opened, place)
 
 
-def _ended_in(path: Path, look: Look, place: ReadPlace) -> bool:
+def _ended_in(path: Path, look: FileStat, place: ReadPlace) -> bool:
     if place.look is not None and place.look.id == look.id:
         with suppress(SourceError), closing(open_file(path)) as opened:
             return _goes_on(opened, opened.look(), place)

@@ -28,15 +28,15 @@ REASON_CHARACTERS = 120
 Document = Mapping[str, object]
 
 
-class KeptAsWords(SourceUnreachable):
+class TextFieldError(SourceUnreachable):
     """The values of a field were asked for that is a text: only its part `.keyword` has them, if any has."""
 
 
-def _known_refusal(answer: http.Answer) -> tuple[type[SourceError], str] | None:
+def _known_refusal(answer: http.Response) -> tuple[type[SourceError], str] | None:
     if answer.status == 404 and b"index_not_found_exception" in answer.body:
         return SourceMissing, "there is no such index (404); check the last part of the address"
     if answer.status == 400 and b"fielddata" in answer.body:
-        return KeptAsWords, "a field of the preset is kept as words only; map it as a keyword"
+        return TextFieldError, "a field of the preset is kept as words only; map it as a keyword"
     return None
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from jobtui.backends import engine
 from jobtui.backends.base import Batch, PolledSource, Source, skipping
 from jobtui.backends.elastic import records
-from jobtui.backends.elastic.client import ElasticClient, KeptAsWords, SearchAnswer
+from jobtui.backends.elastic.client import ElasticClient, SearchAnswer, TextFieldError
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import as_dict, as_list
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
@@ -74,7 +74,7 @@ class ElasticEngine:
         search = partial(records.values_search, field, self._preset, self.since)
         try:
             found = await self._client.search(search(keyword=field in self._keywords))
-        except KeptAsWords:
+        except TextFieldError:
             self._keywords.add(field)
             found = await self._client.search(search(keyword=True))
         if found.missing:

@@ -20,7 +20,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.specs import NO_ACCESS, Access, SourceSpec, Window
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind
+from jobtui.transport.http import HttpClient, Limits, Response, ServerKind
 from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
 
 LIMITS = Limits(connections=1, body_bytes=64 << 20, pauses_s=(1.0, 4.0))
@@ -104,7 +104,7 @@ class FetchLog(PolledSource):
             return archive
 
 
-def _read(path: str, answer: Answer) -> _Archive:
+def _read(path: str, answer: Response) -> _Archive:
     """The files of an archive, also one that a proxy unpacked. Raises Unreadable for what is none or cut."""
     opener = next((one for head, one in FILE_PACKINGS.items() if answer.body.startswith(head)), None)
     unpacker = Unpacker(opener, UNPACKED_BYTES)

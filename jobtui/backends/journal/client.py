@@ -32,7 +32,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
 from jobtui.model.journal import (
     At,
-    Beside,
+    AtCursor,
     Cursor,
     FollowStart,
     Head,
@@ -60,7 +60,7 @@ Entries = AsyncGenerator[list[JournalEntry], None]
 Slices = AsyncGenerator[Slice, None]
 
 
-class Position(NamedTuple):
+class CursorParts(NamedTuple):
     """What a cursor is made of (sd_journal_get_cursor in systemd's sd-journal.c). None where it lacks it."""
 
     seqnum_id: str | None
@@ -71,14 +71,14 @@ class Position(NamedTuple):
     hash: int | None
 
 
-def position(cursor: Cursor) -> Position:
+def position(cursor: Cursor) -> CursorParts:
     """The parts of a cursor; what makes no sense in it is None."""
     parts = dict(part.split("=", 1) for part in cursor.split(";") if "=" in part)
     numbers = [of_base(parts.get(key), 16) for key in ("i", "m", "t", "x")]
-    return Position(parts.get("s"), numbers[0], parts.get("b"), *numbers[1:])
+    return CursorParts(parts.get("s"), numbers[0], parts.get("b"), *numbers[1:])
 
 
-def compare(one: Position, other: Position) -> int:
+def compare(one: CursorParts, other: CursorParts) -> int:
     """Below 0 when `one` comes first, above 0 when `other` does; 0 when that cannot be told."""
     if one.seqnum_id is not None and one.seqnum_id == other.seqnum_id and one.seqnum != other.seqnum:
         return _compare(one.seqnum, other.seqnum)
@@ -93,7 +93,7 @@ def _compare(one: int | None, other: int | None) -> int:
     return (one > other) - (one < other)
 
 
-class Beyond:
+class CursorFilter:
     """Lets entries pass from the first on that lies beyond a cursor, in the direction they are read in."""
 
     def __init__(self, cursor: Cursor | None, *, back: bool = False) -> None:
@@ -233,7 +233,7 @@ class Lane:
     def give(self) -> JournalEntry | None:
         entry = self.held.popleft()
         if entry is not None:
-            self._given = Beside(entry.cursor)
+            self._given = AtCursor(entry.cursor)
             self._held_bytes -= _bytes_of(entry)
             if self._has_room(0.5):
                 self._room.set()
@@ -275,7 +275,7 @@ class Lane:
         self.held.extend((None, *fresh) if found.lost else fresh)
         self._held_bytes += sum(map(_bytes_of, fresh))
         if found.cursor is not None:
-            self._place = Beside(found.cursor)
+            self._place = AtCursor(found.cursor)
         self.fault, self.at_edge = None, found.at_edge
         if is_news or fresh:
             self._news.set()
@@ -424,12 +424,12 @@ class LaneFollowing:
             hosts = await self._found_hosts()
             if (known := self._begin_at) is not None:
                 self._open({**known.of, **{host: known.for_new for host in hosts if host not in known.of}})
-            elif len(hosts) > 1 and isinstance(self._start, Beside):
+            elif len(hosts) > 1 and isinstance(self._start, AtCursor):
                 places: dict[Match, FollowStart] = {}
                 for host in hosts:
                     # After its last entry before the start; the one at the start comes again, and is left out
                     last = (await self._reader.backward(self._start, ((host,),), 1)).entries
-                    places[host] = Beside(last[0].cursor) if last else Head()
+                    places[host] = AtCursor(last[0].cursor) if last else Head()
                 self._open(places)
                 self._lost = await self._reader.entry(self._start.cursor) is None
             else:
@@ -527,11 +527,11 @@ class JournalReader(ABC):
     """As it was configured: `local`, a directory, `ssh://host`, `http://host:port`."""
 
     @abstractmethod
-    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
+    async def forward(self, start: Head | At | AtCursor, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
 
     @abstractmethod
-    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
+    async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`; the slice is still oldest first."""
 
     async def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
@@ -547,7 +547,7 @@ class JournalReader(ABC):
                 yield [*found.entries[:: -1 if back else 1]]
             if found.at_edge or found.cursor is None:
                 return
-            start = Beside(found.cursor)
+            start = AtCursor(found.cursor)
 
     @abstractmethod
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
@@ -581,10 +581,10 @@ class ExportReader(JournalReader):
         Only the last one may be for many entries. When it follows, it ends where nothing was heard for long.
         """
 
-    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
+    async def forward(self, start: Head | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await self._slice(Ask(start, matches, most + 1), most)
 
-    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
+    async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await self._slice(Ask(start, matches, most + 1, back=True), most)
 
     def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
@@ -609,7 +609,7 @@ class ExportReader(JournalReader):
 
     async def _beyond(self, ask: Ask) -> Entries:
         """The answer to one question, without what precedes its start."""
-        beyond = Beyond(own_cursor(ask.start), back=ask.back)
+        beyond = CursorFilter(own_cursor(ask.start), back=ask.back)
         asked = ask._replace(matches=checked(ask.matches, self.name))
         async with aclosing(self._ask([asked])) as answer:
             async for some in answer:
@@ -664,18 +664,18 @@ class ExportReader(JournalReader):
         while True:
             async with aclosing(self._catch_up(start, matches, scope)) as slices:
                 async for found in slices:
-                    start = start if found.cursor is None else Beside(found.cursor)
+                    start = start if found.cursor is None else AtCursor(found.cursor)
                     yield found
             async with aclosing(self._beyond(Ask(start, matches, follows=True))) as written:
                 async for some in written:
-                    start = Beside(some[-1].cursor)
+                    start = AtCursor(some[-1].cursor)
                     yield Slice(tuple(some), some[-1].cursor, True)
 
     async def _catch_up(self, start: FollowStart, matches: Matches, scope: Matches) -> Slices:
         """What is there up to the edge, which is the last entry of `scope` as it was before."""
         own = own_cursor(start)
         near = [] if own is None else [_near(own)]
-        beyond = Beyond(own)
+        beyond = CursorFilter(own)
         async with aclosing(self._ask([*near, _last(scope), Ask(start, matches)])) as answers:
             lost = own is not None and _found(own, await anext(answers)) is None
             last = await anext(answers)
@@ -691,7 +691,7 @@ class ExportReader(JournalReader):
 
 
 def _near(cursor: Cursor) -> Ask:
-    return Ask(Beside(cursor), most=0)
+    return Ask(AtCursor(cursor), most=0)
 
 
 def _last(scope: Matches) -> Ask:

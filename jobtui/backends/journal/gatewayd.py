@@ -16,7 +16,7 @@ from jobtui.model import journal
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.secrets import mask_text
-from jobtui.transport.http import Answer, Headers, HttpClient, Limits, Params, ServerKind, Silence
+from jobtui.transport.http import Headers, HttpClient, Limits, Params, Response, ServerKind, Silence
 
 VALUES_ASKED = 100
 """Values of a field in one question: the server has 32 KiB for a request (libmicrohttpd's default)."""
@@ -66,7 +66,7 @@ _FORBIDDEN = re.compile(rb"Permission denied|error -13\b")
 """gatewayd 252 gives error numbers for their texts."""
 
 
-def _explained(answer: Answer) -> tuple[type[SourceError], str] | None:
+def _explained(answer: Response) -> tuple[type[SourceError], str] | None:
     if answer.status < 400 or answer.status in (401, 403, 404, 407):
         return None
     if _ABSENT.search(answer.body):
@@ -150,7 +150,7 @@ class GatewayJournal(client.ExportReader):
                 yield some
                 if len(some) < client.PAGE_ENTRIES:
                     break
-                ask = ask._replace(start=journal.Beside(some[-1].cursor))
+                ask = ask._replace(start=journal.AtCursor(some[-1].cursor))
 
     async def _page(self, ask: client.Ask, count: int) -> list[journal.JournalEntry]:
         """The first `count` entries beyond a start, of several answers together."""
@@ -167,7 +167,7 @@ class GatewayJournal(client.ExportReader):
         found = client.merged(found)
         if not count:
             return found
-        return client.Beyond(journal.own_cursor(ask.start), back=ask.back)(
+        return client.CursorFilter(journal.own_cursor(ask.start), back=ask.back)(
             found[::-1] if ask.back else found
         )[:count]
 
@@ -202,7 +202,7 @@ class GatewayJournal(client.ExportReader):
 
 
 def _seek(start: journal.Start) -> str:
-    if isinstance(start, journal.Beside):
+    if isinstance(start, journal.AtCursor):
         return start.cursor
     return client.time_cursor(client.from_micros(start.time)) if isinstance(start, journal.At) else ""
 
@@ -213,7 +213,7 @@ def _range(ask: client.Ask, count: int) -> str:
     gatewayd steps back and then gives entries forwards: where there are fewer, it goes on after the start.
     Beside an entry it steps back from the last one of that very microsecond.
     """
-    near = client.NEAR_ENTRIES if isinstance(ask.start, journal.Beside) else 0
+    near = client.NEAR_ENTRIES if isinstance(ask.start, journal.AtCursor) else 0
     if not ask.back:
         return f"{_seek(ask.start)}:0:{count + near}"
     if near:

@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field, from_micros
 from jobtui.model.health import SourceError, SourceUnreachable
-from jobtui.model.journal import At, Beside, JournalCondition, JournalEntry, Matches
+from jobtui.model.journal import At, AtCursor, JournalCondition, JournalEntry, Matches
 from jobtui.model.specs import LOCAL_JOURNAL
-from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshShell, Talk, line_of
+from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshAnswers, SshShell, line_of
 
 NOTED_FILES = 3
 """Files named in a note; of the others their number."""
@@ -103,7 +103,7 @@ class JournalctlReader(ExportReader):
         ]
 
     @contextlib.asynccontextmanager
-    async def _talking(self, commands: Sequence[Words]) -> AsyncIterator[Talk]:
+    async def _talking(self, commands: Sequence[Words]) -> AsyncIterator[SshAnswers]:
         if self._is_closed:
             raise SourceError(f"{self.name}: is closed")
         mark = f"jobtui-{os.urandom(8).hex()}-"
@@ -113,7 +113,7 @@ class JournalctlReader(ExportReader):
             raise SourceError(f"{self.name}: cannot be asked for that: {error}") from error
         running = await self._shell.run(line)
         try:
-            talk = Talk(self._shell, running, mark)
+            talk = SshAnswers(self._shell, running, mark)
             await talk.begin()
             yield talk
         finally:
@@ -138,10 +138,10 @@ def words_of(ask: Ask) -> Words:
         micros = from_micros(start.time)
         micros = max(micros - 1, 0) if ask.back else micros
         words += [f"--{'until' if ask.back else 'since'}=@{micros // 1_000_000}.{micros % 1_000_000:06d}"]
-    if isinstance(start, Beside):
+    if isinstance(start, AtCursor):
         words += [f"--cursor={start.cursor}"]
-    if ask.most is not None and (ask.back or isinstance(start, Beside)):
-        words += [f"--lines={ask.most + (NEAR_ENTRIES if isinstance(start, Beside) else 0)}"]
+    if ask.most is not None and (ask.back or isinstance(start, AtCursor)):
+        words += [f"--lines={ask.most + (NEAR_ENTRIES if isinstance(start, AtCursor) else 0)}"]
     return words
 
 

@@ -73,7 +73,7 @@ class Stream(NamedTuple):
         return (*own, *(((HOST, self.host),) if self.host else ()))
 
 
-class Wanted:
+class WantedStreams:
     """Which streams are wanted. Patterns as in a shell; a unit without a suffix is a service."""
 
     def __init__(
@@ -273,7 +273,7 @@ _Process = tuple[Stream, str, int | None]
 class EntryRecords:
     """Takes the entries of one journal in order."""
 
-    def __init__(self, wanted: Wanted, names: StreamNames) -> None:
+    def __init__(self, wanted: WantedStreams, names: StreamNames) -> None:
         self._wanted = wanted
         self._names = names
         self._parsers = Bounded[_Process, LogParser](PARSERS_KEPT)

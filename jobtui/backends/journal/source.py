@@ -15,7 +15,7 @@ from jobtui.backends.journal.records import (
     SplitLines,
     Stream,
     StreamNames,
-    Wanted,
+    WantedStreams,
     gap_words,
 )
 from jobtui.model import journal
@@ -57,7 +57,7 @@ class Journal(PolledSource):
         name: str,
         make_reader: MakeReader,
         *,
-        wanted: Wanted | None = None,
+        wanted: WantedStreams | None = None,
         since: Nanos | None = None,
         kind: str = KIND,
         site: str = "",
@@ -65,7 +65,7 @@ class Journal(PolledSource):
         super().__init__(name)
         self.kind = kind
         self.make_reader = make_reader
-        self.wanted = wanted or Wanted()
+        self.wanted = wanted or WantedStreams()
         self.gaps = Gaps()
         self._since = since
         self.names = StreamNames(name, site)
@@ -305,8 +305,8 @@ def open_source(spec: SourceSpec, window: Window) -> Journal:
     return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since, site=spec.profile)
 
 
-def wanted_of(spec: SourceSpec) -> Wanted:
+def wanted_of(spec: SourceSpec) -> WantedStreams:
     """Which streams of a journal are wanted: Sirepo's, or those of the units that were named."""
     if not spec.units:
-        return Wanted()
-    return Wanted(spec.units, [unit.removesuffix(".service") for unit in spec.units])
+        return WantedStreams()
+    return WantedStreams(spec.units, [unit.removesuffix(".service") for unit in spec.units])

@@ -107,7 +107,7 @@ class _Progress(msgspec.Struct, gc=False):
     frameCount: _Count = None
 
 
-class _Past(msgspec.Struct, gc=False):
+class _HistoryEntry(msgspec.Struct, gc=False):
     """What a scan needs of an entry of the history."""
 
     computeJobSerial: _Seconds = None
@@ -127,7 +127,7 @@ class _Record(msgspec.Struct, gc=False):
     dbUpdateTime: _Moment = None
     driverDetails: _Driver | None = None
     error: _Text = None
-    history: list[_Past] | None = None
+    history: list[_HistoryEntry] | None = None
     jobStatusMessage: _Text = None
     lastUpdateTime: _Seconds = None
     simName: _Text = None
@@ -142,7 +142,7 @@ class _Record(msgspec.Struct, gc=False):
 
 _NESTED: Mapping[str, type[msgspec.Struct]] = {
     "driverDetails": _Driver,
-    "history": _Past,
+    "history": _HistoryEntry,
     "parallelStatus": _Progress,
 }
 
@@ -330,9 +330,9 @@ def _fit(kind: type[S], document: Mapping[str, object], faults: list[str], at: s
             inner, where = _NESTED.get(name), f"{at}{name}"
             if inner is None:
                 faults.append(f"{where} left out: {str(error).partition(' - at ')[0]}")
-            elif isinstance(value, dict) and inner is not _Past:
+            elif isinstance(value, dict) and inner is not _HistoryEntry:
                 values[name] = _fit(inner, value, faults, f"{where}.")
-            elif isinstance(value, list) and inner is _Past:
+            elif isinstance(value, list) and inner is _HistoryEntry:
                 entries = [(nth, entry) for nth, entry in enumerate(value) if isinstance(entry, dict)]
                 odd = (nth for nth, entry in enumerate(value) if not isinstance(entry, dict))
                 faults += [f"{where}[{nth}] left out: not an object" for nth in odd]

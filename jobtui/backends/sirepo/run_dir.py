@@ -17,10 +17,10 @@ from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import (
     STATUS_FILE,
+    ClusterStatus,
     FileKind,
     FilePart,
     JobReader,
-    Noted,
     RunFile,
     RunListing,
     Unreadable,
@@ -175,7 +175,7 @@ def _reason(error: OSError | ValueError, path: str) -> str:
     return f"{path}: cannot be read: {why}"
 
 
-async def read_noted(job_reader: JobReader, directories: Iterable[str]) -> Noted | None:
+async def read_noted(job_reader: JobReader, directories: Iterable[str]) -> ClusterStatus | None:
     for directory in directories:
         try:
             part = await job_reader.read_file(directory, STATUS_FILE, tail=False)
@@ -183,5 +183,5 @@ async def read_noted(job_reader: JobReader, directories: Iterable[str]) -> Noted
         except (Unreadable, ValueError):
             continue
         if status is not None:
-            return Noted(status, directory)
+            return ClusterStatus(status, directory)
     return None

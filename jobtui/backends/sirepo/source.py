@@ -51,7 +51,7 @@ _KIND = stat.S_IFMT(0o177777)
 _REGULAR = stat.S_IFREG
 
 
-class TooLarge(Exception):
+class RecordTooLarge(Exception):
     """A file is larger than what is read. The text says how large."""
 
 
@@ -87,7 +87,7 @@ def _read_rest(fd: int, first: bytes) -> bytes:
         total += len(part)
         size = max(size, total)  # what `fstat` said, or more when it grows
     if size > MAX_BYTES:
-        raise TooLarge(f"{size} bytes, more than the {MAX_BYTES} that are read")
+        raise RecordTooLarge(f"{size} bytes, more than the {MAX_BYTES} that are read")
     return b"".join(parts)
 
 
@@ -228,7 +228,7 @@ class JobFiles:
             except FileNotFoundError:
                 self._lose([jid])
                 continue
-            except TooLarge as error:
+            except RecordTooLarge as error:
                 stamps[jid] = hash(stamp) >> 1
                 job, fault = None, str(error)
             except OSError as error:
@@ -441,7 +441,7 @@ class SirepoDb(PolledSource):
                 return None
             except OSError as error:
                 raise self._error(error, path) from error
-            except (TooLarge, NotARecord) as error:
+            except (RecordTooLarge, NotARecord) as error:
                 raise SourceError(f"{path}: {error}") from error
 
     @contextmanager

@@ -24,8 +24,8 @@ from jobtui.model.health import SourceError
 from jobtui.model.jobs import (
     MOST_HOLDERS,
     NOT_READ,
+    Blocker,
     Category,
-    HeldBy,
     Job,
     JobDetail,
     JobStatus,
@@ -143,7 +143,7 @@ def _answered(
     running = [one for one in queue.jobs.values() if one.status is JobStatus.RUNNING]
     match known.category:
         case Category.LIMIT:
-            changed["limit"] = slurm_nodes.limit_told(
+            changed["limit"] = slurm_nodes.limit_of_reason(
                 printed, job.reason, user=job.user, account=job.account, qos=job.qos
             )
             holders = [one for one in running if _counts_for(one, job)]
@@ -197,9 +197,9 @@ def licenses_of(text: str) -> dict[str, int]:
     return {name or last: whole(last, 1) if name else 1 for name, _, last in parts}
 
 
-def _held(job: SlurmJob) -> HeldBy:
+def _held(job: SlurmJob) -> Blocker:
     parts = (counted(whole(job.cpus, 0), "CPU"), counted(whole(job.node_count, 0), "node"), job.licenses)
-    return HeldBy(
+    return Blocker(
         job=job.id,
         user=job.user,
         has=", ".join(part for part in parts if part and not part.startswith("0 ")),

@@ -121,7 +121,7 @@ OVERLAP_S = 300
 BATCH_JOBS = 2_000
 
 
-class Pace:
+class Pacer:
     """When a question may be asked again.
 
     Who asks a daemon that is down waits until it is back, which is no load: so of the last two answers the
@@ -167,7 +167,7 @@ class Slurm(PolledSource):
         self._commands = commands
         self.system = named(SYSTEM, label)
         self._since = since
-        self._queue_pace, self._accounts_pace, self._nodes_pace = Pace(self), Pace(self), Pace(self)
+        self._queue_pace, self._accounts_pace, self._nodes_pace = Pacer(self), Pacer(self), Pacer(self)
         self._asking = asyncio.Lock()
         self._nodes_every_s: float | None = None
         self._known = KnownJobs(self.name, self.system)

@@ -41,7 +41,7 @@ class Refused(SourceError):
 class ServerAnswer(NamedTuple):
     """What a server answered, and the document when it is JSON."""
 
-    http: http.Answer
+    http: http.Response
     document: Document | None
 
     @property

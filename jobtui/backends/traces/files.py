@@ -16,7 +16,7 @@ from jobtui.formats.spans import is_line_of_json
 from jobtui.model.health import Skip, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Telemetry
-from jobtui.transport.files import Look, OpenFile, PackedBytes
+from jobtui.transport.files import FileStat, OpenFile, PackedBytes
 
 LARGEST_BYTES = 256 << 20
 """A file of another kind than lines may be so large."""
@@ -28,29 +28,29 @@ FIRST_BYTES = 1 << 20
 """The first line must end within these for a file to be one of lines."""
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where reading ended: which file as it then was, and how far.
 
     `is_all` when what lies after that, a line without its end, was read too; `skips` is how much of what
     will be read again made no sense.
     """
 
-    look: Look | None = None
+    look: FileStat | None = None
     offset: int = 0
     is_all: bool = False
     skips: int = 0
 
 
-class TraceFile(PolledFile[_Place]):
+class TraceFile(PolledFile[_Position]):
     """One file of spans."""
 
     kind = "trace_file"
 
     def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES) -> None:
-        super().__init__(path, "spans", _Place())
+        super().__init__(path, "spans", _Position())
         self._piece_bytes = piece_bytes
 
-    def _read_since(self, place: _Place, opened: OpenFile, look: Look) -> tuple[Batch, _Place]:
+    def _read_since(self, place: _Position, opened: OpenFile, look: FileStat) -> tuple[Batch, _Position]:
         if place.is_all and place.look == look:
             return Batch(), place
         if opened.packed is not None:
@@ -59,7 +59,7 @@ class TraceFile(PolledFile[_Place]):
             return self._read_lines(opened, look, place)
         return self._read_whole(opened, look, place)
 
-    def _read_lines(self, opened: OpenFile, look: Look, place: _Place) -> tuple[Batch, _Place]:
+    def _read_lines(self, opened: OpenFile, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
         """The next lines. What is read next begins before a last line without an end."""
         goes_on = place.look is not None and place.look.id == look.id and place.offset <= look.size
         offset = place.offset if goes_on else 0
@@ -74,9 +74,9 @@ class TraceFile(PolledFile[_Place]):
         last = read_telemetry(data[whole:] if at_end else b"", self.name)
         recovered = place.skips if goes_on else 0
         batch = _batch((done, last), recovered=recovered, more=not at_end)
-        return batch, _Place(look, offset + whole, at_end, last.skip_count)
+        return batch, _Position(look, offset + whole, at_end, last.skip_count)
 
-    def _read_packed(self, packed: PackedBytes, look: Look, place: _Place) -> tuple[Batch, _Place]:
+    def _read_packed(self, packed: PackedBytes, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
         """All of a packed file up to a limit, lines in pieces: reading on would start again."""
         are_lines = is_line_of_json(packed.read(0, FIRST_BYTES))
         size = self._piece_bytes if are_lines else PACKED_BYTES
@@ -91,9 +91,9 @@ class TraceFile(PolledFile[_Place]):
             cut = (Skip(self.name, f"{why}: the rest is left out; unpack it"),)
             told.insert(0, Telemetry(spans=(), logs=(), skipped=cut, skip_count=1))
         batch = _batch(told, recovered=place.skips)
-        return batch, _Place(look, 0, is_all=True, skips=batch.skip_count)
+        return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)
 
-    def _read_whole(self, opened: OpenFile, look: Look, place: _Place) -> tuple[Batch, _Place]:
+    def _read_whole(self, opened: OpenFile, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
         if look.size > LARGEST_BYTES:
             limit = f"{LARGEST_BYTES >> 20} MiB"
             raise SourceUnreachable(
@@ -101,7 +101,7 @@ class TraceFile(PolledFile[_Place]):
             )
         found = read_telemetry(opened.plain.read(0, look.size), self.name)
         batch = _batch((found,), recovered=place.skips)
-        return batch, _Place(look, 0, is_all=True, skips=batch.skip_count)
+        return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)
 
 
 def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:

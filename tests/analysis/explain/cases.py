@@ -47,7 +47,7 @@ def evidence_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, n
         job=detail.job if detail is not None else None,
         detail=detail,
         sources=(database,) if detail is not None else (),
-        heard=correlator.heard,
+        writers_read=correlator.writers_read,
         ops=ops,
         agents={agent.agent: agent for agent in correlator.agents()},
         flaps=Flaps(correlator.agents()),

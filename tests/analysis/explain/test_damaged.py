@@ -25,7 +25,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Heard, Writer
+from jobtui.model.ops import Writer, WritersRead
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from tests import builders
@@ -123,8 +123,8 @@ def test_a_damaged_place_before_a_rotation_is_near_where_the_next_line_read_is_o
     if after_s is not None:
         correlator.feed([a_record("after", LATE_IN_THE_LOG + 900, Nanos(began + after_s * SECOND))])
     correlator.feed(LogParser(SUPERVISOR_LOG).parse(log, 0, 1, play.now).records)
-    heard, ops = correlator.heard, correlator.ops_of(whole.job_id)
-    verdict = explain(msgspec.structs.replace(whole, heard=heard, ops=ops))
+    writers_read, ops = correlator.writers_read, correlator.ops_of(whole.job_id)
+    verdict = explain(msgspec.structs.replace(whole, writers_read=writers_read, ops=ops))
     assert is_named(verdict, "is damaged near its lines") is is_near
     assert (verdict.confidence < CONFIDENT) is is_near
 
@@ -346,7 +346,7 @@ def test_what_is_wrong_with_the_source_is_said_first(health: dict[str, object], 
 
 def test_a_source_that_never_answered_is_a_doubt_after_a_minute() -> None:
     asked = SourceHealth(name="api", kind="balsam", asked_at=ago(QUIET_S + 5))
-    assert [*source_doubts([asked], Heard(), NOW)] == ["api does not answer"]
+    assert [*source_doubts([asked], WritersRead(), NOW)] == ["api does not answer"]
 
 
 @pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])
@@ -367,9 +367,11 @@ def test_what_ages_is_told_as_of_the_time_it_was_last_seen(system: str) -> None:
 @pytest.mark.parametrize(("logs", "words"), ROWS["sources of which no news came"])
 def test_sources_of_which_no_news_came_are_named_in_one_line(logs: list[str], words: str) -> None:
     read = (msgspec.structs.replace(FINE, name=name, kind="logfile") for name in logs)
-    heard = Heard(writers=dict.fromkeys(logs, Writer(None, None, None)))
+    writers_read = WritersRead(writers=dict.fromkeys(logs, Writer(None, None, None)))
     job = builders.a_job()
-    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=tuple(read), heard=heard))
+    verdict = explain(
+        Evidence(job_id=job.id, now=NOW, job=job, sources=tuple(read), writers_read=writers_read)
+    )
     (line,) = [one for one in verdict.blind_spots if "no news came yet" in one]
     assert line.startswith(words)
 

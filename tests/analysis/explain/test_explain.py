@@ -25,7 +25,7 @@ from jobtui.backends.slurm.records import job_of
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor import LOG_GAP, CondorFact, Teller
+from jobtui.model.condor import LOG_GAP, CondorFact, Origin
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import ContainerName, JobId
 from jobtui.model.jobs import Category, Job, JobDetail, JobStatus
@@ -33,7 +33,7 @@ from jobtui.model.ops import Op
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
 from jobtui.model.slurm import Exit, SlurmJob, reason_of
 from jobtui.model.tables import tables_of
-from jobtui.model.verdicts import Code, Concern, NextStep, Usual, Verdict
+from jobtui.model.verdicts import Code, Concern, NextStep, UsualTime, Verdict
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
 from tests.analysis.explain.balsam_cases import RAN, SITE, a_job, allocation, changes, evidence_on
@@ -117,11 +117,11 @@ def test_a_run_is_measured_from_its_sending_to_its_good_end() -> None:
         an_op(sent_at=sent, ended_at=Nanos(sent + length * SECOND), result=result)
         for length, result in ((1, "completed"), (2, "completed"), (9, "completed"), (500, "error"))
     ]
-    assert usual_length(runs) == Usual(3, 2, 9)
+    assert usual_length(runs) == UsualTime(3, 2, 9)
     assert usual_length(runs[1:]) is None
 
 
-def runs_of(length: Usual | None) -> tuple[Op, ...]:
+def runs_of(length: UsualTime | None) -> tuple[Op, ...]:
     """Earlier runs, of which so many took so long."""
     if length is None:
         return ()
@@ -138,7 +138,7 @@ def still_running() -> Evidence:
     return evidence_of(play.jid, logs, play.detail, play.now)
 
 
-def running(length: Usual | None) -> str:
+def running(length: UsualTime | None) -> str:
     verdict = explain(msgspec.structs.replace(still_running(), alike=runs_of(length)))
     assert verdict.code is Code.RUNNING
     return verdict.sentence
@@ -158,9 +158,9 @@ def test_a_run_is_sure_to_run_on_only_by_news_from_after_its_limit(over_s: int) 
 
 def test_a_verdict_says_what_is_usual_or_what_the_limit_is() -> None:
     assert "of at most" in running(None)
-    assert "for 1m30s, usually 2m (p99 5m, n=34)" in running(Usual(34, 120, 300))
-    assert "for 1m30s, longer than usually 20s (p99 30s, n=34)" in running(Usual(34, 20, 30))
-    assert "too few" in running(Usual(4, 20, 30))
+    assert "for 1m30s, usually 2m (p99 5m, n=34)" in running(UsualTime(34, 120, 300))
+    assert "for 1m30s, longer than usually 20s (p99 30s, n=34)" in running(UsualTime(34, 20, 30))
+    assert "too few" in running(UsualTime(4, 20, 30))
 
 
 BAD = "-oProxyCommand=$(touch x); `id` 'q"
@@ -251,10 +251,10 @@ def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
 ) -> None:
     """A server whose clock is off, or that is down for ten minutes, makes no launcher silent."""
     read_s = 600.0 if state is SourceState.DOWN else 1.0
-    heard = ago(read_s - ahead_s + (20 if is_alive else 400))
+    writers_read = ago(read_s - ahead_s + (20 if is_alive else 400))
     source = SourceHealth(name="api", kind="balsam", state=state, read_at=ago(read_s), ahead_s=ahead_s)
-    own = allocation("running", heartbeat_at=heard, start_at=ago(4_000))
-    site = msgspec.structs.replace(SITE, seen_at=heard)
+    own = allocation("running", heartbeat_at=writers_read, start_at=ago(4_000))
+    site = msgspec.structs.replace(SITE, seen_at=writers_read)
     running = on_balsam(a_job("RUNNING"), changes(*RAN), (own,), site, source)
     assert running.code is (Code.RUNNING if is_alive else Code.LAUNCHER_STALE)
     staged = on_balsam(a_job("STAGED_IN"), changes("READY", "STAGED_IN"), (), site, source)
@@ -395,7 +395,7 @@ def test_success_is_the_exit_status_that_the_job_calls_so(status: int, code: Cod
 
 
 def test_of_a_live_job_a_missing_part_of_its_log_makes_less_sure() -> None:
-    gap = CondorFact("", Teller.EVENT, LOG_GAP, None, "a part was gone", "a.log", 0, -1, rotation=1)
+    gap = CondorFact("", Origin.EVENT, LOG_GAP, None, "a part was gone", "a.log", 0, -1, rotation=1)
     job, facts = told(facts_of(BEGAN.encode()), [gap])
     verdict = on_condor(job, facts)
     assert (verdict.code, verdict.confidence <= 0.6) == (Code.RUNNING, True)

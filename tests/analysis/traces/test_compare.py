@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.traces.compare import Change, StepChange, step_changes, those_that_differ
+from jobtui.analysis.traces.compare import ChangeKind, StepChange, step_changes, those_that_differ
 from jobtui.analysis.traces.tree import Tree, build_tree
 from jobtui.render.traces import CHANGE_COLUMNS, change_words
 from tests.rows import ROWS
@@ -58,13 +58,13 @@ SPANS = st.lists(st.tuples(st.integers(0, 7), st.sampled_from("abc1"), st.boolea
 def test_each_span_counts_once_and_a_trace_is_like_itself(this: Tree, other: Tree) -> None:
     assert not words(this, this)
     steps = tuple(step_changes(this, other))
-    in_both = [step for step in steps if step.change not in (Change.NEW, Change.MISSING)]
+    in_both = [step for step in steps if step.change not in (ChangeKind.NEW, ChangeKind.MISSING)]
     for side, tree in (("this", this), ("other", other)):
         told = [span.span_id for step in steps for span in getattr(step, side)]
         assert len(told) == len(set(told))
         if len(in_both) == len(steps):
             assert set(told) == {span.span_id for span in tree.spans}
     kept = list(those_that_differ(steps))
-    assert [step for step in steps if step.change is not Change.SAME or step in kept] == kept
+    assert [step for step in steps if step.change is not ChangeKind.SAME or step in kept] == kept
     assert change_words(steps) == "no difference" or kept
     assert all(isinstance(step, StepChange) and step.span for step in kept)

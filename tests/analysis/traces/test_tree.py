@@ -12,9 +12,17 @@ from jobtui.analysis.traces import layout as drawn
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
-from jobtui.analysis.traces.filters import Standing, judged
-from jobtui.analysis.traces.job_traces import Ways, alone, candidates, submission_search
-from jobtui.analysis.traces.tree import SpanFlag, Wait, build_tree, end_of, flags_of_span, skew_ns, waits_of
+from jobtui.analysis.traces.filters import TraceState, judged
+from jobtui.analysis.traces.job_traces import TraceMatches, alone, candidates, submission_search
+from jobtui.analysis.traces.tree import (
+    SpanFlag,
+    SpanWait,
+    build_tree,
+    end_of,
+    flags_of_span,
+    skew_ns,
+    waits_of,
+)
 from jobtui.model import traces as model
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import TraceId
@@ -143,7 +151,7 @@ def test_a_trace_as_deep_as_it_has_spans_is_no_trouble() -> None:
     assert root_causes(tree)[0].top.name == "s1"
 
 
-def laid_out(*spans: model.Span) -> drawn.Layout:
+def laid_out(*spans: model.Span) -> drawn.TraceLayout:
     return drawn.lay_out(study_trace(a_trace(*spans)))
 
 
@@ -234,8 +242,8 @@ def test_folding_and_filters_lose_no_line(
 SPAN = a_span(1)
 
 
-def a_wait(start: int, end: int) -> Wait:
-    return Wait(Nanos(start), Nanos(end), SPAN, SPAN)
+def a_wait(start: int, end: int) -> SpanWait:
+    return SpanWait(Nanos(start), Nanos(end), SPAN, SPAN)
 
 
 def test_without_waits_all_is_to_scale_and_a_long_wait_has_few_cells() -> None:
@@ -300,7 +308,7 @@ def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
     return msgspec.structs.replace(news.jobs[0], queued_at=queued, **more)
 
 
-async def ways_of(client: Asked, job: Job) -> Ways:
+async def ways_of(client: Asked, job: Job) -> TraceMatches:
     return await ways_from_job(cast(SessionTraces, client), job, model.JOB_ATTRIBUTES)
 
 
@@ -362,7 +370,7 @@ def test_a_span_without_a_job_is_of_the_process_above_it_or_of_its_host() -> Non
     assert alone(trace, "7.0", model.JOB_ATTRIBUTES).others == {}
 
 
-@pytest.mark.parametrize(("code", "standing"), [(3, Standing.FAILED), (0, Standing.COMPLETE)])
-def test_a_failure_without_an_error_span_is_one(code: int, standing: Standing) -> None:
+@pytest.mark.parametrize(("code", "standing"), [(3, TraceState.FAILED), (0, TraceState.COMPLETE)])
+def test_a_failure_without_an_error_span_is_one(code: int, standing: TraceState) -> None:
     trace = a_trace(a_span(1, attributes={"process.exit.code": code}))
     assert judged(trace, Nanos(1_795_300_000 * SECOND)).standing is standing

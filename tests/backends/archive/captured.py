@@ -7,7 +7,7 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-from jobtui.backends.archive.source import Search
+from jobtui.backends.archive.source import DirectorySearch
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
 from jobtui.model.scripts import Answer, ArchivedScript
@@ -60,7 +60,7 @@ def spool_in(place: Path) -> Path:
 
 def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
     wanted = some(parse_wanted(text))
-    return Search(str(place), cluster, wanted._replace(**more), SUBMITTED).answer()  # type: ignore[arg-type]
+    return DirectorySearch(str(place), cluster, wanted._replace(**more), SUBMITTED).answer()  # type: ignore[arg-type]
 
 
 def found(place: Path, text: str, cluster: str = "", **more: object) -> ArchivedScript:

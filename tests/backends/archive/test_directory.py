@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.archive.search import Query, Tally, find_script, search
+from jobtui.backends.archive.search import ScriptQuery, Tally, find_script, search
 from jobtui.backends.archive.source import ArchiveDirectory, NotRead, read_kept, root_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceMissing
@@ -161,7 +161,7 @@ async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     since = ScriptPeriod(since=Nanos(SUBMITTED - DAYS))
     lately = [one async for one in archive.walk(since, lambda where: None)]
     tally = Tally()
-    few = [hit async for hit in search([archive], Query("", "", ScriptPeriod(most=5)), tally)]
+    few = [hit async for hit in search([archive], ScriptQuery("", "", ScriptPeriod(most=5)), tally)]
     await archive.aclose()
     assert len(lately) == len(JOBS)
     assert (len(few), tally.scripts) == (5, 5)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from jobtui.backends.archive.kafka import EARLY_S, LATE_S, KafkaArchive, Topic
-from jobtui.backends.archive.search import Query, Tally, search
+from jobtui.backends.archive.search import ScriptQuery, Tally, search
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
@@ -76,7 +76,7 @@ async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
 async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
     every = [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
     tally = Tally()
-    found = [hit async for hit in search([archive], Query(".", "", ScriptPeriod(most=4)), tally)]
+    found = [hit async for hit in search([archive], ScriptQuery(".", "", ScriptPeriod(most=4)), tally)]
     assert sorted(one.script.number for one in every if one.script) == sorted(JOBS)
     assert (len([one for one in every if one.unreadable]), len(found) + tally.unreadable) == (1, 4)
     assert tally.cuts == [f"{archive.name}: more than 4 scripts, the others were left out"]

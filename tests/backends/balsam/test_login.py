@@ -13,7 +13,15 @@ import pytest
 import yaml
 
 from jobtui.backends.balsam import login as logins
-from jobtui.backends.balsam.login import Granted, Login, LoginServer, Method, keep_login, notice, read_login
+from jobtui.backends.balsam.login import (
+    GrantedLogin,
+    Login,
+    LoginServer,
+    Method,
+    keep_login,
+    notice,
+    read_login,
+)
 from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -74,7 +82,7 @@ def test_it_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / ".balsam" / "client.yml"
     old = os.umask(0)
     try:
-        keep_login(str(path), URL, Granted(TOKEN, "2026-11-22T19:31:25.715129"), Method.PASSWORD)
+        keep_login(str(path), URL, GrantedLogin(TOKEN, "2026-11-22T19:31:25.715129"), Method.PASSWORD)
     finally:
         os.umask(old)
     assert (mode_of(path), mode_of(path.parent)) == (0o600, 0o700)
@@ -91,7 +99,7 @@ def test_it_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
 def test_how_patient_balsams_client_is_stays(tmp_path: Path) -> None:
     path = write_login(tmp_path / "client.yml", URL, "old")
     path.write_text(path.read_text().replace("retry_count: 10", "retry_count: 3"))
-    keep_login(str(path), URL, Granted(TOKEN), Method.DEVICE)
+    keep_login(str(path), URL, GrantedLogin(TOKEN), Method.DEVICE)
     kept = yaml.safe_load(path.read_text())
     assert (kept["retry_count"], kept["read_timeout"]) == (3, 120.0)
     assert kept["token_expiry"] is None
@@ -102,7 +110,7 @@ def test_one_that_cannot_be_kept_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "file" / "client.yml"
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceDenied, match="cannot be written") as caught:
-        keep_login(str(path), URL, Granted(TOKEN), Method.PASSWORD)
+        keep_login(str(path), URL, GrantedLogin(TOKEN), Method.PASSWORD)
     assert TOKEN not in "".join(traceback.format_exception(caught.value))
 
 
@@ -279,7 +287,7 @@ def test_a_file_that_is_none_is_one_line_without_its_content(path: Path, text: s
 
 
 @pytest.mark.parametrize(
-    "login", [Login(KEPT_URL, SECRET, None, "/x"), Granted(SECRET)], ids=["kept", "granted"]
+    "login", [Login(KEPT_URL, SECRET, None, "/x"), GrantedLogin(SECRET)], ids=["kept", "granted"]
 )
 def test_a_login_is_not_shown(login: object) -> None:
     assert SECRET not in f"{login} {login!r} {[login]} {{'a': {login}}}"

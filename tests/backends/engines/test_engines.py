@@ -323,7 +323,7 @@ def test_job_ads_are_facts_of_jobs_of_condor() -> None:
     }  # fmt: skip
     found = jobs_of("adstash", ad)
     (fact,) = found.facts
-    assert (fact.job, fact.teller, fact.values["HoldReason"]) == (f"81430001.0@{SCHEDD}", "ad", "memory")
+    assert (fact.job, fact.origin, fact.values["HoldReason"]) == (f"81430001.0@{SCHEDD}", "ad", "memory")
     assert not found.skips
 
 

@@ -24,7 +24,7 @@ from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, Beside, Head, JournalEntry, Matches, Tail
+from jobtui.model.journal import At, AtCursor, Head, JournalEntry, Matches, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.rigs import Gatewayd, a_server, needs_gatewayd, needs_sshd, signal_journalctl
 from tests.backends.rigs import Rig
@@ -90,7 +90,7 @@ each_program = pytest.mark.parametrize("way", ways("journalctl", "gatewayd"))
 
 
 async def all_forward(
-    reader: JournalReader, matches: Matches = (), most: int = 97, start: Head | At | Beside | None = None
+    reader: JournalReader, matches: Matches = (), most: int = 97, start: Head | At | AtCursor | None = None
 ) -> list[JournalEntry]:
     found: list[JournalEntry] = []
     start = Head() if start is None else start
@@ -100,11 +100,11 @@ async def all_forward(
         if part.at_edge or part.cursor is None:
             return found
         assert len(part.entries) == most
-        start = Beside(part.cursor)
+        start = AtCursor(part.cursor)
 
 
 async def all_backward(
-    reader: JournalReader, matches: Matches = (), most: int = 97, start: Tail | At | Beside | None = None
+    reader: JournalReader, matches: Matches = (), most: int = 97, start: Tail | At | AtCursor | None = None
 ) -> list[JournalEntry]:
     """Everything before `start`, slice by slice; oldest first."""
     found: list[JournalEntry] = []
@@ -115,7 +115,7 @@ async def all_backward(
         if part.at_edge or part.cursor is None:
             return found
         assert len(part.entries) == most
-        start = Beside(part.cursor)
+        start = AtCursor(part.cursor)
 
 
 def of(**fields: str) -> Matches:

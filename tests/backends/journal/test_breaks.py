@@ -12,7 +12,7 @@ import pytest
 from jobtui.backends.journal import client
 from jobtui.backends.journal.client import HostPlaces
 from jobtui.model.health import SourceUnreachable
-from jobtui.model.journal import Beside, FollowStart, Head, Matches
+from jobtui.model.journal import AtCursor, FollowStart, Head, Matches
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import Follower, MakeReader, Way, each_program, messages, of, ways
 from tests.waiting import LONG_S
@@ -174,7 +174,7 @@ async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> N
         one.write([from_host("node1", n) for n in (0, 5, 80)])
         async with followed(make, Head()) as first:
             place = next(e.cursor for e in await first.until(5) if e.message == "node1 5")
-        async with followed(make, Beside(place)) as second:
+        async with followed(make, AtCursor(place)) as second:
             assert messages(second.found) == ["node2 6", "node1 80"]
             two.write([from_host("node2", n) for n in (7, 8)])
             assert messages(await second.until(4))[2:] == ["node2 7", "node2 8"]

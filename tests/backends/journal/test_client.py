@@ -23,7 +23,7 @@ from jobtui.backends.journal.records import LINES_OPEN, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, JournalEntry, Tail
+from jobtui.model.journal import AtCursor, Cursor, Head, JournalCondition, JournalEntry, Tail
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
@@ -444,7 +444,7 @@ async def test_any_login_shell_will_do(client: SshClient, directory: Path, shell
     found = await journal.backward(Tail(), ((("CONTAINER_NAME", HOSTILE),),), 5)
     assert [(entry.message, entry.container) for entry in found.entries] == [("hostile", HOSTILE)]
     assert not list(Path.home().glob("owned"))
-    again = await journal.forward(Beside(found.entries[0].cursor), (), 5)
+    again = await journal.forward(AtCursor(found.entries[0].cursor), (), 5)
     assert (again.entries, again.at_edge) == ((), True)
     await journal.aclose()
 

@@ -12,7 +12,7 @@ import pytest
 from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceMissing
-from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
+from jobtui.model.journal import At, AtCursor, FollowStart, Head, Matches, Tail
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import (
     Follower,
@@ -151,11 +151,11 @@ async def test_beside_an_entry_that_is_not_wanted_itself(directory: Path, reader
     make_journal(directory, [entry(n, f"m{n}", EVEN=str(n % 2 == 0)) for n in range(7)])
     third = (await all_forward(reader))[3]
     even = of(EVEN="True")
-    after = await reader.forward(Beside(third.cursor), even, 10)
-    before = await reader.backward(Beside(third.cursor), even, 10)
+    after = await reader.forward(AtCursor(third.cursor), even, 10)
+    before = await reader.backward(AtCursor(third.cursor), even, 10)
     assert messages(list(after.entries)) == ["m4", "m6"]
     assert messages(list(before.entries)) == ["m0", "m2"]
-    one = await reader.forward(Beside(third.cursor), even, 1)
+    one = await reader.forward(AtCursor(third.cursor), even, 1)
     assert (messages(list(one.entries)), one.at_edge) == (["m4"], False)
 
 
@@ -210,7 +210,7 @@ async def test_from_a_time_and_beside_an_entry(way: Way, directory: Path) -> Non
     async with following(way, directory, At(time_of_5)) as follower:
         assert messages(await follower.until(5)) == [f"m{n}" for n in range(5, 10)]
         third = follower.found[2]
-    async with following(way, directory, Beside(third.cursor)) as follower:
+    async with following(way, directory, AtCursor(third.cursor)) as follower:
         assert messages(await follower.until(2)) == ["m8", "m9"]
         assert follower.losses == 0
 
@@ -221,7 +221,7 @@ async def test_a_vanished_entry_is_told_once(way: Way, directory: Path) -> None:
     async with reading(way, directory) as reader:
         there = (await all_forward(reader))[1]
     old.unlink()
-    async with following(way, directory, Beside(there.cursor)) as follower:
+    async with following(way, directory, AtCursor(there.cursor)) as follower:
         assert messages(await follower.until(5)) == [f"new{n}" for n in range(10, 15)]
         assert follower.losses == 1
 

@@ -15,7 +15,7 @@ from jobtui.backends.journal import client
 from jobtui.backends.journal.client import HELD_ENTRIES, ExportReader, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
-from jobtui.model.journal import Beside, Cursor, FollowStart, Head, JournalEntry, Slice
+from jobtui.model.journal import AtCursor, Cursor, FollowStart, Head, JournalEntry, Slice
 from tests.waiting import LONG_S, wait_until
 
 GONE = SourceUnreachable("log: gone")
@@ -83,7 +83,7 @@ class Log(Script):
         self.asked.append(start)
         left = self._breaks.pop(0) if self._breaks else None
         yield a_slice()
-        for number in range(int(start.cursor) + 1 if isinstance(start, Beside) else 0, self._entries):
+        for number in range(int(start.cursor) + 1 if isinstance(start, AtCursor) else 0, self._entries):
             await asyncio.sleep(0)
             if left == 0:
                 raise GONE

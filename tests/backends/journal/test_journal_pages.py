@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobtui.backends.journal.records import Stream, StreamKind, StreamNames, Wanted
+from jobtui.backends.journal.records import Stream, StreamKind, StreamNames, WantedStreams
 from jobtui.logs import journal as journal_log
 from jobtui.logs.journal import GOES_ON, JournalPages, Selection, matches_of
 from jobtui.model.clock import SECOND, Nanos
@@ -30,7 +30,7 @@ def filled(count: int, step_s: float = 1.0) -> MemoryJournal:
 
 def pages_of(journal: MemoryJournal, *streams: Stream) -> JournalPages:
     chosen = streams or (STREAM,)
-    selection = Selection(StreamNames("memory"), Wanted(), chosen, matches_of(chosen))
+    selection = Selection(StreamNames("memory"), WantedStreams(), chosen, matches_of(chosen))
     return JournalPages("memory", journal.reader, selection)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.job_reader import SessionJobReader
-from jobtui.backends.journal.records import Wanted
+from jobtui.backends.journal.records import WantedStreams
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceError
@@ -113,7 +113,7 @@ async def test_what_is_asked_for_is_sirepos_alone_or_of_units_that_are_named() -
     journal = MemoryJournal()
     journal.write(SEND % 1, unit="dev-sup.service", host="v3", pid=7)
     journal.write(SEND % 2, **SUPERVISOR)
-    source = Journal("m", journal.reader, wanted=Wanted(["dev-*"], ["dev-sup"]), since=Nanos(0))
+    source = Journal("m", journal.reader, wanted=WantedStreams(["dev-*"], ["dev-sup"]), since=Nanos(0))
     assert [record.source for record in await records(source)] == ["dev-sup@v3"]
 
 

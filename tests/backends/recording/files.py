@@ -9,7 +9,7 @@ from pathlib import Path
 from jobtui.backends.base import Batch
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
-from jobtui.recording.database import About, Recording, What
+from jobtui.recording.database import About, Item, Recording
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedSource
 from jobtui.transport.worker import Worker
@@ -36,7 +36,7 @@ def lines(*numbers: int, text: str = "a line") -> Batch:
     return Batch(records=records, count=len(records))
 
 
-def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
+def written(path: Path, *entries: tuple[Item, object, int], most_bytes: int = MB) -> Path:
     writer = RecordingWriter(path, about(), most_bytes)
     with writer.together():
         for what, value, second in entries:

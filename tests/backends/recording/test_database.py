@@ -19,7 +19,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Log
 from jobtui.recording import replay as recorded_logs
-from jobtui.recording.database import Recording, RecordingError, What, packed, unpacked
+from jobtui.recording.database import Item, Recording, RecordingError, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
@@ -47,32 +47,32 @@ def test_every_list_of_a_batch_is_kept() -> None:
 def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str, str | None]) -> None:
     one = LogRecord("a.log", 1, place, Nanos(7), None, "op", fields, text, identity=place)
     kept = Batch(cursor="c", records=(one,), skipped=(Skip("x", "y"),), skip_count=2, count=3)
-    again: Batch = unpacked(What.BATCH, packed(kept))
+    again: Batch = unpacked(Item.BATCH, packed(kept))
     (back,) = again.records
     assert (back.offset, back.identity, again.skip_count, again.count) == (place, place, 2, 3)
     assert packed(again) == packed(kept)  # masked once, it is not changed again
 
 
-@pytest.mark.parametrize("what", [What.LISTING, What.FILE, What.NOTED, What.MESSAGES, What.REMEMBERED])
-def test_why_there_was_no_answer_comes_back_too(what: What) -> None:
+@pytest.mark.parametrize("what", [Item.LISTING, Item.FILE, Item.NOTED, Item.MESSAGES, Item.REMEMBERED])
+def test_why_there_was_no_answer_comes_back_too(what: Item) -> None:
     assert unpacked(what, packed("connection refused")) == "connection refused"
 
 
 def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = files.written(tmp_path / "r", (What.BATCH, files.lines(1), 0), (What.BATCH, files.lines(2), 10))
+    path = files.written(tmp_path / "r", (Item.BATCH, files.lines(1), 0), (Item.BATCH, files.lines(2), 10))
     assert (files.numbers(path, 5), files.numbers(path, 10)) == ([1], [1, 2])
-    path = files.written(tmp_path / "many", *((What.BATCH, files.lines(n), n) for n in range(1, 180)))
+    path = files.written(tmp_path / "many", *((Item.BATCH, files.lines(n), n) for n in range(1, 180)))
     assert files.numbers(path, 1_000) == list(range(1, 180))
     monkeypatch.setattr("jobtui.recording.database.AT_ONCE_BYTES", 100)
     assert [len(batch.records) for batch in files.replayed(path, 1_000)] == [1] * 179 + [0]
 
 
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
-    failure = (What.FAILURE, "no answer", 10)
+    failure = (Item.FAILURE, "no answer", 10)
     path = files.written(
-        tmp_path / "r", (What.BATCH, files.lines(1), 0), failure, (What.BATCH, files.lines(2), 20)
+        tmp_path / "r", (Item.BATCH, files.lines(1), 0), failure, (Item.BATCH, files.lines(2), 20)
     )
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         source = files.replayed_source(recording, worker, 15)
@@ -89,10 +89,10 @@ def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path
     writer = RecordingWriter(path, files.about(), files.MB)
     early = a_job(1, status=JobStatus.RUNNING)
     with writer.together():
-        writer.put("logfile", "a.log", What.BATCH, batch(early), files.NOW)
+        writer.put("logfile", "a.log", Item.BATCH, batch(early), files.NOW)
         for n in range(600):
             kept = files.lines(n, text=files.noise(n, 5_000))
-            writer.put("logfile", "a.log", What.BATCH, kept, files.NOW)
+            writer.put("logfile", "a.log", Item.BATCH, kept, files.NOW)
             assert writer.kept_bytes <= files.MB
     assert writer.let_go > 100
     writer.close()
@@ -104,7 +104,7 @@ def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path
 
 def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     job = a_job(1, status=JobStatus.FAILED, error="disk full")
-    path = files.written(tmp_path / "r", (What.BATCH, batch(job), 0), (What.FAILURE, "a.log: refused", 10))
+    path = files.written(tmp_path / "r", (Item.BATCH, batch(job), 0), (Item.FAILURE, "a.log: refused", 10))
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         clock = ReplayClock(files.NOW)
         source = ReplayedJobs(OpenRecording(recording, worker, clock), "logfile", "a.log", 1)
@@ -120,7 +120,7 @@ def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
 
 
 def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(tmp_path: Path) -> None:
-    path = files.written(tmp_path / "r", (What.BATCH, files.lines(1), 1))
+    path = files.written(tmp_path / "r", (Item.BATCH, files.lines(1), 1))
     data = path.read_bytes()
     for name in (b"about", b"CREATE TABLE", b"autoindex_source"):  # which SQLite quotes in what it says
         place = data.index(name) + 2
@@ -139,7 +139,7 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
 def test_what_is_damaged_or_grows_costs_itself_and_is_counted(
     tmp_path: Path, bad: set[int], body: object
 ) -> None:
-    path = files.written(tmp_path / "r", *((What.BATCH, files.lines(n), n) for n in range(1, 180)))
+    path = files.written(tmp_path / "r", *((Item.BATCH, files.lines(n), n) for n in range(1, 180)))
     with closing(sqlite3.connect(path)) as db, db:
         db.executemany("UPDATE entry SET body = ? WHERE seq = ?", [(body, seq) for seq in bad])
     batches = files.replayed(path, 1_000)
@@ -149,7 +149,7 @@ def test_what_is_damaged_or_grows_costs_itself_and_is_counted(
 
 def test_all_entries_together_unpack_to_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 3 * files.MB)
-    path = files.written(tmp_path / "r", *((What.BATCH, files.lines(n), n) for n in range(1, 40)))
+    path = files.written(tmp_path / "r", *((Item.BATCH, files.lines(n), n) for n in range(1, 40)))
     honest = path.stat().st_size
     with closing(sqlite3.connect(path)) as db, db:
         grown = zlib.compress(b"{}".ljust(files.MB), 9)
@@ -160,7 +160,7 @@ def test_all_entries_together_unpack_to_so_much(tmp_path: Path, monkeypatch: pyt
             counts = [(len(batch.records), batch.skip_count) for batch in batches]
             assert [sum(count) for count in zip(*counts, strict=True)] == [19, 17]
         assert list(recording.left_out()) == ["17 entries are too large when unpacked, and left out"]
-    even = files.written(tmp_path / "even", (What.BATCH, files.lines(*[1] * 10_000), 1))
+    even = files.written(tmp_path / "even", (Item.BATCH, files.lines(*[1] * 10_000), 1))
     assert even.stat().st_size > honest
     monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 0)
     assert len(files.numbers(even, 5)) == 10_000  # what a recorder wrote is within it always
@@ -273,7 +273,7 @@ def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
         for second in range(SECONDS):
             for log in LOGS:
                 kept = Batch(records=(a_record(log, second),))
-                writer.put("logfile", log, What.BATCH, kept, Nanos(files.NOW + second * SECOND))
+                writer.put("logfile", log, Item.BATCH, kept, Nanos(files.NOW + second * SECOND))
     writer.close()
     with closing(Recording(tmp_path / "r")) as recording, closing(Worker("test")) as worker:
         yield ReplayedLogs(OpenRecording(recording, worker, clock), lambda: (1, 2))

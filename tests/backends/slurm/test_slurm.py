@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.correlation import NothingRead
+from jobtui.analysis.correlation import EmptyCorrelation
 from jobtui.analysis.explain.case import LIKELY, Evidence
 from jobtui.analysis.explain.pending import refined
 from jobtui.analysis.explain.verdict import explain
@@ -32,7 +32,7 @@ from jobtui.backends.slurm.source import (
     variables_of,
 )
 from jobtui.formats.slurm import SACCT, SQUEUE, time_of
-from jobtui.formats.slurm_nodes import Wants, gres_of, limit_told, nodes_of, tally_of
+from jobtui.formats.slurm_nodes import NodeRequest, gres_of, limit_of_reason, nodes_of, tally_of
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId
@@ -624,7 +624,7 @@ async def test_what_was_seen_is_said_until_the_job_begins(
 ) -> None:
     monkeypatch.setattr("jobtui.store.store.MOST_REASONS", 3)
     reading, row = Reading(), {"%T": "PENDING", "%N": ""}
-    store = Store(NothingRead(), reading.clock)
+    store = Store(EmptyCorrelation(), reading.clock)
     store.add_source(reading.source.name, "slurm")
 
     async def look(state: Mapping[str, str]) -> str:
@@ -681,21 +681,21 @@ def test_text_without_its_end_takes_no_longer_than_other_text(head: str, piece: 
     for node in nodes_of((printed := head + piece * 60_000).encode()):
         gres_of(node.gres)
     for word in ("QOSGrpCpuLimit", "QOSMaxCpuPerUserLimit"):
-        limit_told(printed.encode(), word, user="u", account="a", qos="q")
+        limit_of_reason(printed.encode(), word, user="u", account="a", qos="q")
     assert time.thread_time() - began < 1.0
 
 
 COUNTED = ("down", "drained", "reserved", "no_feature", "no_gres", "too_small", "full", "free")
 NODE_STATES = ["IDLE", "MIXED", "DOWN*", "IDLE+DRAIN", "IDLE+RESERVED", "ODD"]
 WANTED = st.builds(
-    Wants, nodes=st.just(1), cpus=st.integers(0, 40), memory_mb=st.integers(0, 9_000),
+    NodeRequest, nodes=st.just(1), cpus=st.integers(0, 40), memory_mb=st.integers(0, 9_000),
     features=st.sampled_from(["", "x"]), gres=st.sampled_from(["", "gpu:1"]), only=st.just(frozenset()),
     partitions=st.just(frozenset({"p"})), reservation=st.just(""), is_exclusive=st.booleans(),
 )  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(NODE_STATES), max_size=8), WANTED)
-def test_each_node_counts_once(states: list[str], wants: Wants) -> None:
+def test_each_node_counts_once(states: list[str], wants: NodeRequest) -> None:
     of = "CPUTot=32 RealMemory=8000 Partitions=p"
     lines = (f"NodeName=n{n} {of} CPUAlloc={n} Gres=gpu:{n % 3} State={one}" for n, one in enumerate(states))
     nodes = nodes_of("\n".join(lines).encode())
