@@ -143,6 +143,7 @@ def test_available_nodes_count_the_allocation_that_runs() -> None:
 def test_jobs_per_state_add_up_to_all_jobs() -> None:
     changes = [change_of(event) for event in recorded("events")]
     series = rates.jobs_per_state(rates.by_job(changes), EVER, LATE, rates.BALSAM.unborn)
+    assert series == rates.jobs_per_state([*rates.by_job(changes)][::-1], EVER, LATE, rates.BALSAM.unborn)
     held = {one.name: one.y[-1] for one in series if one.y[-1]}
     jobs = [str(job["state"]) for job in recorded("jobs")]
     assert held == {state: jobs.count(state) for state in set(jobs)}

@@ -255,7 +255,7 @@ def jobs_per_state(
 ) -> tuple[Series, ...]:
     """How many jobs are in each state at each time, one series for a state, in the order states appear."""
     moves = Moves(_until_now(window, now))
-    for own in histories:
+    for own in sorted(histories, key=lambda own: (own[0].at, own[0].job_id)):
         _move_along(moves, in_order(own), unborn, window.since)
     sums = moves.sums()
     return tuple(Series(str(state), "jobs", *points) for state, points in sums.items())
