@@ -73,7 +73,7 @@ async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.M
         await gate.wait()
         return await jobs_on_disk(self, text)
 
-    monkeypatch.setattr(Gatherer, "told_on_disk", late)
+    monkeypatch.setattr(Gatherer, "jobs_on_disk", late)
     async with on(None, {THERE: HERE}) as (app, pilot):
         await wait_until(lambda: CANCELED in app._session.store.jobs, pilot)
         await prompt(pilot, "colon", "no such error anywhere")
