@@ -360,7 +360,7 @@ def group() -> Iterator[Path]:
 async def test_the_kernel_is_named_and_only_for_its_own_container(
     group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with JournalHost(tmp_path / "host", 1) as host, ssh_client(tmp_path / "client", monkeypatch) as client:
+    with JournalHost(tmp_path / "host", 4) as host, ssh_client(tmp_path / "client", monkeypatch) as client:
         client.settings(host.sshd.root)
         done = await asyncio.create_subprocess_exec("sh", "-c", GREEDY.format(group))
         assert await done.wait() == -9
