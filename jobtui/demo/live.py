@@ -11,6 +11,7 @@ Layout: `<directory>/db` (as `SIREPO_SRDB_ROOT`), `<directory>/supervisor.log`, 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ class JobTraces:
     """
 
     def __init__(self) -> None:
-        self._sent: dict[str, set[int] | None] = {}
+        self._sent: dict[str, set[str] | None] = {}
         """The numbers of the spans of a run that were sent, None for all."""
 
     def posts(self, records: Iterable[Record]) -> Iterator[bytes]:
@@ -142,9 +143,9 @@ class JobTraces:
                 continue
             if record["status"] not in LIVE:
                 self._sent[run] = None
-            for service, number, span in _spans(run, record):
-                if number not in sent:
-                    sent.add(number)
+            for service, span in _spans(run, record):
+                if span["spanId"] not in sent:
+                    sent.add(span["spanId"])
                     fresh.setdefault(service, []).append(span)
             for service, spans in fresh.items():
                 resource = {"attributes": _attributes({"service.name": service, **about})}
@@ -153,8 +154,8 @@ class JobTraces:
                 yield json.dumps(post, separators=(",", ":")).encode() + b"\n"
 
 
-def _spans(run: str, record: Record) -> Iterator[tuple[str, int, Span]]:
-    """The spans of a run that have ended by its record as it is now, each with its service and number.
+def _spans(run: str, record: Record) -> Iterator[tuple[str, Span]]:
+    """The spans of a run that have ended by its record as it is now, each with its service.
 
     All steps of a run take the same time; one that fails does so in its last step.
     """
@@ -165,44 +166,44 @@ def _spans(run: str, record: Record) -> Iterator[tuple[str, int, Span]]:
     now = max(int(record["lastUpdateTime"] or 0) * SECOND, start + SECOND // 5)
     begin, step = start + SECOND // 10, SECOND + int(digest[50:56], 16) * 80
     status = ERROR if has_failed else {}
-
-    def span(
-        service: str, number: int, parent: int, name: str, *ends: int, **more: Any
-    ) -> tuple[str, int, Span]:
-        made = {
-            "traceId": digest[:32],
-            "spanId": f"{digest[32:44]}{number:04x}",
-            "parentSpanId": f"{digest[32:44]}{parent:04x}" if parent else "",
-            "name": name,
-            "kind": 1,
-            "startTimeUnixNano": str(ends[0]),
-            "endTimeUnixNano": str(ends[1]),
-            "attributes": [],
-            "status": {},
-        }
-        return service, number, made | more
-
+    span = partial(_span, digest)
     taken = queued + SECOND // 50
-    yield span(SUPERVISOR, 3, 2, "op created", queued + SECOND // 200, taken)
-    yield span(SUPERVISOR, 2, 1, "api_runSimulation", queued + SECOND // 500, taken + SECOND // 100)
+    yield SUPERVISOR, span(3, 2, "op created", queued + SECOND // 200, taken)
+    yield SUPERVISOR, span(2, 1, "api_runSimulation", queued + SECOND // 500, taken + SECOND // 100)
     over = min(MOST_STEPS, (now - begin) // step) if has_begun else 0
     ends = [begin + step * nth for nth in range(over + 1)]
     for nth in range(over):
-        yield span(AGENT, 100 + nth, 10, "step", *ends[nth : nth + 2], attributes=_attributes({"step": nth}))
+        yield AGENT, span(100 + nth, 10, "step", *ends[nth : nth + 2], attributes=_attributes({"step": nth}))
     if record["status"] in LIVE:
         return
     if has_begun:
-        yield span(AGENT, 11, 10, "prepare", start + SECOND // 50, begin)
+        yield AGENT, span(11, 10, "prepare", start + SECOND // 50, begin)
         if has_failed:
             failure = _failure(str(record["error"] or "the program failed"), now)
-            attributes = _attributes({"step": over})
-            yield span(AGENT, 100 + over, 10, "step", ends[-1], now, attributes=attributes, **failure)
+            failure["attributes"] = _attributes({"step": over})
+            yield AGENT, span(100 + over, 10, "step", ends[-1], now, **failure)
         elif ends[-1] < now:
-            yield span(AGENT, 12, 10, "write results", ends[-1], now)
-        yield span(AGENT, 10, 9, "job_cmd", start + SECOND // 100, now, status=status)
-        yield span(AGENT, 9, 1, "run", start, now, status=status)
+            yield AGENT, span(12, 10, "write results", ends[-1], now)
+        yield AGENT, span(10, 9, "job_cmd", start + SECOND // 100, now, status=status)
+        yield AGENT, span(9, 1, "run", start, now, status=status)
     ended = now if has_begun else queued + SECOND // 10
-    yield span(SERVER, 1, 0, "runSimulation", queued, ended, status=status)
+    yield SERVER, span(1, 0, "runSimulation", queued, ended, status=status)
+
+
+def _span(digest: str, number: int, parent: int, name: str, *ends: int, **more: Any) -> Span:
+    """A span as OTLP writes it: a digest of its run gives the ids, `ends` are when it began and ended."""
+    made = {
+        "traceId": digest[:32],
+        "spanId": f"{digest[32:44]}{number:04x}",
+        "parentSpanId": f"{digest[32:44]}{parent:04x}" if parent else "",
+        "name": name,
+        "kind": 1,
+        "startTimeUnixNano": str(ends[0]),
+        "endTimeUnixNano": str(ends[1]),
+        "attributes": [],
+        "status": {},
+    }
+    return made | more
 
 
 def _failure(said: str, at: int) -> Span:
@@ -212,11 +213,8 @@ def _failure(said: str, at: int) -> Span:
         "exception.message": said,
         "exception.stacktrace": f'  File "parameters.py", line 88, in main\nRuntimeError: {said}',
     }
-    event = {
-        "timeUnixNano": str(at - SECOND // 1000),
-        "name": "exception",
-        "attributes": _attributes(exception),
-    }
+    attributes = _attributes(exception)
+    event = {"timeUnixNano": str(at - SECOND // 1000), "name": "exception", "attributes": attributes}
     return {"status": {**ERROR, "message": f"RuntimeError: {said}"}, "events": [event]}
 
 
