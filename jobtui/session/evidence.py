@@ -152,9 +152,10 @@ async def with_steps_here(
 
     def seen(path: str) -> str | None:
         """A file with something in it, where it is recorded or in a run directory that lies elsewhere now."""
-        name = os.path.basename(path)
-        places = (path, *(os.path.join(directory, name) for directory in dirs))
-        return next((one for one in places if os.path.isfile(one) and os.path.getsize(one)), None)
+        places = (path, *(os.path.join(directory, os.path.basename(path)) for directory in dirs))
+        with suppress(OSError):  # a file may go between two looks
+            return next((one for one in places if os.path.isfile(one) and os.path.getsize(one)), None)
+        return None
 
     own = os.uname().nodename
     places = {own: "", own.partition(".")[0]: ""}
