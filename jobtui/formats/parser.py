@@ -32,8 +32,7 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import whole
 
 SHAPE = "damaged"
-"""The shape of the record that stands for a damaged place, as a full disk, a host that went down, or several
-writers of one file leave them; what stood there, and perhaps beside it, is lost."""
+"""The shape of the record of a damaged place: a full disk, a host that went down, several writers."""
 STRIDE = 1 << 16
 """At most one damaged place is reported in so many bytes."""
 WHY = "the log is damaged: NUL bytes, or bytes that are no text"

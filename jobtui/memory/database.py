@@ -62,7 +62,7 @@ def kept(text: str) -> str:
 def hash_of(job_id: str, *, with_label: bool = False) -> int:
     """A number to find a job by, whichever label its cluster has now; several jobs may have the same.
 
-    `with_label` gives the number that was kept once.
+    `with_label` gives the number that earlier versions kept.
     """
     from hashlib import blake2b
 

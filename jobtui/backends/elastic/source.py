@@ -105,7 +105,7 @@ def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
     if preset.gives == "jobs":
         return ElasticJobs(make_engine(None), preset, window.since, kind, spec.label)
     since, wanted = Nanos(0) if window.whole else window.since, wanted_of(spec)
-    make_reader = lambda: engine.EngineJournal(partial(make_engine, since or None))  # noqa: E731
+    make_reader = partial(engine.EngineJournal, partial(make_engine, since or None))
     return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=spec.profile)
 
 
