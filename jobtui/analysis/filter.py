@@ -303,7 +303,7 @@ def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
 
 def _pattern_test(field: Field, value: Value) -> Test:
     """The test of a regular expression, if its run time is bounded. Raises FilterError."""
-    complaint = _danger(value.text)
+    complaint = danger_of(value.text)
     if field.kind not in (Kind.TEXT, Kind.WORDS, Kind.STATUS):
         complaint = f"{field.name} is no text to match with ~"
     elif len(value.text) > MAX_PATTERN:
@@ -319,7 +319,7 @@ def _pattern_test(field: Field, value: Value) -> Test:
     return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
 
 
-def _danger(pattern: str) -> str | None:
+def danger_of(pattern: str) -> str | None:
     """Why a regular expression could take too long; None if it cannot.
 
     A repeat of a repeat or of a choice takes time exponential in the length of the text. Several repeats in a

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
+from jobtui.analysis.filter import danger_of
 from jobtui.backends.archive.search import Hit, ScriptQuery, Tally, find_script
 from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
@@ -215,14 +216,15 @@ HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "tex
 async def search(reader: Reader) -> Exit:
     """Print the scripts that contain it as they are found; NOT_FOUND when there is none."""
     context = reader.context
+    pattern = context.flag("grep") or ""
     if context.words:
         return complain("script takes a job or --grep, not both", Exit.USAGE)
+    if danger := danger_of(pattern):
+        return complain(f"--grep {pattern!r} is not tried: {danger}", Exit.USAGE)
     if no_archive(reader):
         return Exit.NO_SOURCE
     await reader.open_archives()
-    query = ScriptQuery(
-        context.flag("grep") or "", context.flag("user") or "", ScriptPeriod(context.since, context.until)
-    )
+    query = ScriptQuery(pattern, context.flag("user") or "", ScriptPeriod(context.since, context.until))
     tally, hits = Tally(), list[Hit]()
     await reader.watched(
         _collect(reader, query, tally, hits),

@@ -75,16 +75,3 @@ def test_scripts_that_contain_something(run: Runner, tmp_path: Path) -> None:
     mine = run("script", "--grep", "PBS", "--user", "vsc40000", "--csv", "--archive", tmp_path)
     assert mine.out.splitlines()[1].startswith("2720868.master")
     assert run("script", "--grep", "nowhere in it", "--archive", ARCHIVE).code == 4
-
-
-def test_a_pattern_that_never_ends_is_ended(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.search.PATIENCE_S", 0.3)
-    directory = captured.archive_in(tmp_path, captured.DAY) / captured.DAY
-    (directory / "job.3_script").write_bytes(b"a" * 40 + b"!\n")
-    document = run("script", "--grep", "(a+)+$|sleep", "--json", "--archive", tmp_path).json
-    assert document["unreadable"] == 1
-    assert {match["number"] for match in document["matches"]} == {
-        n for n in captured.JOBS if b"sleep" in captured.script_of(n) and n != "3"
-    }

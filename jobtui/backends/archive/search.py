@@ -4,18 +4,15 @@ No place can hold up the others: one that hangs is left alone after a while.
 """
 
 import asyncio
-import sys
+import re
 from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing, suppress
-from pathlib import Path
+from contextlib import aclosing
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.backends.archive.match_child import SIZE_BYTES
 from jobtui.backends.registry import of_kind
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, contained
-from jobtui.model.numbers import whole
 from jobtui.model.scripts import (
     Answer,
     ArchivedScript,
@@ -82,75 +79,10 @@ async def _ask(place: ScriptPlace, wanted: Wanted) -> Answer:
     return Answer(None, (Tried(place.name, Outcome.NO_ANSWER, asking.words),))
 
 
-PATIENCE_S = 2.0
-"""How long the pattern may take for one script."""
-CHILD = Path(__file__).with_name("match_child.py")
-
-
-class Matches(NamedTuple):
-    """In how many lines of a script the pattern was found, and the numbers of the first of them."""
-
-    total: int
-    lines: tuple[int, ...]
-
-
-class TooSlow(Exception):
-    """The pattern took too long for a script, and was not matched further."""
-
-
-class Matcher:
-    """One pattern. An async context manager that ends the process."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def matches(self, script: bytes) -> Matches:
-        """Where in a script it is found. Raises TooSlow."""
-        if self._process is None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-S", str(CHILD), self._pattern,
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL, env={"LC_ALL": "C.UTF-8"},
-            )  # fmt: skip
-            # An answer is to be waited for, the start of the process is not
-            await _asked(self._process, b"")
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                answer = await _asked(self._process, script)
-        except TimeoutError:
-            await self._end()
-            raise TooSlow from None
-        total, _, numbers = answer.decode().strip().partition(":")
-        return Matches(whole(total, 0), tuple(whole(number, 0) for number in numbers.split(",") if number))
-
-    async def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-    async def __aenter__(self) -> "Matcher":
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._end()
-
-
-async def _asked(process: asyncio.subprocess.Process, script: bytes) -> bytes:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(len(script).to_bytes(SIZE_BYTES, "little") + script)
-    with suppress(ConnectionError):
-        await process.stdin.drain()
-    return await process.stdout.readline()
-
-
 USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
 MOST_REASONS = 5
-MOST_SLOW = 10
-"""Scripts for which a pattern may take too long before no more are tried."""
+MOST_LINES = 20
+"""Lines of a script that are given, the first of those in which the pattern was found."""
 
 
 class Hit(NamedTuple):
@@ -163,7 +95,10 @@ class Hit(NamedTuple):
 
 
 class ScriptQuery(NamedTuple):
-    """What is sought: a pattern, of which user, "" for any, when, and in how many scripts at most."""
+    """What is sought: a pattern, of which user, "" for any, when, and in how many scripts at most.
+
+    The pattern is tried in this process: it must be one that ends.
+    """
 
     pattern: str
     user: str
@@ -177,7 +112,6 @@ class Tally:
     def __init__(self) -> None:
         self.scripts = 0
         self.unreadable = 0
-        self.too_slow = 0
         self.where = ""
         self.reasons: list[str] = []
         """Why something was not looked at, the first few."""
@@ -192,29 +126,22 @@ class Tally:
 
 async def search(places: Iterable[object], query: ScriptQuery, tally: Tally) -> AsyncIterator[Hit]:
     """The scripts that contain it, as they are found. What cannot be read is tallied."""
-    hits = 0
-    async with Matcher(query.pattern) as matcher:
-        for place in (one for one in in_order(places) if isinstance(one, ScriptArchive)):
-            with contained("searching scripts") as walking:
-                try:
-                    async for script in _scripts(place, query, tally):
-                        hit = await _hit(matcher, script, tally)
-                        if tally.too_slow >= MOST_SLOW:
-                            tally.cuts.append(
-                                "the pattern takes too long: no more were tried; make it simpler"
-                            )
-                            return
-                        if hit is None:
-                            continue
-                        yield hit
-                        hits += 1
-                        if hits >= query.most_hits:
-                            tally.cuts.append(f"more than {query.most_hits:,} contain it")
-                            return
-                except SourceError as error:
-                    tally.miss(str(error))
-            if walking.fault is not None:
-                tally.miss(f"{place.name}: {walking.words}")
+    hits, pattern = 0, re.compile(query.pattern.encode())
+    for place in (one for one in in_order(places) if isinstance(one, ScriptArchive)):
+        with contained("searching scripts") as walking:
+            try:
+                async for script in _scripts(place, query, tally):
+                    if (hit := _hit(pattern, script)) is None:
+                        continue
+                    yield hit
+                    hits += 1
+                    if hits >= query.most_hits:
+                        tally.cuts.append(f"more than {query.most_hits:,} contain it")
+                        return
+            except SourceError as error:
+                tally.miss(str(error))
+        if walking.fault is not None:
+            tally.miss(f"{place.name}: {walking.words}")
 
 
 async def _scripts(place: ScriptArchive, query: ScriptQuery, tally: Tally) -> AsyncIterator[ArchivedScript]:
@@ -238,17 +165,13 @@ async def _scripts(place: ScriptArchive, query: ScriptQuery, tally: Tally) -> As
                     yield walked.script
 
 
-async def _hit(matcher: Matcher, script: ArchivedScript, tally: Tally) -> Hit | None:
-    try:
-        found: Matches = await matcher.matches(script.script)
-    except TooSlow:
-        tally.too_slow += 1
-        tally.miss(f"{script.source}: the pattern takes too long for it")
-        return None
-    if not found.total:
-        return None
+def _hit(pattern: re.Pattern[bytes], script: ArchivedScript) -> Hit | None:
     lines = script.script.split(b"\n")
-    return Hit(script, user_of(script), found.total, tuple((n, text_of(lines[n - 1])) for n in found.lines))
+    found = [number for number, line in enumerate(lines, 1) if pattern.search(line.rstrip(b"\r"))]
+    if not found:
+        return None
+    told = tuple((number, text_of(lines[number - 1])) for number in found[:MOST_LINES])
+    return Hit(script, user_of(script), len(found), told)
 
 
 def user_of(script: ArchivedScript) -> str:
