@@ -10,7 +10,7 @@ import msgspec
 
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, gaps, mark_of, usual_length, usual_steps
 from jobtui.analysis.times import age, ago_words
-from jobtui.backends.registry import SIREPO_DB
+from jobtui.backends.registry import SIREPO_DB, Gives, of_kind
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s
 from jobtui.model.condor import CondorFact
@@ -166,6 +166,8 @@ class Case:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.writers_read = evidence, evidence.writers_read
         self.sources = tuple(one for one in evidence.sources if one.kind != ALARM)
+        logs = (one for one in self.sources if of_kind(one.kind).gives & Gives.LOGS)
+        self.own_sources = (*filter(SIREPO_DB.made, self.sources), *logs)
         self.job_id = evidence.job_id
         self.job = evidence.job
         self.now = evidence.now if self.job is None else evidence.now_at(self.job.source)
@@ -189,7 +191,7 @@ class Case:
 
     @property
     def still_read(self) -> tuple[str, ...]:
-        return tuple(_short(one.name) for one in self.sources if one.is_behind)
+        return tuple(_short(one.name) for one in self.own_sources if one.is_behind)
 
     @cached_property
     def usual(self) -> Mapping[Mark, UsualTime]:
@@ -376,7 +378,7 @@ class Case:
         if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
             return ()
         asked = job.queued_at if job is not None else None
-        begun = ((_short(one.name), one.begins_at) for one in self.sources if one.begins_at is not None)
+        begun = ((_short(one.name), one.begins_at) for one in self.own_sources if one.begins_at is not None)
         return tuple(one for one in begun if asked is None or one[1] > asked)
 
     @property
