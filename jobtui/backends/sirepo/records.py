@@ -164,6 +164,9 @@ _STATUS: Mapping[str | None, tuple[JobStatus, str, int]] = {
 }
 """What a status word means, and when a run in that state ended."""
 
+_OFTEN: Mapping[float | None, float] = {0.0: 0.0, 100.0: 100.0}
+"""Percentages that most jobs have, so that they are in memory once."""
+
 _decode = msgspec.json.Decoder(_Record).decode
 _make_job: Callable[..., Job] = Job
 
@@ -283,14 +286,14 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
         ended_at,
         written_at,
         runs,
-        progress.percentComplete if progress is not None else None,
+        None if progress is None else _OFTEN.get(progress.percentComplete, progress.percentComplete),
         progress.frameCount if progress is not None else None,
         record.jobStatusMessage and _short(record.jobStatusMessage),
         error and intern(_short(error)),
         record.alert and _short(record.alert),
         record.canceledAfterSecs if record.cancelledAfterSecs is None else record.cancelledAfterSecs,
-        driver.type if driver is not None else None,
-        driver.host if driver is not None else None,
+        driver and driver.type and intern(driver.type),
+        driver and driver.host and intern(driver.host),
         plan and intern(plan),
         is_quasi_jid(jid),
     )
