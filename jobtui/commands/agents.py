@@ -12,7 +12,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
 from jobtui.render import nodes
 from jobtui.render.agents import agent_record, agent_table, urgent_first
-from jobtui.render.columns import printed
+from jobtui.render.columns import TimeLook, printed
 from jobtui.render.table import filled_table, paint
 from jobtui.render.text import show
 
@@ -79,7 +79,8 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
             yield from filled_table(*table, width, colour)
             yield ""
         if not reader.nothing_read:
-            yield from nodes.node_table(shown, reader.now, width, colour)
+            look, kept = TimeLook(reader.now), frozenset({"state", "node"})
+            yield from filled_table(*printed(nodes.NODE_COLUMNS, shown, look, kept), width, colour)
 
     report = Report(
         "nodes",

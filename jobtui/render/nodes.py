@@ -13,12 +13,10 @@ from jobtui.render.columns import (
     TimeLook,
     count_column,
     fixed,
-    printed,
     text_column,
     time_column,
 )
 from jobtui.render.json_output import Document, fields_of
-from jobtui.render.table import filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, duration, show
 
 SIGNS: Mapping[str, tuple[str, str]] = {
@@ -57,11 +55,6 @@ def broken_first(nodes: Iterable[ListedNode]) -> list[ListedNode]:
     return sorted(
         nodes, key=lambda one: (not one.node.needs_person, one.source, len(one.node.name), one.node.name)
     )
-
-
-def node_table(nodes: Iterable[ListedNode], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    table = printed(NODE_COLUMNS, nodes, TimeLook(now), frozenset({"state", "node"}))
-    return filled_table(*table, width, colour)
 
 
 PARTITION_COLUMNS: tuple[TableColumn[Partition, None], ...] = (

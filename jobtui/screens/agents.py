@@ -74,17 +74,13 @@ NAME_CELLS = 16
 """Cells of the names of facts."""
 
 
-def key_of_agent(agent: Agent) -> tuple[str, ...]:
-    return agent.supervisor, agent.driver, agent.kind, f"{agent.uid[:4]} {agent.agent}"
-
-
 class AgentsScreen(TableScreen[Agent]):
     """All agents, and the details of the one under the cursor."""
 
     PLACE = At.AGENTS
     WHAT = "agent"
     COLUMNS = AGENT_COLUMNS
-    KEY = staticmethod(key_of_agent)
+    KEY = staticmethod(lambda one: (one.supervisor, one.driver, one.kind, f"{one.uid[:4]} {one.agent}"))
     FIELDS = AGENT_FIELDS
     PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
 

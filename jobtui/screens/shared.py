@@ -22,6 +22,7 @@ from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
 from jobtui.widgets.filter_bar import History
+from jobtui.widgets.record_list import RecordList
 
 if TYPE_CHECKING:
     from jobtui.analysis.paths import ClusterAccess
@@ -201,4 +202,7 @@ def screen_at(place: str, shared: Shared, *about: object) -> Any:
 
 
 def open_screen(app: App[Any], place: str, shared: Shared, *about: object) -> None:
+    """Open a screen; with what it is `about`, the cursor of the screen below stays on its record."""
+    for opened_from in app.screen.query(RecordList) if about else ():
+        opened_from.go(opened_from.cursor)
     app.push_screen(screen_at(place, shared, *about))

@@ -7,7 +7,6 @@ import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -36,7 +35,8 @@ JUNK = st.recursive(
 def seeds_of(patterns: tuple[str, ...]) -> tuple[bytes, ...]:
     """Pieces of the files that fit these, whole where they are small."""
     paths = sorted(path for pattern in patterns for path in FIXTURES.glob(pattern) if path.is_file())
-    return tuple(chunk for path in _some(paths) for chunk in _chunks(path.read_bytes()))
+    some = paths[:: max(1, len(paths) // SEED_FILES)]
+    return tuple(chunk for path in some for chunk in _chunks(path.read_bytes()))
 
 
 def inputs(target: Target) -> st.SearchStrategy[bytes]:
@@ -97,10 +97,6 @@ def _chunks(data: bytes) -> list[bytes]:
     rng = random.Random(len(data))
     places = [0, *(rng.randrange(len(data)) for _ in range(CHUNKS))]
     return [data[place : place + LARGEST_SEED // 2] for place in places]
-
-
-def _some(paths: Sequence[Path]) -> Sequence[Path]:
-    return paths[:: max(1, len(paths) // SEED_FILES)]
 
 
 SMALL, TIMES = 1 << 15, 4

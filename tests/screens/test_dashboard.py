@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
@@ -103,14 +104,15 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
         assert painted == [[] for _ in painted]
 
 
-async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
+@pytest.mark.parametrize("keys", [("j", "j", "down"), ()], ids=["moved", "on the first row"])
+async def test_enter_opens_the_job_and_escape_comes_back_to_the_place(keys: tuple[str, ...]) -> None:
     async with on_jobs() as (scene, pilot, table):
-        await pilot.press("j", "j", "down")
+        await pilot.press(*keys)
         here = table.cursor_id
         await press(pilot, "enter", until=JobScreen)
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id == here
-        scene.db.add(batch(a_job(11, started_at=ago(0), name="while away")))
+        scene.db.add(batch(a_job(11, status=JobStatus.FAILED, ended_at=ago(0), name="while away")))
         await wait_until(lambda: scene.store.job(job_id(11)) is not None, pilot)
         await press(pilot, "escape", until=JobsScreen)
         await wait_until(lambda: table.total == 11, pilot)

@@ -42,10 +42,6 @@ def only_file(directory: Path) -> Path:
     return path
 
 
-def said(scene: Scene) -> list[str]:
-    return [toast.message for toast in scene.app._notifications]
-
-
 async def test_a_job_is_taken_as_a_block_a_command_or_markdown_and_marked_ones_as_commands(
     copied: list[str],
 ) -> None:
@@ -71,7 +67,7 @@ async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
         assert isinstance(screen, JobsScreen)
         screen.copy("long " * 50_000)
         path = only_file(tmp_path)
-        await wait_until(lambda: any(str(path) in words for words in said(scene)), pilot)
+        await wait_until(lambda: any(str(path) in one.message for one in scene.app._notifications), pilot)
         assert path.read_text() == "long " * 50_000
         assert path.stat().st_mode & 0o777 == 0o600
 
