@@ -156,10 +156,6 @@ class RecordedBalsam:
         """Sent with each answer."""
         self.faults: list[Callable[[httpx.Request], httpx.Response]] = []
 
-    @property
-    def transport(self) -> httpx.MockTransport:
-        return httpx.MockTransport(self.answer)
-
     def answer(self, request: httpx.Request) -> httpx.Response:
         answer = self._answer(request)
         answer.headers.update(self.headers)

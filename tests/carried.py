@@ -1,5 +1,6 @@
 """Clients whose requests are answered in this process, or may cost less; sources with another clock."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 import httpx
@@ -23,12 +24,13 @@ def timed(whose: Timed, clock: Clock) -> Timed:
     return whose
 
 
-def carried(
-    client: Client, transport: httpx.AsyncBaseTransport | None = None, limits: Limits | None = None
-) -> Client:
-    """The same client, which asks through this transport, within these limits."""
+Answering = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Awaitable[httpx.Response]]
+
+
+def carried(client: Client, answer: Answering | None = None, limits: Limits | None = None) -> Client:
+    """The same client, whose requests this answers, within these limits."""
     whose: Any = client
     http: HttpClient = whose if isinstance(client, HttpClient) else whose._http
-    http.transport = transport
+    http.transport = None if answer is None else httpx.MockTransport(answer)  # type: ignore[arg-type]
     http.limits = limits or http.limits
     return client

@@ -33,6 +33,7 @@ from tests.builders import job_id as jid
 from tests.carried import carried, timed
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
+from tests.loopback import Answers
 from tests.slurm_stand_in import StandIn
 
 UID = "3pMDuIiL"
@@ -77,6 +78,18 @@ class Rig:
     def keys(self, batch: Batch) -> list[str]:
         """The keys of the records in a batch."""
         return [found[0] for record in batch.records if (found := KEY.search(record.text))]
+
+
+class HttpRig(Rig):
+    """A server whose answers are asked for over HTTP, and which cannot be connected to while it is away."""
+
+    server: Answers
+
+    async def answer(self, request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0)  # as a connection would, so that others have their turn
+        if self._is_away:
+            raise httpx.ConnectError("connection refused")
+        return self.server.answer(request)
 
 
 class PathRig(Rig):
@@ -163,25 +176,18 @@ class SirepoDbRig(PathRig):
         return [job.id for job in batch.jobs]
 
 
-class BalsamRig(Rig):
+class BalsamRig(HttpRig):
     makes = (balsam_records, "change_of")
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._server = RecordedBalsam()
+        self._server = self.server = RecordedBalsam()
         self._server.events, self._server.jobs, self._server.batch_jobs = [], [], []
         self._torn: Record = {}
 
     def source(self) -> Source:
-        transport = httpx.MockTransport(self._answer)
-        client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), transport)
+        client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), self.answer)
         return timed(Balsam(client), FixedClock(NOW))
-
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
-        await asyncio.sleep(0)  # as a connection would, so that others have their turn
-        if self._is_away:
-            raise httpx.ConnectError("connection refused")
-        return self._server.answer(request)
 
     def add(self) -> str:
         number = len(self._server.jobs) + 1

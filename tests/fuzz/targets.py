@@ -55,7 +55,7 @@ from jobtui.recording.database import Damaged, Item, Recording, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 from tests.backends.engines.rigs import ended_job, journald_document
-from tests.carried import carried, timed
+from tests.carried import Answering, carried, timed
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -183,8 +183,8 @@ def _slurm_pending(data: bytes) -> None:
         _answered(pending_of(key, job, queue), job, said, queue, printed)
 
 
-def _answering(data: bytes) -> httpx.MockTransport:
-    return httpx.MockTransport(lambda request: httpx.Response(200, content=data, headers=JSON))
+def _answering(data: bytes) -> Answering:
+    return lambda request: httpx.Response(200, content=data, headers=JSON)
 
 
 JSON = {"content-type": "application/json"}

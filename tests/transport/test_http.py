@@ -84,10 +84,9 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) ->
         is_heard.set()
         return httpx.Response(200, content=b'{"found": true, "_source": {}}')
 
-    transport = httpx.MockTransport(answer)
-    elastic = carried(ElasticClient("http://elastic.test/scripts"), transport)
-    balsam = carried(BalsamClient("http://balsam.test", lambda: None), transport)
-    traces = carried(TraceServer("http://jaeger.test", "Jaeger"), transport)
+    elastic = carried(ElasticClient("http://elastic.test/scripts"), answer)
+    balsam = carried(BalsamClient("http://balsam.test", lambda: None), answer)
+    traces = carried(TraceServer("http://jaeger.test", "Jaeger"), answer)
     asks: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
         "elastic": lambda: elastic.document("1"),
         "balsam": lambda: balsam._http.ask("/jobs/"),

@@ -61,10 +61,6 @@ class StrictElastic:
     def base(self) -> str:
         return f"/{self.index}"
 
-    @property
-    def transport(self) -> httpx.MockTransport:
-        return httpx.MockTransport(self.answer)
-
     def answer(self, request: httpx.Request) -> httpx.Response:
         if self.fault is not None:
             return self.fault()

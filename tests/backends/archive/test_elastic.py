@@ -20,7 +20,7 @@ UNDER_JOBINFO: dict[str, Any] = {
 
 
 def archive_of(elastic: StrictElastic, index: str = INDEX) -> ElasticArchive:
-    return ElasticArchive(carried(ElasticClient(f"http://elastic.test/{index}"), elastic.transport))
+    return ElasticArchive(carried(ElasticClient(f"http://elastic.test/{index}"), elastic.answer))
 
 
 async def found(elastic: StrictElastic, wanted: Wanted, index: str = INDEX) -> Answer:

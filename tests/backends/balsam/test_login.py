@@ -29,7 +29,7 @@ from jobtui.model.specs import Window, parse_balsam
 from jobtui.transport.http import HttpClient
 from tests import balsam_server
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, nanos, write_login
-from tests.carried import carried
+from tests.carried import Answering, carried
 from tests.rows import ROWS
 
 URL = "http://balsam.test"
@@ -40,16 +40,16 @@ WRONG = "wrong-" + "word"
 class AnsweredLogin(LoginServer):
     """One whose requests are answered in this process."""
 
-    def __init__(self, transport: httpx.MockTransport) -> None:
+    def __init__(self, answer: Answering) -> None:
         super().__init__(URL)
-        self._transport = transport
+        self._answer = answer
 
     def _client(self) -> HttpClient:
-        return carried(super()._client(), self._transport)
+        return carried(super()._client(), self._answer)
 
 
 def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
-    server = AnsweredLogin(RecordedBalsam().transport)
+    server = AnsweredLogin(RecordedBalsam().answer)
     assert server.methods() == (Method.PASSWORD,)
     assert server.by_password("operator", lambda: PASSWORD).access_token == TOKEN
     with pytest.raises(SourceDenied, match="no such user, or the password is wrong") as caught:
@@ -67,7 +67,7 @@ def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
     ],
 )
 def test_odd_answers_are_one_line_without_what_was_sent(answer: httpx.Response) -> None:
-    server = AnsweredLogin(httpx.MockTransport(lambda _: answer))
+    server = AnsweredLogin(lambda _: answer)
     with pytest.raises(SourceError) as caught:
         server.by_password("operator", lambda: PASSWORD)
     assert "\n" not in str(caught.value)
@@ -124,7 +124,7 @@ class Attempt:
         self.balsam.methods = ["LoginMethod.oauth_device"]
         self.device: DeviceLogin = self.balsam.device
         self.device.clock = self.clock
-        self.server = AnsweredLogin(self.balsam.transport)
+        self.server = AnsweredLogin(self.balsam.answer)
         assert self.server.methods() == (Method.DEVICE,)
         self.begun: logins.Device = self.server.begin()
 

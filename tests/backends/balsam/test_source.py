@@ -45,7 +45,7 @@ class Watched:
 
     def __init__(self, server: RecordedBalsam | None = None, since: Nanos = EARLY) -> None:
         self.server = server or RecordedBalsam()
-        client = carried(BalsamClient(URL, lambda: TOKEN), self.server.transport)
+        client = carried(BalsamClient(URL, lambda: TOKEN), self.server.answer)
         self.source = timed(Balsam(client, owner="operator", since=since), FixedClock(NOW))
         self.store = Store(FakeCorrelation(), FixedClock(NOW))
         self.poller = Poller(self.source, self.store)
@@ -579,7 +579,7 @@ async def test_a_job_can_be_opened_while_a_poll_waits(watched: Watched) -> None:
             await free.wait()
         return server.answer(request)
 
-    client = carried(BalsamClient(URL, lambda: TOKEN), httpx.MockTransport(answer))
+    client = carried(BalsamClient(URL, lambda: TOKEN), answer)
     source = timed(Balsam(client), FixedClock(NOW))
     poll = asyncio.create_task(source.poll(None))
     await asked.wait()

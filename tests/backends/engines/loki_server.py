@@ -61,10 +61,6 @@ class StrictLoki:
         self.warnings: list[str] = []
         self.fault: Callable[[], httpx.Response] | None = None
 
-    @property
-    def transport(self) -> httpx.MockTransport:
-        return httpx.MockTransport(self.answer)
-
     def answer(self, request: httpx.Request) -> httpx.Response:
         assert request.method == "GET"
         if self.fault is not None:

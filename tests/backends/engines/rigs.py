@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.elastic import records as elastic_records
 from jobtui.backends.elastic.client import ElasticClient
@@ -18,8 +16,8 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_backward, all_forward, messages
-from tests.backends.rigs import Rig
-from tests.carried import carried, timed
+from tests.backends.rigs import HttpRig
+from tests.carried import Answering, carried, timed
 from tests.conftest import NOW
 
 T0 = Nanos(NOW - 600 * SECOND)
@@ -62,13 +60,11 @@ def ended_job(number: int, **more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def elastic_journal(
-    elastic: StrictElastic, transport: httpx.AsyncBaseTransport | None = None, site: str = ""
-) -> Journal:
+def elastic_journal(elastic: StrictElastic, answer: Answering | None = None, site: str = "") -> Journal:
     doubts = Doubts()
 
     def engine() -> ElasticEngine:
-        client = carried(ElasticClient(f"http://elastic.test{elastic.base}"), transport or elastic.transport)
+        client = carried(ElasticClient(f"http://elastic.test{elastic.base}"), answer or elastic.answer)
         return timed(ElasticEngine(client, presets()["journald"], doubts), clock)
 
     clock = FixedClock(NOW)
@@ -76,20 +72,10 @@ def elastic_journal(
     return timed(Journal(URL, make, since=Nanos(1), kind="elastic_logs", site=site), clock)
 
 
-class ElasticRig(Rig):
+class ElasticRig(HttpRig):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.elastic = StrictElastic({}, index="logs", keywords=True)
-        self._inner = self.elastic.transport
-
-    @property
-    def transport(self) -> httpx.AsyncBaseTransport:
-        async def answer(request: httpx.Request) -> httpx.Response:
-            if self._is_away:
-                raise httpx.ConnectError("connection refused")
-            return await self._inner.handle_async_request(request)
-
-        return httpx.MockTransport(answer)
+        self.elastic = self.server = StrictElastic({}, index="logs", keywords=True)
 
     def _put(self, document: dict[str, Any]) -> None:
         self._written += 1
@@ -98,7 +84,7 @@ class ElasticRig(Rig):
 
 class ElasticLogsRig(ElasticRig):
     def source(self) -> Source:
-        return elastic_journal(self.elastic, self.transport)
+        return elastic_journal(self.elastic, self.answer)
 
     def add(self) -> str:
         self._put(journald_document(self._written, LINE.format(self._written)))
@@ -117,7 +103,7 @@ class ElasticJobsRig(ElasticRig):
     label = ""
 
     def source(self) -> Source:
-        client = carried(ElasticClient(URL), self.transport)
+        client = carried(ElasticClient(URL), self.answer)
         engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
         return timed(
             ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", self.label), FixedClock(NOW)
@@ -143,27 +129,24 @@ def journal_line(number: float, message: str, **more: str) -> tuple[int, dict[st
     return at_second(number), labels | more, message
 
 
-def loki_journal(
-    loki: StrictLoki, options: str = "", transport: httpx.AsyncBaseTransport | None = None
-) -> Journal:
+def loki_journal(loki: StrictLoki, options: str = "", answer: Answering | None = None) -> Journal:
     doubts, clock = Doubts(), FixedClock(NOW)
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
 
     def engine() -> LokiEngine:
-        return carried(timed(LokiEngine(spec, doubts), clock), transport or loki.transport)
+        return carried(timed(LokiEngine(spec, doubts), clock), answer or loki.answer)
 
     make_reader = lambda: EngineJournal(engine)  # noqa: E731
     return timed(Journal(spec.target, make_reader, since=T0, kind="loki"), clock)
 
 
-class LokiRig(ElasticRig):
+class LokiRig(HttpRig):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.loki = StrictLoki([])
-        self._inner = self.loki.transport
+        self.loki = self.server = StrictLoki([])
 
     def source(self) -> Source:
-        return loki_journal(self.loki, transport=self.transport)
+        return loki_journal(self.loki, answer=self.answer)
 
     def add(self) -> str:
         self._written += 1
@@ -176,4 +159,4 @@ class LokiRig(ElasticRig):
         self.loki.put(journal_line(self._written, DROPPED, **more))
 
 
-ENGINE_RIGS: tuple[type[ElasticRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)
+ENGINE_RIGS: tuple[type[HttpRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)

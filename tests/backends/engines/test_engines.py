@@ -73,7 +73,7 @@ def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[s
 
 
 def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngine:
-    client = carried(ElasticClient(URL, access), elastic.transport)
+    client = carried(ElasticClient(URL, access), elastic.answer)
     return ElasticEngine(client, presets()["journald"], Doubts())
 
 
@@ -190,7 +190,7 @@ async def test_first_lines_of_a_hundred_million_come_soon_in_bounded_memory() ->
         spent_s += time.process_time() - began_s
         return response(200, body, {"content-type": "application/json"})
 
-    client = carried(ElasticClient(URL), httpx.MockTransport(answer))
+    client = carried(ElasticClient(URL), answer)
     engine = timed(
         ElasticEngine(client, presets()["journald"], Doubts()), FixedClock(Nanos(NOW + 3_600 * SECOND))
     )
@@ -298,7 +298,7 @@ async def test_keys_come_out_of_files(tmp_path: Any) -> None:
 
 async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
     elastic = index_of({name: {**one, "message": "x" * 20_000} for name, one in lines(100).items()})
-    client = carried(ElasticClient(URL), elastic.transport, Limits(body_bytes=500_000))
+    client = carried(ElasticClient(URL), elastic.answer, Limits(body_bytes=500_000))
     following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
     assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
 
@@ -383,7 +383,7 @@ async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_nam
 
 
 def loki_engine(loki: StrictLoki) -> LokiEngine:
-    return carried(timed(LokiEngine(parse_loki(LOKI_URL), Doubts()), FixedClock(NOW)), loki.transport)
+    return carried(timed(LokiEngine(parse_loki(LOKI_URL), Doubts()), FixedClock(NOW)), loki.answer)
 
 
 async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
@@ -530,7 +530,7 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
         asked.append(request.url.path)
         return response(status, body, said)
 
-    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), httpx.MockTransport(answer), Limits()), asked
+    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), answer, Limits()), asked
 
 
 @pytest.mark.parametrize("unpacked", [{}, {"content_encoding": "gzip"}], ids=["as it is", "by a proxy"])

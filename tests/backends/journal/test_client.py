@@ -218,8 +218,8 @@ async def test_an_odd_answer_becomes_one_line(name: str) -> None:
     ("host", "is_offered"), [("v3", True), ("-oproxycommand=x", False), ("v3\u200b.example", False)]
 )
 async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, is_offered: bool) -> None:
-    transport = httpx.MockTransport(lambda request: httpx.Response(407, request=request))
-    journal = carried(GatewayJournal(f"http://{host}:19531"), transport)
+    answer = lambda request: httpx.Response(407, request=request)  # noqa: E731
+    journal = carried(GatewayJournal(f"http://{host}:19531"), answer)
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 1)
     await journal.aclose()

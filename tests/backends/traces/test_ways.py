@@ -13,7 +13,6 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, nullconte
 from operator import attrgetter
 from pathlib import Path
 
-import httpx
 import msgspec
 import pytest
 from google.rpc import status_pb2  # type: ignore[import-untyped]
@@ -336,7 +335,7 @@ async def told(source: Jaeger | Tempo, trace_id: TraceId = FAILED) -> SourceErro
 
 
 def asked(site: Site, product: str, access: Access = NO_ACCESS) -> TraceServer:
-    return carried(TraceServer(f"{URL}{site.base}", product, access), httpx.MockTransport(site.answer))
+    return carried(TraceServer(f"{URL}{site.base}", product, access), site.answer)
 
 
 def jaeger(site: Site, access: Access = NO_ACCESS) -> Jaeger:
@@ -374,7 +373,7 @@ async def test_a_missing_path_and_too_long_an_answer_are_said(site: Site) -> Non
     await server.aclose()
     assert "an answer is refused: it has more than 8 MiB" in str(await told(jaeger(site)))
     site.instead = None
-    elsewhere = carried(TraceServer(URL, "Jaeger"), httpx.MockTransport(site.answer))
+    elsewhere = carried(TraceServer(URL, "Jaeger"), site.answer)
     error = await told(Jaeger(elsewhere))
     assert "the path it is served at is missing, such as /jaeger" in str(error)
 
