@@ -2,8 +2,6 @@
 
 import gc
 import weakref
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,11 +9,9 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.app import JobtuiApp
-from jobtui.backends.base import Batch, Source
+from jobtui.backends.base import Batch
 from jobtui.backends.journal.source import Journal
-from jobtui.backends.logfile import LogFile
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.model.pages import LogLine
@@ -26,7 +22,6 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.session import Session
 from jobtui.widgets.filter_bar import CommandBar, FilterBar
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
@@ -34,7 +29,7 @@ from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
 from tests.journal_memory import T0, MemoryJournal
-from tests.screens.captured import until
+from tests.screens.captured import on_logs, until
 from tests.screens.scene import Scene, jobs, on_jobs, read, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, text_of, watch
@@ -214,15 +209,7 @@ def a_journal() -> MemoryJournal:
     return journal
 
 
-@asynccontextmanager
-async def on_logs(
-    sources: Sequence[Source], *, size: tuple[int, int] = (110, 24)
-) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    session = Session(sources, FixedClock(Nanos(T0 + 60 * SECOND)))
-    app = JobtuiApp(session)
-    async with app.run_test(size=size) as pilot:
-        await press(pilot, "2", until=LogsScreen)
-        yield app, pilot
+AFTER_IT = Nanos(T0 + 60 * SECOND)
 
 
 def source_of(journal: MemoryJournal) -> Journal:
@@ -233,7 +220,7 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
     file = tmp_path / "server.log"
     file.write_text("Nov 20 20:36:50 7 0 a/b.py:1:f of the server\n")
     journal = a_journal()
-    async with on_logs([LogFile(file), source_of(journal)], size=(110, 40)) as (app, pilot):
+    async with on_logs(file, source_of(journal), size=(110, 40), now=AFTER_IT) as (app, pilot):
         await until(app, pilot, "all · server.log · supervisor@v3 · p-VUlh@v7")
         await until(
             app, pilot, "20:36:50 server", "20:36:51 supervisor@v3 of the supervisor 11", "of the agent"
@@ -252,7 +239,7 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
 async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() -> None:
     journal, other = a_journal(), a_journal()
     there = Journal("ssh://v9", lambda: other.reader("ssh://v9"), since=Nanos(1))
-    async with on_logs([source_of(journal), there], size=(120, 40)) as (app, pilot):
+    async with on_logs(source_of(journal), there, size=(120, 40), now=AFTER_IT) as (app, pilot):
         await until(app, pilot, "of the agent")
         other.broken = "connection refused"
         await until(app, pilot, "not reached from here on", "connection refused")

@@ -10,19 +10,12 @@ from textual.pilot import Pilot
 
 from jobtui import cli
 from jobtui.app import JobtuiApp
-from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.commands.context import of_specs
-from jobtui.model.clock import FixedClock
-from jobtui.model.ids import JobId
-from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.screens import export
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.session import Session
 from tests.builders import job_id
-from tests.conftest import NOW
-from tests.screens.captured import until
+from tests.screens.captured import CAPTURE, CAPTURED, WORDS, app_on, shown, until
 from tests.screens.scene import FAILED, Scene, on_jobs, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press
@@ -90,22 +83,6 @@ def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None
         export.run_program(("/nowhere/less",), os.environ)
 
 
-LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
-LOGS = tuple(LOCAL / name for name in ("supervisor.log", "server.log"))
-SPECS = (
-    SourceSpec("srdb", str(LOCAL)),
-    SourceSpec("log", str(LOGS[0]), LogRole.SUPERVISOR),
-    SourceSpec("log", str(LOGS[1]), LogRole.SERVER),
-)
-WORDS = of_specs(SPECS)
-JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
-
-
-def an_app(open_at: JobId | None = None) -> JobtuiApp:
-    sources = (SirepoDb(LOCAL), LogFile(LOGS[0]), LogFile(LOGS[1]))
-    return JobtuiApp(Session(sources, FixedClock(NOW)), open_at, words=WORDS)
-
-
 async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
     await pilot.pause()
     assert isinstance(app.screen, LiveScreen)
@@ -115,8 +92,7 @@ async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
 
 
 async def test_jobs_are_shown_with_their_filter_and_what_may_be_meant_is_found_outside_too() -> None:
-    app = an_app()
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with shown(app_on(SirepoDb(CAPTURE), *CAPTURED, words=WORDS)) as (app, pilot):
         await until(app, pilot, "jobs, ")
         await say(pilot, 'filter -app:srw name:"a b"')
         await until(app, pilot, "0 of ")

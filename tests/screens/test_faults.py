@@ -42,7 +42,7 @@ from jobtui.widgets.row_view import RowView
 from tests.builders import a_job
 from tests.fakes import SECRET, Injected, batch, fail, fail_later, fail_once
 from tests.hostile.widgets import CASES
-from tests.screens.captured import app_on_traces, on_logs, open_failed, stamped, until
+from tests.screens.captured import LARGE_TOO, app_on_traces, on_logs, open_failed, shown, stamped, until
 from tests.screens.scene import opened, read, words
 from tests.screens.tour import STOPS, Stop, at_stop, has
 from tests.waiting import wait_until
@@ -234,7 +234,7 @@ async def test_what_follows_a_log_is_begun_again_and_says_so(
     path = tmp_path / "supervisor.log"
     path.write_text(stamped(1, "first"))
     fail_once(monkeypatch, LogScreen, "_look")
-    async with on_logs([path], size=(160, 24)) as (app, pilot):
+    async with on_logs(path, size=(160, 24)) as (app, pilot):
         await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
         with path.open("a") as file:
             file.write(stamped(2, "second"))
@@ -246,7 +246,7 @@ async def test_faults_are_counted_where_no_source_is_shown(tmp_path: Path, expec
     (path := tmp_path / "supervisor.log").write_text(stamped(1, "first"))
     with contained("trying"):
         raise Injected(SECRET)
-    async with on_logs([path], size=(60, 24)) as (app, pilot):
+    async with on_logs(path, size=(60, 24)) as (app, pilot):
         for lines in (24, 8, 5, 1):
             await pilot.resize_terminal(60, lines)
             await until(app, pilot, "1 fault")
@@ -261,7 +261,7 @@ async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
     monkeypatch.setattr(
         log_lines, "body", lambda line, look: fail() if "second" in line.text else body(line, look)
     )
-    async with on_logs([path], size=(160, 24)) as (app, pilot):
+    async with on_logs(path, size=(160, 24)) as (app, pilot):
         await until(app, pilot, "first", "third", "(drawing a line of a log)")
         assert "second" not in text(app)
     assert [fault.stage for fault in expected_faults.all()] == ["drawing a line of a log"]
@@ -271,8 +271,7 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     fail_once(monkeypatch, TraceReader, "_study_known")
-    app = app_on_traces()
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with shown(app_on_traces(*LARGE_TOO)) as (app, pilot):
         await open_failed(app, pilot)
         await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
     assert [fault.stage for fault in expected_faults.all()] == ["following a trace"]
@@ -383,7 +382,7 @@ async def test_a_screen_that_cannot_be_composed_says_so(
 ) -> None:
     (path := tmp_path / "supervisor.log").write_text(stamped(1, "first"))
     monkeypatch.setattr(HelpScreen, "compose", fail)
-    async with on_logs([path], size=(120, 24)) as (app, pilot):
+    async with on_logs(path, size=(120, 24)) as (app, pilot):
         await pilot.press("question_mark")
         await until(app, pilot, "a fault of jobtui: Injected at", "composing HelpScreen")
         await press(pilot, "escape", until="first")

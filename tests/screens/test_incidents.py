@@ -28,14 +28,13 @@ from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.job import JobScreen, LogBackReader
 from jobtui.screens.nodes import NODES_EVERY_S, NodesScreen
-from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
-from jobtui.widgets.record_list import RecordTable
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource, batch, fail, fail_later
 from tests.memory.runs import a_run, written
+from tests.screens.captured import app_on, shown
 from tests.screens.scene import Scene, read, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -173,10 +172,6 @@ async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: py
 NAMED = ("colon", *"nodes", "enter")
 
 
-def names(scene: Scene) -> list[str]:
-    return [one.node.name for one in scene.app.screen.query_one(RecordTable).records]
-
-
 async def test_clusters_are_asked_while_it_is_open_only() -> None:
     asked: list[float | None] = []
     async with read(Scene()) as (scene, pilot):
@@ -211,11 +206,8 @@ def rung(quick: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 async def alarmed(*jobs: Job, **alarms: Any) -> AsyncIterator[tuple[JobtuiApp, Pilot[None], ScriptedSource]]:
     """The dashboard with such alarms, when it knows these jobs; by default one that failed before."""
     source = ScriptedSource([batch(*(jobs or (ended_badly(1, ago(300)),)))])
-    session = Session([source], FixedClock(NOW))
-    session.alarms = Alarms(**alarms)
-    app = JobtuiApp(session)
-    async with session, app.run_test(size=(140, 30)) as pilot:
-        await wait_until(lambda: session.store.jobs, pilot)
+    async with shown(app_on(source, alarms=Alarms(**alarms)), (140, 30)) as (app, pilot):
+        await wait_until(lambda: app._session.store.jobs, pilot)
         yield app, pilot, source
 
 

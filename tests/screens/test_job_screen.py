@@ -15,7 +15,7 @@ from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import Reached
 from jobtui.model.ops import Component, OpStatus
@@ -28,9 +28,8 @@ from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, Timeline
 from tests.builders import a_job, a_step, ago, an_op, job_id
-from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.captured import CAPTURE, JOB, opened
+from tests.screens.captured import CAPTURE, CAPTURED, JOB, app_on, opened, shown
 from tests.screens.scene import FAILED, THREE, Scene, ops, see, with_runs
 from tests.screens.tour import settled
 from tests.waiting import wait_until
@@ -228,19 +227,16 @@ async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest
         assert reached[0] < ago(300_000)
 
 
-def a_session(log: Path = CAPTURE / "supervisor.log") -> Session:
-    tail = LogFile(log, start=TailBytes(2_000))
-    return Session([SirepoDb(CAPTURE), tail], FixedClock(NOW))
+def on_tail(log: Path = CAPTURED[0]) -> JobtuiApp:
+    return app_on(SirepoDb(CAPTURE), LogFile(log, start=TailBytes(2_000)), at=JOB)
 
 
 async def test_the_logs_are_read_back_to_the_job() -> None:
-    async with a_session() as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
-            ops = app.screen.query_one(OpList)
-            await wait_until(lambda: ops.record is not None and ops.record.op == "TZoe", pilot)
-            await wait_until(lambda: "reading" not in text(app), pilot)
+    async with shown(on_tail()) as (app, pilot):
+        await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
+        ops = app.screen.query_one(OpList)
+        await wait_until(lambda: ops.record is not None and ops.record.op == "TZoe", pilot)
+        await wait_until(lambda: "reading" not in text(app), pilot)
 
 
 @pytest.fixture
@@ -266,20 +262,18 @@ async def test_it_says_so_meanwhile_and_can_be_left(
     left_by: str, reading: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
     begun, ended = reading
-    async with a_session() as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(begun.is_set, pilot)
-            share = "reading the logs back to 20:24Z: 12 of 48 MB · esc stops"
-            await wait_until(lambda: share in screen_text(app)[6], pilot)
-            assert share[:40] in screen_text(app)[4]  # beside the tabs as much as there is room for
-            assert "No op of it yet" in text(app)
-            await press(pilot, left_by, until=ended.is_set)
-            if left_by == "escape":
-                await wait_until(lambda: "as that was stopped" in text(app), pilot)
-                assert isinstance(app.screen, JobScreen)
-                await pilot.press("escape")
-            await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
+    async with shown(on_tail()) as (app, pilot):
+        await wait_until(begun.is_set, pilot)
+        share = "reading the logs back to 20:24Z: 12 of 48 MB · esc stops"
+        await wait_until(lambda: share in screen_text(app)[6], pilot)
+        assert share[:40] in screen_text(app)[4]  # beside the tabs as much as there is room for
+        assert "No op of it yet" in text(app)
+        await press(pilot, left_by, until=ended.is_set)
+        if left_by == "escape":
+            await wait_until(lambda: "as that was stopped" in text(app), pilot)
+            assert isinstance(app.screen, JobScreen)
+            await pilot.press("escape")
+        await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
 
 
 async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
@@ -287,9 +281,7 @@ async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> No
     log.write_text(
         "".join(f"Nov 20 20:59:{n:02d}  9061     0 x.py:1:f nothing of matter\n" for n in range(60))
     )
-    async with a_session(log) as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)
-            await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
-            assert "supervisor.log: begins at 2026-11-20T20:59:00" in text(app)
+    async with shown(on_tail(log)) as (app, pilot):
+        await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)
+        await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
+        assert "supervisor.log: begins at 2026-11-20T20:59:00" in text(app)

@@ -14,7 +14,7 @@ from jobtui.render.text import Zone
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, an_op, job_id
 from tests.fakes import batch
-from tests.screens.captured import app_on, until
+from tests.screens.captured import on_logs, until
 from tests.screens.scene import FAILED, Scene, jobs, read
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, text_of
@@ -92,9 +92,7 @@ async def test_ops_steps_and_sources_stay_in_a_pause() -> None:
 async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_text("line 1\nline 2\n")
-    app = app_on([path])
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("2")
+    async with on_logs(path, size=(80, 24)) as (app, pilot):
         await until(app, pilot, "line 2", "following")
         await press(pilot, "p", until="paused")
         with path.open("a") as file:

@@ -2,31 +2,28 @@
 
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import httpx
 import pytest
 from msgspec import structs
-from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.backends.registry import build
 from jobtui.backends.traces.files import TraceFile
-from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.clock import SECOND
 from jobtui.model.ids import TraceId, TraceRef
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen, rest_s
-from jobtui.session import Session
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
 from tests.loopback import served
 from tests.rows import ROWS
-from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app, open_failed
+from tests.screens.captured import FAILED_TRACE, FILES, LATER, SIZE, app_on, app_on_traces, open_failed, shown
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
 from tests.trace_servers import Jaeger as JaegerServer
@@ -35,14 +32,6 @@ from tests.trace_servers import Tempo as TempoServer
 from tests.tracing import TRACE_ID, a_span
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
-
-
-@asynccontextmanager
-async def on_files() -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    """The dashboard on the captured spans."""
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
-        yield app, pilot
 
 
 def waterfall(app: JobtuiApp) -> Waterfall:
@@ -58,7 +47,7 @@ def here(app: JobtuiApp) -> str:
 
 
 async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
-    async with on_files() as (app, pilot):
+    async with shown(app_on_traces(*FILES)) as (app, pilot):
         await open_failed(app, pilot)
         assert "┄12s┄" in text(app)
         await pilot.press("w")
@@ -81,7 +70,7 @@ async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
 
 
 async def test_the_cursor_stays_while_the_trace_grows() -> None:
-    app = an_app()
+    app = app_on_traces()
     store = app._session.store
     store.add_source("test", "otlp")
     end = NOW + 60 * SECOND
@@ -179,20 +168,15 @@ async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody
 
 async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.traces.LISTED", 1)
-    async with on_files() as (_, pilot):
+    async with shown(app_on_traces(*FILES)) as (_, pilot):
         await press(pilot, "5", until="the newest 1 of 2 traces")
-
-
-def app_on_server(url: str, setting: str) -> JobtuiApp:
-    clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-    return JobtuiApp(Session([build(SourceSpec(setting, url), Window(until=clock.now()))], clock))
 
 
 @pytest.fixture(params=["jaeger", "tempo"])
 def on_server(request: pytest.FixtureRequest) -> Iterator[tuple[JobtuiApp, Site]]:
     site = Site(JaegerServer(Spans()) if request.param == "jaeger" else TempoServer(Spans()))
     with served(site) as url:
-        yield app_on_server(url, request.param), site
+        yield app_on(build(SourceSpec(request.param, url), Window(until=LATER)), now=LATER), site
 
 
 async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:
@@ -224,9 +208,8 @@ def test_servers_are_asked_again_soon_unless_answers_cost_them_much(
 async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-        app = JobtuiApp(Session([TraceFile(FILES[0]), build(SourceSpec("jaeger", url))], clock))
-        async with app.run_test(size=SIZE) as pilot:
+        sources = (TraceFile(FILES[0]), build(SourceSpec("jaeger", url)))
+        async with shown(app_on(*sources, now=LATER)) as (app, pilot):
             await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE), pilot)
             await press(pilot, "5", until="hardWork.step")
             assert f"{url}: " not in text(app)

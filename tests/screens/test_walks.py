@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from typing import Any
 
 import pytest
@@ -16,27 +17,46 @@ from jobtui.app import JobtuiApp
 from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
-from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.traces.files import TraceFile
-from jobtui.commands.context import of_specs
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import AgentState, HeldOp, OpStatus
-from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.recording.database import About, Item
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
+from tests.balsam_server import RecordedBalsam
 from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id
-from tests.conftest import NOW
+from tests.commands.running import shown
 from tests.excerpts import FIXTURES
 from tests.fakes import batch
-from tests.screens.captured import CAPTURE, CAPTURED, FILES, JOB, an_app, app_on, copied, stamped
+from tests.screens.captured import (
+    CAPTURE,
+    CAPTURED,
+    FILES,
+    GOOD,
+    JID,
+    JOB,
+    LATER,
+    MOUNTS,
+    ON_CLUSTER,
+    RUN_DIR,
+    TWELVE,
+    WORDS,
+    app_on,
+    app_on_balsam,
+    app_on_cluster,
+    app_on_slurm,
+    app_on_traces,
+    copied,
+    stamped,
+)
 from tests.screens.scene import FAILED, RUN, THREE, Scene, agents, with_runs
 from tests.screens.tour import typed
+from tests.slurm_stand_in import StandIn
 from tests.tmux import Tmux
 from tests.tracing import EXPECTED, capture_file
 from tests.widgets.widget_app import press, text
@@ -49,35 +69,59 @@ BUSY = an_agent(
 )
 TIMES = {"queued_at": ago(9_000), "started_at": ago(8_000), "ended_at": ago(7_000)}
 ENDED = a_job(2, status=JobStatus.COMPLETED, **TIMES)
-GOOD = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
-ROLES = (LogRole.SUPERVISOR, LogRole.SERVER)
-SPECS = [SourceSpec("log", str(path), role) for path, role in zip(CAPTURED, ROLES, strict=True)]
-WORDS = of_specs((SourceSpec("srdb", str(CAPTURE)), *SPECS))
 SITES: dict[str, Callable[[Path], JobtuiApp]] = {
-    "logs": lambda _: app_on(CAPTURED[:1]),
-    "traces": lambda _: an_app(*(capture_file(name, "otlp.pb") for name in TRACES)),
-    "trace": lambda _: an_app(*FILES),
-    "nothing": lambda _: an_app(),
-    "captured": lambda _: JobtuiApp(
-        Session((SirepoDb(CAPTURE), *map(LogFile, CAPTURED)), FixedClock(NOW)), JOB
-    ),
+    "logs": lambda _: app_on(CAPTURED[0]),
+    "traces": lambda _: app_on_traces(*(capture_file(name, "otlp.pb") for name in TRACES)),
+    "trace": lambda _: app_on_traces(*FILES),
+    "nothing": lambda _: app_on_traces(),
+    "captured": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=JOB),
     "job": lambda _: Scene(open_at=FAILED).app,
     "runs": lambda _: with_runs(Scene(open_at=FAILED), *THREE).app,
     "jobs": lambda _: Scene(agents=agents(), clusters=(a_cluster(),)).app,
-    "a job that only spans name": lambda _: an_app(*FILES),
+    "a job that only spans name": lambda _: app_on_traces(*FILES),
     "history": lambda _: with_history(),
     "replay": lambda folder: JobtuiApp(
         Session([SirepoDb(Path("/srv/db"))], (replay := recorded(folder)).clock, replay=replay)
     ),
-    "commands": lambda _: JobtuiApp(
-        Session((SirepoDb(CAPTURE), *map(LogFile, CAPTURED)), FixedClock(NOW)), GOOD, words=WORDS
-    ),
+    "commands": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=GOOD, words=WORDS),
     "near": lambda folder: submitted(folder),
     "script": lambda folder: archived(folder, "2"),
     "output": lambda folder: archived(folder, "1"),
     "charts": lambda _: Scene([batch(a_job(1, started_at=ago(60)), ENDED)]).app,
     "agents": lambda _: Scene(agents=(BUSY, an_agent("idle"), agents()[0])).app,
+    "cluster": lambda _: app_on_cluster(JID, mounts=MOUNTS),
+    "a cluster out of reach": lambda folder: app_on_cluster(
+        JID, copytree(ON_CLUSTER, folder / "sbatch", ignore=ignore_patterns("scratch"))
+    ),
+    "other directory": lambda folder: app_on_slurm(twelve(folder, "/elsewhere"), JID, mounts=MOUNTS),
+    "of sirepo": lambda folder: app_on_slurm(twelve(folder, RUN_DIR), "slurm/12"),
+    "slurm": lambda folder: app_on_slurm(StandIn(folder).captured(), "slurm/8"),
+    "own output": lambda folder: with_output(folder, "mine.out"),
+    "gone output": lambda folder: with_output(folder, "gone.out"),
+    "gone directory": lambda folder: with_output(folder, "/nowhere/gone.out"),
+    "no events": lambda _: app_on_balsam(without_events(), JobId("balsam/99")),
+    "events": lambda _: app_on_balsam(RecordedBalsam(), JobId("balsam/176")),
+    "balsam": lambda _: app_on_balsam(RecordedBalsam()),
 }
+
+
+def twelve(folder: Path, directory: str) -> StandIn:
+    """A cluster that has a job in this directory."""
+    (cluster := StandIn(folder)).queue({**TWELVE, "%Z": directory})
+    return cluster
+
+
+def with_output(folder: Path, out: str) -> JobtuiApp:
+    """A job of Slurm that was to write there, in a directory with the output of another one, too."""
+    (folder / "mine.out").write_text("of mine\n")
+    (folder / "other.out").write_text("of another\n")
+    (cluster := StandIn(folder).captured()).show("31", shown(31, folder, out))
+    return app_on_slurm(cluster, "slurm/31")
+
+
+def without_events() -> RecordedBalsam:
+    (balsam := RecordedBalsam()).events.clear()
+    return balsam
 
 
 def submitted(folder: Path) -> JobtuiApp:
@@ -86,8 +130,7 @@ def submitted(folder: Path) -> JobtuiApp:
     ids = 'ClusterId = 5\nProcId = 0\nJobsubJobId = "5.0@jobsub02.fnal.gov"\n'
     (folder / "q.ad").write_text(f"{ids}QDate = {queued}\nJobStatus = 1\n")
     spans = [TraceFile(capture_file(name, "otlp.pb")) for name in TRACES[:2]]
-    session = Session([CondorFile(folder / "q.ad"), *spans], FixedClock(Nanos(1_795_300_000 * SECOND)))
-    return JobtuiApp(session, JobId("5.0@jobsub02.fnal.gov"))
+    return app_on(CondorFile(folder / "q.ad"), *spans, at=JobId("5.0@jobsub02.fnal.gov"), now=LATER)
 
 
 def archived(folder: Path, native: str) -> JobtuiApp:
@@ -146,7 +189,7 @@ async def test_a_log_that_is_written_to_is_shown(
     logs = [tmp_path / name for name in told["files"]]
     for log, lines in told["files"].items():
         (tmp_path / log).write_text("".join(map(written, lines)))
-    await walk(app_on(logs), told["steps"], told.get("size", (100, 24)), monkeypatch, *logs[:1])
+    await walk(app_on(*logs), told["steps"], told.get("size", (100, 24)), monkeypatch, *logs[:1])
 
 
 async def walk(

@@ -15,7 +15,7 @@ from jobtui.model.ids import JobId
 from jobtui.theme import DARK
 from tests.builders import a_cluster
 from tests.excerpts import FIXTURES
-from tests.screens.captured import CAPTURED, app_on, app_on_traces
+from tests.screens.captured import CAPTURED, LARGE_TOO, app_on, app_on_traces
 from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -49,9 +49,9 @@ async def at_stop(
     scene = with_runs(known, *THREE)
     app = scene.app
     if stop.name.startswith("logs"):
-        app = app_on(CAPTURED, theme)
+        app = app_on(*CAPTURED, theme=theme)
     elif stop.name.startswith("trace"):
-        app = app_on_traces(theme)
+        app = app_on_traces(*LARGE_TOO, theme=theme)
     async with AsyncExitStack() as stack:
         stack.enter_context(patch("jobtui.screens.jobs.REST_S", 0.0))
         pilot = await stack.enter_async_context(app.run_test(size=(120, 40)))  # all is found in it

@@ -16,7 +16,7 @@ from jobtui.widgets.log_view import LogView
 from jobtui.widgets.text_pane import SpanPane, TextPane
 from tests.builders import HOSTILE
 from tests.rows import ROWS
-from tests.screens.captured import app_on, copied, until
+from tests.screens.captured import copied, on_logs, until
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, press, screen_text, watch
 
@@ -90,8 +90,7 @@ async def test_lines_of_a_log_are_selected_by_mouse_and_by_key(
 ) -> None:
     log = tmp_path / "x.log"
     log.write_text("one\ntwo\nthree\nfour\n")
-    app = app_on([log])
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with on_logs(log, size=(80, 24)) as (app, pilot):
         await pilot.press("2")
         await until(app, pilot, "four")
         texts = copied(app, monkeypatch)
