@@ -9,7 +9,6 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from typing import Any, Self
 
 import httpx
 
-from tests.real.sirepo_system import free_port
+from tests.real.sirepo_system import end, free_port
 from tests.waiting import wait_for
 
 SERVER = """
@@ -86,7 +85,7 @@ class BalsamSystem:
     def _start(self, stack: ExitStack, words: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
         with (self._root / f"{Path(words[0]).name}.log").open("ab") as log:
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options)
-        stack.callback(_end, process)
+        stack.callback(end, process)
         return process
 
     def _start_database(self, stack: ExitStack) -> None:
@@ -144,7 +143,7 @@ class BalsamSystem:
 
     def stop_server(self) -> None:
         """End the server; database and all that is in it stay."""
-        _end(self.server)
+        end(self.server)
         wait_for(lambda: not self._answers(), timeout_s=START_S)
 
     def _register(self) -> None:
@@ -176,19 +175,3 @@ class BalsamSystem:
         )
         found: list[Any] = json.loads(done.stdout)
         return found
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a program, and its whole group where it leads one: faketime runs what it is given as its child."""
-    if process.poll() is None:
-        _signal(process, signal.SIGTERM)
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            _signal(process, signal.SIGKILL)
-            process.wait(15)
-
-
-def _signal(process: "subprocess.Popen[bytes]", number: int) -> None:
-    leads = os.getpgid(process.pid) == process.pid
-    (os.killpg if leads else os.kill)(process.pid, number)

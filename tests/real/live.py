@@ -3,7 +3,8 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Self
 
 import pytest
 
@@ -15,6 +16,26 @@ from jobtui.store.store import Store
 from tests.fakes import FakeCorrelation
 
 PATIENCE_S = 180.0
+
+
+class System:
+    """A real system. A context manager that starts all of it, or nothing, and stops it."""
+
+    def start_all(self) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(self.stop)
+            self.start_all()
+            stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
 
 class Watched:

@@ -7,9 +7,10 @@ import signal
 import subprocess
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from jobtui.analysis.keys import POLLED_S
+from tests.real.live import System
 from tests.real.sirepo_browser import EXITS, Browser, Reply, Simulation
 from tests.real.sirepo_jobs import ANIMATION, FAILING, LONG, STARTED, Jobs
 from tests.real.sirepo_system import HERE, argv_of, end, free_port, pause, process_ids
@@ -23,7 +24,7 @@ LOST_S = 20.0
 """How long its user asks for a job whose agent was killed."""
 
 
-class Cluster:
+class Cluster(System):
     """Starts the ssh server of a cluster. Agents and jobs work below `root`, as the user who runs this."""
 
     def __init__(self, venv: Path, root: Path, slurm: SlurmSystem) -> None:
@@ -39,7 +40,7 @@ class Cluster:
         """Where the agent of its user works."""
         return self._root / "scratch" / USER
 
-    def __enter__(self) -> Self:
+    def start_all(self) -> None:
         home = self._root / "home"
         home.mkdir(parents=True)
         (home / ".bashrc").write_text(f'export PATH="{self._path}"\n')
@@ -54,9 +55,8 @@ class Cluster:
                 start_new_session=True,
             )  # fmt: skip
         wait_for(lambda: "\n" in self._printed(), timeout_s=START_S)
-        return self
 
-    def __exit__(self, *error: object) -> None:
+    def stop(self) -> None:
         if self._sshd is not None:
             end(self._sshd)
 

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from tests.real.live import System
 from tests.real.sirepo_browser import Browser, NoAnswer
 from tests.waiting import wait_for
 
@@ -51,8 +52,8 @@ class Setup:
 
 
 @dataclass(slots=True)
-class SirepoSystem:
-    """A running Sirepo. A context manager; `venv` is where the package is installed."""
+class SirepoSystem(System):
+    """A running Sirepo; `venv` is where the package is installed."""
 
     venv: Path
     root: Path
@@ -75,24 +76,16 @@ class SirepoSystem:
     def witness(self) -> Path:
         return self.root / "witness.jsonl"
 
-    def __enter__(self) -> Self:
+    def start_all(self) -> None:
         for place in (self.srdb, self.logs, self.root / "home", self.root / "work"):
             place.mkdir(parents=True)
         for name in (".bashrc", ".bash_profile"):  # what an agent's shell reads for its path
             (self.root / "home" / name).write_text(f'export PATH="{self.venv / "bin"}:/usr/bin:/bin"\n')
         if self.setup.driver is Driver.DOCKER:
             self._install_stand_in()
-        try:
-            self._server = self._start("server", [self.venv / "bin/sirepo", "service", "server"])
-            self._supervisor = self._start_supervisor()
-            self._wait_until_up()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
+        self._server = self._start("server", [self.venv / "bin/sirepo", "service", "server"])
+        self._supervisor = self._start_supervisor()
+        self._wait_until_up()
 
     def browser(self) -> Browser:
         return Browser(self.port)
@@ -240,6 +233,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_TIMEOUT_S)
+        process.kill()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -16,13 +16,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
-from tests.real.sirepo_system import free_port
+from tests.real.live import System
+from tests.real.sirepo_system import argv_of, free_port, parent_of, process_ids
 from tests.waiting import has_ended, wait_for
 
 PROGRAMS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "sacctmgr", "sbatch")
@@ -51,7 +52,7 @@ COMMANDS = ("squeue", "sacct", "scontrol", "sdiag")
 """What jobtui runs."""
 
 
-class SlurmSystem:
+class SlurmSystem(System):
     """Starts it, submits jobs, asks it as its own users do, and stops it."""
 
     def __init__(
@@ -95,23 +96,15 @@ class SlurmSystem:
         """PATH with which jobtui finds the commands of this Slurm."""
         return f"{self.root}/bin{os.pathsep}{os.environ['PATH']}"
 
-    def __enter__(self) -> Self:
+    def start_all(self) -> None:
         for name in ("ctld", "spool", "work", "munge", "bin"):
             (self.root / name).mkdir(mode=0o755, exist_ok=True)
         os.chmod(self.root / "munge", 0o700)
         account = pwd.getpwnam(USER)
         os.chown(self.work, account.pw_uid, account.pw_gid)
-        try:
-            if self._inside is not None:
-                self._enter(self._inside)
-            self._start_all()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
+        if self._inside is not None:
+            self._enter(self._inside)
+        self._start_daemons()
 
     def _enter(self, inside: Path) -> None:
         """Let the other release see this directory and the processes; its commands for who runs them here."""
@@ -124,7 +117,7 @@ class SlurmSystem:
             command.write_text(f'#!/bin/sh\nexec /usr/sbin/chroot {inside} /usr/bin/{name} "$@"\n')
             command.chmod(0o755)
 
-    def _start_all(self) -> None:
+    def _start_daemons(self) -> None:
         host = _host()
         values = {"root": self.root, "host": host, "cluster": CLUSTER, "more": self._more, **self._ports}
         nodes = (
@@ -250,13 +243,9 @@ class SlurmSystem:
 
     def _end_steps(self) -> None:
         """End what a node that was killed left: a script, what started it, and all that it started."""
-        scripts = []
-        for command in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                if f"{self.root}/spool/".encode() in command.read_bytes():
-                    scripts.append(int(command.parent.name))
-        parents = _parents()
-        ending = {parents[script] for script in scripts if script in parents} - {1}
+        parents = {pid: parent_of(pid) for pid in process_ids()}
+        scripts = [pid for pid in parents if f"{self.root}/spool/" in " ".join(argv_of(pid))]
+        ending = {parents[script] for script in scripts} - {0, 1}
         while more := {pid for pid, parent in parents.items() if parent in ending} - ending:
             ending |= more
         for pid in ending:
@@ -281,15 +270,6 @@ class SlurmSystem:
 
 def _host() -> str:
     return socket.gethostname().partition(".")[0]
-
-
-def _parents() -> dict[int, int]:
-    """The parent of each process."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            found[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    return found
 
 
 def newer_release() -> Path:

@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,8 +31,8 @@ from jobtui.model.health import SourceState
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
-from tests.real.live import Due, Told, Watched, compare
-from tests.real.sirepo_system import free_port
+from tests.real.live import Due, System, Told, Watched, compare
+from tests.real.sirepo_system import argv_of, free_port, process_ids
 from tests.waiting import wait_for
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jobtui-real"
@@ -74,7 +74,7 @@ def install() -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-class CondorPool:
+class CondorPool(System):
     """Starts it, runs HTCondor's commands in it as a user, stops it. `more` is added to its configuration."""
 
     def __init__(self, more: str = "") -> None:
@@ -86,7 +86,7 @@ class CondorPool:
         self._more = more
         self._master: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Self:
+    def start_all(self) -> None:
         self.root.chmod(0o755)
         for name in ("log", "spool", "execute", "run", "lock", "work"):
             (self.root / name).mkdir()
@@ -101,15 +101,7 @@ class CondorPool:
              "chroot", TREE, "condor_master", "-f"],
             env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        try:
-            wait_for(self._is_up, timeout_s=START_S, step_s=0.5)
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
+        wait_for(self._is_up, timeout_s=START_S, step_s=0.5)
 
     def stop(self) -> None:
         if self._master is not None:
@@ -158,13 +150,16 @@ class CondorPool:
 
     def kill_starter(self, job: str) -> None:
         """End what looks after a job where it runs, as a crash of its host does."""
-        slot = self.ads()[job]["RemoteHost"].partition("@")[0].encode()
-        for path in Path("/proc").glob("[0-9]*"):
+        slot = self.ads()[job]["RemoteHost"].partition("@")[0]
+        for pid in process_ids():
             with contextlib.suppress(OSError):
-                words = (path / "cmdline").read_bytes().split(b"\0")
-                is_own = str(self.place).encode() in (path / "environ").read_bytes()
-                if b"condor_starter" in words[0] and slot in words and is_own:
-                    os.kill(int(path.name), signal.SIGKILL)
+                words, environ = argv_of(pid), Path(f"/proc/{pid}/environ").read_bytes()
+                if (
+                    "condor_starter" in "".join(words[:1])
+                    and slot in words
+                    and str(self.place).encode() in environ
+                ):
+                    os.kill(pid, signal.SIGKILL)
 
 
 REMOVED, COMPLETED = 3, 4
