@@ -5,14 +5,14 @@ is read, and when. Logs are doubled, also by a journal that begins later than th
 """
 
 import gzip
-import itertools
 import os
 import random
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
 from jobtui.transport.blocks import Limits
-from tests.backends.log_fakes import log_file
+from tests.backends.log_fakes import RotatedLog, append, log_file
 from tests.backends.recording.files import MB, about
 from tests.journal_memory import T0, MemoryJournal
 
@@ -52,75 +52,30 @@ DAY_S = 86_400
 MOST_LAG = 30
 
 
-class Name:
+class Name(RotatedLog):
     """A name of a log, written to by name, and rotated by itself in any way."""
 
     def __init__(self, path: Path, chance: random.Random, *, is_mixed: bool) -> None:
-        self.path = path
-        self._chance = chance
-        self._newest = self.mixed if is_mixed else chance.choice((self.numbered, self.dated))
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-        self._numbers = itertools.count(1_000)
+        self._is_mixed = is_mixed
         self._late: list[bytes] = []
+        super().__init__(
+            path, chance, {".gz": partial(gzip.compress, compresslevel=1)}, "-20261122-{}", 1_000
+        )
 
     def write(self, lines: Sequence[bytes], lag: int) -> None:
         """Append, all but the last `lag` lines, which come with the next ones."""
         self._late += lines
         now, self._late = self._late[: len(self._late) - lag], self._late[len(self._late) - lag :]
-        with self.path.open("ab") as file:
-            file.write(b"".join(now))
+        append(self.path, b"".join(now))
 
-    def numbered(self) -> Path:
-        for number in range(90, 0, -1):
-            for ending in ("", ".gz"):
-                old = self.path.with_name(f"{self.path.name}.{number}{ending}")
-                if old.exists():
-                    old.rename(old.with_name(f"{self.path.name}.{number + 1}{ending}"))
-        return self.path.with_name(f"{self.path.name}.1")
+    def naming(self) -> Callable[[], Generator[None, None, Path]]:
+        return self.mixed if self._is_mixed else super().naming()
 
-    def dated(self) -> Path:
-        return self.path.with_name(f"{self.path.name}-20261122-{next(self._numbers)}")
-
-    def mixed(self) -> Path:
+    def mixed(self) -> Generator[None, None, Path]:
         """By number or date as it comes, of numbered ones all but the last packed."""
-        self.pack_one(set(self.path.parent.glob(f"{self.path.name}.1")))
-        return self._chance.choice((self.numbered, self.dated))()
-
-    def rename(self, chance: random.Random) -> None:
-        self.path.rename(self._newest())
-        self.path.touch()
-
-    def copy_and_truncate(self, chance: random.Random) -> None:
-        shutil.copy2(self.path, self._newest())
-        os.truncate(self.path, 0)
-
-    def pack_at_once(self, chance: random.Random) -> None:
-        way = chance.choice((self.rename, self.copy_and_truncate))
-        before = set(self.path.parent.iterdir())
-        way(chance)
-        self.pack_one(set(self.path.parent.iterdir()) - before)
-
-    def pack_later(self, chance: random.Random) -> None:
-        self.pack_one(set(self.path.parent.glob(f"{self.path.name}?*")))
-
-    def pack_one(self, paths: set[Path]) -> None:
-        plain = [path for path in paths if path.suffix != ".gz"]
-        if plain:
-            path = max(plain, key=lambda path: path.stat().st_mtime_ns)
-            status = path.stat()
-            packed = path.with_name(f"{path.name}.gz")
-            packed.write_bytes(gzip.compress(path.read_bytes(), 1))
-            os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
-            path.unlink()
-
-
-WAYS: tuple[Callable[[Name, random.Random], None], ...] = (
-    Name.rename,
-    Name.copy_and_truncate,
-    Name.pack_at_once,
-    Name.pack_later,
-)
+        if (last := self.path.with_name(f"{self.path.name}.1")).exists():
+            yield from self.pack(last)
+        return (yield from super().naming()())
 
 
 def known(session: Session) -> Counter[tuple[object, ...]]:
@@ -188,7 +143,7 @@ class Copies:
             self.memory.write(line.decode().rstrip("\n"), received_s, unit=UNIT, host="v3", pid=7)
         for name in self.names:
             if chance.random() < 0.3 and name.path.stat().st_size:
-                chance.choice(WAYS)(name, chance)
+                deque(name.a_rotation(), 0)
         self.now += chance.choice((0.0, 0.1, 20.0))
 
     async def look(self, session: Session) -> None:

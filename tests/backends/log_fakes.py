@@ -1,6 +1,10 @@
-"""A parser that keeps every block it is given, files of logs, and reading them as a screen does."""
+"""A parser that keeps every block it is given, logs that are rotated, and reading them as a screen does."""
 
+import itertools
 import os
+import random
+import shutil
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -101,6 +105,87 @@ class Opened:
     async def close_all(cls) -> None:
         while cls.open:
             await cls.open.pop().log.aclose()
+
+
+Steps = Generator[None, None, Path | None]
+"""A rotation, step by step; in the end the file that it made, if any."""
+
+
+class RotatedLog:
+    """A log that is rotated in each way that is in use: by names or numbers, renamed or cut, and packed.
+
+    `packs` are the ways in which files are packed, by their endings, `date` and `first` make the names.
+    """
+
+    def __init__(
+        self, path: Path, chance: random.Random, packs: Mapping[str, Callable[[bytes], bytes]], date: str,
+        first: int,
+    ) -> None:  # fmt: skip
+        self.path, self.chance, self._packs = path, chance, packs
+        self._dates = map(date.format, itertools.count(first))
+        self._newest = self.naming()
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    def naming(self) -> Callable[[], Generator[None, None, Path]]:
+        """What makes room for the newest of the rotated files, and names it."""
+        return self.chance.choice((self.numbered, self.dated))
+
+    def a_rotation(self) -> Steps:
+        return self.chance.choice((self.rename, self.cut, self.pack_at_once, self.pack))()
+
+    def numbered(self) -> Generator[None, None, Path]:
+        for number in range(90, 0, -1):
+            for ending in ("", *self._packs):
+                old = self.path.with_name(f"{self.path.name}.{number}{ending}")
+                if old.exists():
+                    old.rename(old.with_name(f"{self.path.name}.{number + 1}{ending}"))
+                    yield
+        return self.path.with_name(f"{self.path.name}.1")
+
+    def dated(self) -> Generator[None, None, Path]:
+        yield
+        return self.path.with_name(f"{self.path.name}{next(self._dates)}")
+
+    def rename(self) -> Steps:
+        newest = yield from self._newest()
+        self.path.rename(newest)
+        yield
+        self.path.touch()
+        return newest
+
+    def cut(self) -> Steps:
+        newest = yield from self._newest()
+        shutil.copy2(self.path, newest)
+        yield
+        shutil.copy2(self.path, newest)  # what was written meanwhile; copytruncate would lose it
+        os.truncate(self.path, 0)
+        self.stamp()
+        return newest
+
+    def stamp(self) -> None:
+        """Called when the log was cut."""
+
+    def pack(self, path: Path | None = None) -> Steps:
+        plain = (one for one in self.path.parent.glob(f"{self.path.name}?*") if one.suffix not in self._packs)
+        path = path or max(plain, key=lambda one: one.stat().st_mtime_ns, default=None)
+        if path is None:
+            return None
+        status = path.stat()
+        endings = [*self._packs]
+        ending = self.chance.choice(endings) if len(endings) > 1 else endings[0]
+        packed, data = path.with_name(f"{path.name}{ending}"), self._packs[ending](path.read_bytes())
+        for size in (len(data) // 2, len(data)):
+            packed.write_bytes(data[:size])
+            yield
+        os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+        yield
+        path.unlink()
+        return packed
+
+    def pack_at_once(self) -> Steps:
+        made = yield from self.chance.choice((self.rename, self.cut))()
+        return (yield from self.pack(made))
 
 
 def write(path: Path, data: bytes) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import bz2
 import gzip
-import itertools
 import lzma
 import math
 import os
@@ -11,7 +10,7 @@ import random
 import shutil
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,8 @@ from tests.backends.log_fakes import (
     QUICK,
     KeepingParser,
     Opened,
+    RotatedLog,
+    Steps,
     append,
     inode,
     log_file,
@@ -393,28 +394,22 @@ class FailingParser(KeepingParser):
         return super().parse(block, offset, line, newest)
 
 
-Steps = Generator[None, None, Path | None]
-"""A rotation, step by step; in the end the file that it made, if any."""
 SEEDS = range(50)
 STEP_CHANCE = 0.1
 """How often a rotation goes on while a file is asked for."""
 
 
-class Rotating:
-    """A log that is written to, and rotated in each way that is in use, by names or numbers.
+class Rotating(RotatedLog):
+    """A log that is written to and rotated.
 
     Rotations go on by a step between two questions to the file system, as `chance` says.
     """
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
-        self.path = folder / "x.log"
-        self.path.touch()
         self.lines: list[str] = []
-        self.chance = chance
         self.rotations: deque[Steps] = deque()
-        self._newest = chance.choice((self._numbered, self._dated))
-        self._days = itertools.count(20261101)
         self._written_at = 0
+        super().__init__(folder / "x.log", chance, PACK, "-{}", 20261101)
 
     def write(self, count: int, *, text: str = "") -> None:
         with self.path.open("a") as file:
@@ -426,15 +421,15 @@ class Rotating:
     def write_some(self, text: str = "") -> None:
         if self.path.exists():
             self.write(1 if text else self.chance.randint(1, 20), text=text)
-            self._stamp()
+            self.stamp()
 
-    def _stamp(self) -> None:
+    def stamp(self) -> None:
         """Another time than before, which for changes in quick succession a kernel does not give."""
         self._written_at = max(self._written_at + 1, time.time_ns())
         os.utime(self.path, ns=(self._written_at, self._written_at))
 
     def begin_rotation(self) -> None:
-        self.rotations.append(self.chance.choice((self.rename, self.cut, self._pack_at_once, self._pack))())
+        self.rotations.append(self.a_rotation())
 
     def go_on(self, most: float = math.inf) -> None:
         """Go on with the rotations, one after the other, by so many steps."""
@@ -458,55 +453,6 @@ class Rotating:
 
         questions = (os.stat, os.fstat, os.listdir, os.open, os.pread)
         return SimpleNamespace(**{**vars(os), **{one.__name__: asked(one) for one in questions}})
-
-    def _numbered(self) -> Generator[None, None, Path]:
-        for number in range(30, 0, -1):
-            for ending in ("", *PACK):
-                old = self.path.with_name(f"x.log.{number}{ending}")
-                if old.exists():
-                    old.rename(old.with_name(f"x.log.{number + 1}{ending}"))
-                    yield
-        return self.path.with_name("x.log.1")
-
-    def _dated(self) -> Generator[None, None, Path]:
-        yield
-        return self.path.with_name(f"x.log-{next(self._days)}")
-
-    def rename(self) -> Steps:
-        newest = yield from self._newest()
-        self.path.rename(newest)
-        yield
-        self.path.touch()
-        return newest
-
-    def cut(self) -> Steps:
-        newest = yield from self._newest()
-        shutil.copy2(self.path, newest)
-        yield
-        shutil.copy2(self.path, newest)  # what was written meanwhile; copytruncate would lose it
-        os.truncate(self.path, 0)
-        self._stamp()
-        return newest
-
-    def _pack(self, path: Path | None = None) -> Steps:
-        plain = (one for one in self.path.parent.glob("x.log?*") if one.suffix not in PACK)
-        path = path or max(plain, key=lambda one: one.stat().st_mtime_ns, default=None)
-        if path is None:
-            return None
-        status = path.stat()
-        ending = self.chance.choice(list(PACK))
-        packed, data = path.with_name(f"{path.name}{ending}"), PACK[ending](path.read_bytes())
-        for size in (len(data) // 2, len(data)):
-            packed.write_bytes(data[:size])
-            yield
-        os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
-        yield
-        path.unlink()
-        return packed
-
-    def _pack_at_once(self) -> Steps:
-        made = yield from self.chance.choice((self.rename, self.cut))()
-        return (yield from self._pack(made))
 
 
 class Polled:
