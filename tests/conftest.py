@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import time
 import traceback
 from collections import Counter
@@ -191,6 +192,21 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made = StandIn(tmp_path)
     monkeypatch.setenv("PATH", made.search_path)
     return made
+
+
+def resize(disk: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A directory that is a disk of 64 KB."""
+    (place := tmp_path / "disk").mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(place)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,6 @@ from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
 from tests.memory.runs import a_run, written
 from tests.slurm_stand_in import StandIn
 
-ROOT = Path(__file__).parents[1]
 FIXTURES = CAPTURES.parent
 SHOWN = re.compile(r"^<!-- on ([\w-]+) -->\n```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HERE = "/srv/sirepo"

@@ -13,6 +13,7 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Op
+from tests.demo.workload import TrueOp
 
 ROOT = Path(__file__).parents[1] / "fixtures" / "sirepo"
 CAPTURES = tuple(sorted(path.parent.name for path in ROOT.glob("*/expected.json")))
@@ -23,9 +24,11 @@ LARGEST_BLOCK = 60
 
 
 class Seen(NamedTuple):
-    jid: str | None
+    """What is compared of an op."""
+
     op: str
     name: str
+    jid: str | None
     agent: str | None
     sends: int
     replies: int
@@ -34,8 +37,8 @@ class Seen(NamedTuple):
     job_cmd: str | None
 
 
-def seen(op: Op) -> Seen:
-    return Seen(op.jid, op.op, op.name, op.agent, op.sends, op.replies, op.updates, op.api, op.job_cmd)
+def seen(op: Op | TrueOp) -> Seen:
+    return Seen(*(getattr(op, name) for name in Seen._fields))
 
 
 @cache
@@ -47,10 +50,10 @@ def expected(capture: str) -> dict[str, Any]:
 def true_ops(capture: str) -> list[Seen]:
     truth = expected(capture)
     of_jobs = [(jid, op) for jid, job in truth["jobs"].items() for op in job["ops"]]
-    names = ("op", "opName", "agent", "sent", "replies", "updates", "api", "jobCmd")
+    names = ("op", "opName", "jid", "agent", "sent", "replies", "updates", "api", "jobCmd")
     defaults = {"updates": 0, "jobCmd": None}
     return [
-        Seen(jid, *({**defaults, **op}[name] for name in names))
+        Seen(*({**defaults, **op, "jid": jid}[name] for name in names))
         for jid, op in [*of_jobs, *((None, op) for op in truth["opsWithoutJob"])]
     ]
 

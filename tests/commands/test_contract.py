@@ -12,10 +12,8 @@ import pytest
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
 from tests.analysis.captured import expected
-from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
-from tests.journal_memory import container_rows, exported, supervisor_rows
 
 ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 
@@ -211,25 +209,3 @@ def test_full_ids_of_agents_are_never_printed(capture: str, form: str, run: Runn
     full = {part[:32] for part in text.split("'agent_id': '")[1:]}
     assert full
     assert not [one for one in full if one[:8] in ran.out + ran.err]
-
-
-@needs_journal_tools
-def test_out_of_journals_agents_are_those_that_were_with_all_their_times(tmp_path: Path, run: Runner) -> None:
-    make_journal(tmp_path, [exported(supervisor_rows("docker"))], "remote-v3.journal")
-    make_journal(tmp_path, [exported(container_rows("docker"))], "remote-docker7.journal")
-    truth = expected("docker")["agents"]
-    since = ("--since", "2026-11-20T20:00:00Z")
-    found = run("agents", "--json", "--at", AT, "--journal", tmp_path, *since).json["agents"]
-    assert {agent["agent"]: agent["messages"] for agent in found} == {
-        prefix: told["messages"] for prefix, told in truth.items()
-    }
-    for agent in found:
-        assert agent["connected_at"] <= agent["last_message_at"] <= agent["since"]
-        assert (agent["log_place"], agent["log"].partition("@")[2]) == ("read", "docker7")
-        assert agent["log"].startswith(agent["container"])
-        assert "UTC" in agent["log_command"]
-    files = run("agents", "--json", "--at", AT, *sources_of("docker")).json["agents"]
-    kept = ("agent", "state", "host", "container_id", "why", "restarts")
-    assert sorted(tuple(a[key] for key in kept) for a in found) == sorted(
-        tuple(a[key] for key in kept) for a in files
-    )

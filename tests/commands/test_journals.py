@@ -11,7 +11,7 @@ from shutil import copytree
 import pytest
 
 from tests.backends.journal.make import make_journal, needs_journal_tools
-from tests.commands.running import AT, CAPTURES, Runner
+from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.journal_memory import container_rows, exported, supervisor_rows
 
 DOCKER = CAPTURES / "docker"
@@ -64,11 +64,23 @@ def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[ob
     assert "sirepo_job_supervisor@v3  " in run("logs", RUN_JID, "-n", "4", *sources).out
 
 
-def test_agents_are_as_they_were_and_no_secret_is_shown(run: Runner, sources: tuple[object, ...]) -> None:
-    agents = run("agents", "--json", *sources).json["agents"]
+def test_agents_are_those_that_were_with_all_their_times(run: Runner, sources: tuple[object, ...]) -> None:
+    agents = run("agents", "--json", *sources, "--since", "2026-11-20T20:00:00Z").json["agents"]
     assert {agent["agent"]: agent["messages"] for agent in agents} == {
         prefix: told["messages"] for prefix, told in EXPECTED["agents"].items()
     }
+    for agent in agents:
+        assert agent["connected_at"] <= agent["last_message_at"] <= agent["since"]
+        assert (agent["log_place"], agent["log"].partition("@")[2]) == ("read", "docker7")
+        assert agent["log"].startswith(agent["container"])
+        assert "UTC" in agent["log_command"]
+    files = run("agents", "--json", "--at", AT, *sources_of("docker")).json["agents"]
+    kept = ("agent", "state", "host", "container_id", "why", "restarts")
+    told = [sorted(tuple(agent[key] for key in kept) for agent in every) for every in (agents, files)]
+    assert told[0] == told[1]
+
+
+def test_lines_are_as_written_but_for_secrets(run: Runner, sources: tuple[object, ...]) -> None:
     rows = [*supervisor_rows("docker"), *container_rows("docker")]
     written = b"\n".join(message for _, fields in rows for message in fields["MESSAGE"]).decode()
     lines = run("logs", RUN_JID, "--json", *sources).json["lines"]

@@ -7,7 +7,6 @@ import shutil
 import signal
 import sqlite3
 import stat
-import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -33,6 +32,7 @@ from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
 from tests.backends.recording.files import MB, NOW, about, lines, noise, numbers, record, replayed, written
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of, started
+from tests.conftest import resize
 from tests.demo.sites import DriverName
 from tests.fakes import ScriptedSource
 from tests.loopback import served
@@ -282,17 +282,6 @@ def test_a_recording_holds_none(tmp_path: Path) -> None:
 
 
 RECORDED = "hZk95g40-4u2Pj0fB-heightWeightReport"
-SMALL_KB = 64
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    (place := tmp_path / "disk").mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_KB}k", "none", str(place)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no tmpfs can be mounted here")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 def fill(place: Path, leave: int = 0) -> Path:
@@ -325,7 +314,7 @@ def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
     assert ran.code == 5
     assert "Traceback" not in ran.err
     filler.unlink()
-    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    resize(small_disk, "16m")
     again = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
     assert again.code == 0, again.err
     assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
@@ -338,7 +327,7 @@ def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> N
 
 
 def test_what_a_full_disk_refuses_at_the_end_of_a_batch_is_written_later(small_disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,size=200k", str(small_disk)], check=True)
+    resize(small_disk, "200k")
     writer = recorder_in(small_disk)
     recorder, source = Recorder(writer, FixedClock(NOW)), ScriptedSource(name="a.log", kind="logfile")
     filler = fill(small_disk, 4096)

@@ -65,7 +65,6 @@ def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 ERROR_LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
-JOB = "81419552.0@jobsub02.fnal.gov"
 
 
 @pytest.fixture(params=["jaeger", "tempo"])

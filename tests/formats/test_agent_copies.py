@@ -12,9 +12,6 @@ from jobtui.model.scripts import Scheduler, Variable
 from tests.builders import some
 from tests.rows import ROWS
 
-RECORD = "Nov 20 20:47:44  9015     0 sirepo/pkcli/job_agent.py:109:start {'agent_id': 'x'}"
-SECRET = "PZa5LRaHMU5QBE61nU0UKULYJnm2UYT9"
-
 
 def named(text: str) -> agent_copies.CopyName:
     return some(agent_copies.read_name(text))

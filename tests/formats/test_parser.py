@@ -515,9 +515,6 @@ def test_the_literal_is_in_every_match(pattern: str, message: str) -> None:
     assert shape.literal in message
 
 
-DRIVER = "LocalDriver(a=abcd k=s u=abcd ["
-OP = "_Op(run, abcd, internal_error="
-JOB = "_ComputeJob(a u=a a ["
 LONGEST = 1_000_000
 
 

@@ -22,7 +22,7 @@ from jobtui.recording.database import RecordingError
 from jobtui.render.memory import memory_lines
 from tests.builders import a_job, ago, some
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
-from tests.conftest import NOW
+from tests.conftest import NOW, resize
 from tests.memory.runs import DAY, a_run, written
 from tests.waiting import wait_for
 
@@ -264,34 +264,28 @@ def test_a_killed_writer_loses_the_last_second_at_most(tmp_path: Path) -> None:
     assert (whole, runs) == ("ok", rows(path))
 
 
-def test_a_full_disk_costs_nothing_that_was_written(tmp_path: Path) -> None:
-    (place := tmp_path / "disk").mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no tmpfs can be mounted here")
-    try:
-        thread = MemoryThread(MemoryWriter(place / FILE_NAME, 1 << 30))
-        thread.put(a_run(0))
-        wait_for(lambda: thread.kept)
-        number = 0
+def test_a_full_disk_costs_nothing_that_was_written(small_disk: Path) -> None:
+    resize(small_disk, "1m")
+    thread = MemoryThread(MemoryWriter(small_disk / FILE_NAME, 1 << 30))
+    thread.put(a_run(0))
+    wait_for(lambda: thread.kept)
+    number = 0
 
-        def is_full() -> bool:
-            nonlocal number
-            for _ in range(500 if number < 5_000 else 0):
-                number += 1
-                thread.put(a_run(number, f"broke at {number}", model=f"m{number}" * 20))
-            return thread.problem is not None
+    def is_full() -> bool:
+        nonlocal number
+        for _ in range(500 if number < 5_000 else 0):
+            number += 1
+            thread.put(a_run(number, f"broke at {number}", model=f"m{number}" * 20))
+        return thread.problem is not None
 
-        wait_for(is_full)
-        assert "full" in (thread.problem or "")
-        kept = thread.kept
-        assert rows(place / FILE_NAME) == kept > 0
-        subprocess.run(["mount", "-o", "remount,size=64m", str(place)], check=True)
-        wait_for(lambda: thread.kept == number + 1)  # what waited is written as soon as there is room
-        thread.close()
-        assert (rows(place / FILE_NAME), thread.lost) == (number + 1, 0)
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    wait_for(is_full)
+    assert "full" in (thread.problem or "")
+    kept = thread.kept
+    assert rows(small_disk / FILE_NAME) == kept > 0
+    resize(small_disk, "64m")
+    wait_for(lambda: thread.kept == number + 1)  # what waited is written as soon as there is room
+    thread.close()
+    assert (rows(small_disk / FILE_NAME), thread.lost) == (number + 1, 0)
 
 
 @pytest.mark.parametrize(("part", "name", "kept"), [(MemoryWriter, "add", 6), (MemoryThread, "write_end", 7)])

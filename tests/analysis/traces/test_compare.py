@@ -20,12 +20,6 @@ def words(this: Tree, other: Tree) -> list[str]:
     return [" ".join(by_key[key].cell(step, None) for key in keys) for step in those_that_differ(steps)]
 
 
-FAILED_JOB = [
-    "  same jobsub_submit +195ms", "✗ failed   tracingJob -4.2s", "✗ failed     hardWork -3.7s",
-    "✗ failed       hardWork.step ×7 beside ×10 -3.7s", "- missing     stage-out –",
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(("this", "other", "said"), ROWS["traces compared"])
 def test_captured_traces_beside_good_ones(this: str, other: str, said: list[str]) -> None:
     assert words(build_tree(captured(this)), build_tree(captured(other))) == said
