@@ -101,3 +101,12 @@ def _called(function: ast.expr) -> str:
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def nodes(*words: str) -> Iterator[tuple[str, ast.AST]]:
+    """All nodes of the modules in which one of these words stands, each with the path of its module."""
+    for path in MODULES:
+        source = path.read_text()
+        if any(word in source for word in words):
+            name = path.relative_to(PACKAGE).as_posix()
+            yield from ((name, node) for node in ast.walk(ast.parse(source)))

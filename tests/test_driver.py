@@ -23,6 +23,7 @@ from textual.message import Message
 
 from jobtui.model.health import Faults
 from jobtui.terminal.driver import TerminalDriver
+from tests.backends.journal.rigs import children_of
 from tests.pty_program import PtyProgram
 from tests.tmux import Tmux
 from tests.waiting import LONG_S, wait_for, wait_until
@@ -322,9 +323,7 @@ def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
 
 
 def pid_of(window: Tmux) -> int:
-    shell = window.run("display-message", "-p", "#{pane_pid}").strip()
-    children = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
-    return int(children[-1])
+    return children_of(int(window.run("display-message", "-p", "#{pane_pid}")))[-1]
 
 
 def state_of(window: Tmux) -> str:

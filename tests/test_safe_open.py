@@ -4,7 +4,7 @@ import ast
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,11 @@ from jobtui.commands.streams import Exit
 from jobtui.transport import files
 from jobtui.transport.files import read_given, read_small
 from tests.commands.running import in_turn
+from tests.modules import nodes
 from tests.rows import ROWS
 from tests.waiting import LONG_S
 
-PACKAGE = Path(__file__).parents[1] / "jobtui"
-FIXTURES = PACKAGE.parent / "tests/fixtures/sirepo/local"
-READERS = frozenset({"read_text", "read_bytes"})
+FIXTURES = Path(__file__).parent / "fixtures/sirepo/local"
 ALLOWED = {
     "transport/files.py": "the one way",
     "backends/sirepo/source.py": "names within a directory, after a look at each; a hundred thousand of them",
@@ -31,35 +30,24 @@ ALLOWED = {
     "terminal/driver.py": "the null device",
 }
 """The modules that open files in another way, and why they may."""
+OPENERS = frozenset({"os", "io", "gzip", "bz2", "lzma"})
 DEMO = "demo/"
 """The simulated systems write what jobtui reads."""
 
 
-def opens_in(source: str) -> Iterator[int]:
-    if not any(word in source for word in ("open", *READERS)):
-        return
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call):
-            continue
-        match node.func:
-            case ast.Name(id="open"):
-                yield node.lineno
-            case ast.Attribute(attr=name) if name in READERS:
-                yield node.lineno
-            case ast.Attribute(attr="open", value=ast.Name(id="os" | "io" | "gzip" | "bz2" | "lzma")):
-                yield node.lineno
-            case ast.Attribute(attr="open") if node.args and isinstance(node.args[0], ast.Constant):
-                yield node.lineno  # Path.open with a mode
-            case _:
-                pass
+def is_opening(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="open") | ast.Attribute(attr="read_text" | "read_bytes")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="open", value=ast.Name(id=name))) if name in OPENERS:
+            return True
+        case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(), *_]):  # Path.open with a mode
+            return True
+    return False
 
 
 def test_no_module_opens_files_in_a_way_of_its_own() -> None:
-    found = {
-        path.relative_to(PACKAGE).as_posix(): lines
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if (lines := list(opens_in(path.read_text())))
-    }
+    found = {name for name, node in nodes("open", "read_text", "read_bytes") if is_opening(node)}
     names = {name for name in found if not name.startswith(DEMO)}
     assert names - ALLOWED.keys() == set(), "read with transport.files.read_small or open_regular"
     assert ALLOWED.keys() - names == {"transport/files.py"} - names, "these no longer open files"

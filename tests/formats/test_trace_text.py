@@ -15,10 +15,9 @@ from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
-def otlp(*spans: dict[str, Any], outer: str = "resourceSpans", scoped: str = "scopeSpans") -> bytes:
-    return json.dumps(
-        {outer: [{"resource": {}, scoped: [{"scope": {"name": "lib"}, "spans": spans}]}]}
-    ).encode()
+def otlp(*spans: dict[str, Any]) -> bytes:
+    scoped = [{"scope": {"name": "lib"}, "spans": spans}]
+    return json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": scoped}]}).encode()
 
 
 def one(data: bytes) -> Span:

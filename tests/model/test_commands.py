@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from jobtui.model.commands import Command, command_line, quoted
 from jobtui.model.secrets import mask_text
+from tests.modules import nodes
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "zsh", "csh", "tcsh", "fish") if shutil.which(shell)]
 ECHO = "import sys; sys.stdout.buffer.write('\\0'.join(sys.argv[1:]).encode('utf-8', 'surrogateescape'))"
@@ -39,7 +40,6 @@ def test_plain_words_stay_readable_and_a_nul_is_refused() -> None:
         quoted("a\0b")
 
 
-PACKAGE = Path(__file__).parents[2] / "jobtui"
 RECORDER = """\
 record() { for word in "$@"; do printf 'w%s\\n' "$word"; done; echo end; }
 jobtui() { record jobtui "$@"; }; tail() { record tail "$@"; }; less() { record less "$@"; }
@@ -119,14 +119,9 @@ def test_a_directory_is_one_word() -> None:
 def test_nothing_else_quotes_for_a_shell() -> None:
     """`shlex.quote` and `shlex.join` are used for what is run, and for nothing that is offered."""
     found = set()
-    for path in PACKAGE.rglob("*.py"):
-        if "shlex" not in (source := path.read_text()):
-            continue
-        for node in ast.walk(ast.parse(source)):
-            name = node.attr if isinstance(node, ast.Attribute) else ""
-            names = [one.name for one in node.names] if isinstance(node, ast.ImportFrom) else []
-            is_shlex = isinstance(node, ast.ImportFrom) and node.module == "shlex"
-            by_module = name in ("quote", "join") and ast.unparse(node).startswith("shlex.")
-            if by_module or (is_shlex and {"quote", "join"} & set(names)):
-                found.add(str(path.relative_to(PACKAGE)))
+    for name, node in nodes("shlex"):
+        is_import = isinstance(node, ast.ImportFrom) and node.module == "shlex"
+        names = {one.name for one in node.names} if is_import else set()  # type: ignore[attr-defined]
+        if names & {"quote", "join"} or ast.unparse(node) in ("shlex.quote", "shlex.join"):
+            found.add(name)
     assert found <= {"web/server.py"}

@@ -3,7 +3,7 @@
 import ast
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from jobtui.analysis.times import age, duration, parse_duration
 from jobtui.model import clock, numbers
 from jobtui.model.clock import LATEST_S, SECOND, Nanos, to_rfc3339
 from jobtui.render.text import Zone, clock_time, date_time, short_time
+from tests.modules import nodes
 
-PACKAGE = Path(__file__).parents[2] / "jobtui"
 LONG = "9" * 5_000
 
 NUMBERISH = st.one_of(
@@ -121,29 +121,22 @@ OWN: Mapping[str, Sequence[str]] = tomllib.loads(
 """Numbers that the program made itself, and what is distinguished already. Nothing that somebody wrote."""
 
 
-def conversions(tree: ast.AST) -> Iterator[ast.Call]:
-    """The calls that make a number, a time or a document, also those that are handed `int` to do it."""
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call):
-            continue
-        function = call.func
-        name = function.id if isinstance(function, ast.Name) else ""
-        method = function.attr if isinstance(function, ast.Attribute) else ""
-        handed = [*call.args, *(keyword.value for keyword in call.keywords)]
-        hands_over = any(isinstance(one, ast.Name) and one.id in ("int", "float") for one in handed)
-        if name in CONVERSIONS or method in METHODS or (hands_over and name not in ("isinstance", "cast")):
-            yield call
+def is_conversion(node: ast.AST) -> bool:
+    """Whether it is a call that makes a number, a time or a document, or that is handed `int` to do it."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    handed = [*node.args, *(keyword.value for keyword in node.keywords)]
+    hands_over = any(isinstance(one, ast.Name) and one.id in ("int", "float") for one in handed)
+    return name in CONVERSIONS or method in METHODS or (hands_over and name not in ("isinstance", "cast"))
 
 
 def test_nothing_else_converts_what_was_written_outside() -> None:
-    found: dict[str, set[str]] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = str(path.relative_to(PACKAGE))
-        if name.startswith("demo/") or name in ALLOWED:
-            continue
-        told = {ast.unparse(call) for call in conversions(ast.parse(path.read_text()))}
-        if told:
-            found[name] = told
-
-    new = {name: told.difference(OWN.get(name, ())) for name, told in found.items()}
-    assert {name: told for name, told in new.items() if told} == {}
+    new = {
+        (name, text)
+        for name, node in nodes("")
+        if is_conversion(node) and not name.startswith("demo/") and name not in ALLOWED
+        if (text := ast.unparse(node)) not in OWN.get(name, ())
+    }
+    assert not new

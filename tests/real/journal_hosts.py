@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.backends.journal.rigs import Gatewayd, Sshd
@@ -205,6 +205,7 @@ def remove_new(before: set[Path]) -> None:
             made.unlink()
 
 
-def missing_programs(names: Sequence[str] = ("ip", "nsenter", "unshare", "ssh", "journalctl")) -> str:
+def missing_programs() -> str:
     """What is not installed of all that hosts need; "" when all is there."""
+    names = ("ip", "nsenter", "unshare", "ssh", "journalctl")
     return ", ".join(name for name in names if shutil.which(name) is None)

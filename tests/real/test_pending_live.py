@@ -73,12 +73,6 @@ class Waiting(NamedTuple):
     ids: dict[str, str]
 
 
-def waiting_cluster() -> Iterator[Waiting]:
-    options = {"nodes": 7, "partitions": PARTITIONS, "node_options": NODES, "gres": GRES}
-    for system in a_cluster(more=MORE, enforces=True, **options):
-        yield _planted(system)
-
-
 def _planted(system: SlurmSystem) -> Waiting:
     _add_limits(system)
     ids: dict[str, str] = {}
@@ -183,7 +177,9 @@ NUMBERS = {
 
 @pytest.fixture(scope="module")
 def waiting() -> Iterator[Waiting]:
-    yield from waiting_cluster()
+    options = {"nodes": 7, "partitions": PARTITIONS, "node_options": NODES, "gres": GRES}
+    for system in a_cluster(more=MORE, enforces=True, **options):
+        yield _planted(system)
 
 
 @pytest.fixture

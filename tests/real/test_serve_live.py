@@ -19,6 +19,7 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, web
 from PIL import Image
 
+from tests.backends.journal.rigs import children_of
 from tests.waiting import wait_until
 from tests.web.serving import serving
 
@@ -191,7 +192,6 @@ async def test_a_browser_shows_the_dashboard_and_keeps_it_from_others(tmp_path: 
         assert await page.evaluate(f"({ATTACK})('ws://{served.host}/ws')") == "refused"
         opaque = f"fetch('{served.url}/').then(answer => answer.text(), () => 'refused')"
         assert await page.evaluate(opaque) == "refused"
-        children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children")
-        await wait_until(lambda: not children.read_text())
+        await wait_until(lambda: not children_of(served.process.pid))
         if PICTURE:
             keep(pictures[-1])

@@ -16,16 +16,10 @@ from hypothesis import strategies as st
 
 from jobtui.web import LARGEST, SMALLEST, USUAL, bounded, size_of
 from jobtui.web.server import MOST, DashboardServer, Guard
+from tests.backends.journal.rigs import children_of
 from tests.commands.running import environment, jobtui
 from tests.waiting import LONG_S, has_ended, wait_until
 from tests.web.serving import Screen, Served, browser, serving
-
-
-def dashboards_of(server: int) -> list[int]:
-    """The processes of a server, by what the system says of their parents."""
-    children = Path(f"/proc/{server}/task/{server}/children").read_text()
-    return [int(pid) for pid in children.split()]
-
 
 CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 SITE = ("--srdb", str(CAPTURE))
@@ -41,13 +35,13 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
         ) as opened:
             screen = Screen(opened)
             await screen.seen(SHOWN)
-            assert len(dashboards_of(served.process.pid)) == 1
+            assert len(children_of(served.process.pid)) == 1
             await screen.press("?")
             await screen.seen("Open the job under the cursor")
             await screen.press("\x1b:save mine\r")
             await screen.seen("a dashboard in a browser only reads")
             await opened.send_str(json.dumps(["resize", {"width": 10**12, "height": -3}]))
-        await wait_until(lambda: not dashboards_of(served.process.pid))
+        await wait_until(lambda: not children_of(served.process.pid))
         async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
             screen = Screen(opened)
             await screen.seen(SHOWN)
@@ -58,7 +52,7 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
                 await opened.send_str(wrong)
                 await Screen(opened).ended()
         assert await status(session, f"{served.url}/") == 200
-        await wait_until(lambda: not dashboards_of(served.process.pid))
+        await wait_until(lambda: not children_of(served.process.pid))
         assert not (tmp_path / "jobtui" / "views.json").exists()
 
 
@@ -87,7 +81,7 @@ async def test_a_dashboard_ends_with_its_server(tmp_path: Path, number: signal.S
         opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
         screen = Screen(opened)
         await screen.seen(SHOWN)
-        (pid,) = dashboards_of(served.process.pid)
+        (pid,) = children_of(served.process.pid)
         served.process.send_signal(number)
         if number == signal.SIGINT:
             await screen.ended()
@@ -124,7 +118,7 @@ async def test_others_see_nothing(tmp_path: Path) -> None:
             for headers in (*foreign, {}, {"Host": rebound, "Origin": f"http://{rebound}"}):
                 assert await refused(session, served, **headers) == 403
             assert await status(session, f"{served.url}/?token={served.token}", Host=rebound) == 403
-        assert not dashboards_of(served.process.pid)
+        assert not children_of(served.process.pid)
 
 
 async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

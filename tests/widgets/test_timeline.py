@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.pilot import Pilot
 
 from jobtui.analysis.reports.charts import Chart, ChartKind
@@ -24,7 +23,7 @@ from jobtui.theme import DARK, LAYOUT
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
-from tests.builders import a_step, ago, an_op
+from tests.builders import a_step, an_op
 from tests.conftest import NOW
 from tests.rows import ROWS
 from tests.waiting import wait_until
@@ -39,7 +38,6 @@ class Panes(WidgetApp):
         self.ops = OpList(clock.now)
         self.timeline = Timeline(clock.now)
         self.detail = StepDetail()
-        self.said: list[Message] = []
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -47,23 +45,10 @@ class Panes(WidgetApp):
             yield self.timeline
         yield self.detail
 
-    def on_record_list_highlighted(self, message: OpList.Highlighted) -> None:
-        self.said.append(message)
-
-    def on_timeline_step_highlighted(self, message: Timeline.StepHighlighted) -> None:
-        self.said.append(message)
-
 
 @pytest.fixture
 def panes(clock: FixedClock) -> Panes:
     return Panes(clock)
-
-
-def ops(count: int) -> list[Op]:
-    return [
-        an_op("analysis" if number else "run", status=OpStatus.ENDED, ended_at=ago(40))
-        for number in range(count)
-    ]
 
 
 async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: FixedClock) -> None:
@@ -113,10 +98,10 @@ async def test_the_line_behind_a_step_with_its_place_and_certainty_without_secre
         assert text_of(panes.detail) == ["", "", "", ""]
 
 
-def repeating(times: int, every_s: float = 0.5) -> Op:
+def repeating(times: int) -> Op:
     steps = [a_step("sent", 0)]
     for nth in range(times):
-        at = 10 + nth * every_s
+        at = 10 + nth * 0.5
         steps += [a_step("update", at, line=2 * nth), a_step("status running", at, line=2 * nth + 1)]
     return an_op(steps=[*steps, a_step("reply ok", 50)], key=7, status=OpStatus.ENDED)
 

@@ -15,7 +15,7 @@ from jobtui.backends.registry import parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_backward, all_forward, messages
+from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_of, messages
 from tests.backends.rigs import HttpRig
 from tests.carried import Answering, carried, timed
 from tests.conftest import NOW
@@ -26,11 +26,11 @@ LOKI_URL = "http://loki.test"
 
 
 async def forward(reader: EngineJournal, most: int) -> list[str]:
-    return messages(await all_forward(reader, most=most))
+    return messages(await all_of(reader, most=most))
 
 
 async def backward(reader: EngineJournal, most: int) -> list[str]:
-    return messages(await all_backward(reader, most=most))
+    return messages(await all_of(reader, most=most, back=True))
 
 
 def at_second(number: float) -> Nanos:

@@ -24,7 +24,7 @@ from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, AtCursor, Head, JournalEntry, Matches, Tail
+from jobtui.model.journal import AtCursor, Cursor, Head, JournalEntry, Matches, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.rigs import Gatewayd, a_server, needs_gatewayd, needs_sshd, signal_journalctl
 from tests.backends.rigs import Rig
@@ -89,33 +89,24 @@ each_program = pytest.mark.parametrize("way", ways("journalctl", "gatewayd"))
 """Each program that reads journals: over ssh it is journalctl again, which costs a server and logins."""
 
 
-async def all_forward(
-    reader: JournalReader, matches: Matches = (), most: int = 97, start: Head | At | AtCursor | None = None
+async def all_of(
+    reader: JournalReader, matches: Matches = (), most: int = 97, *, back: bool = False
 ) -> list[JournalEntry]:
+    """All entries, slice by slice, from the first on or `back` from the last one; oldest first."""
     found: list[JournalEntry] = []
-    start = Head() if start is None else start
+    cursor: Cursor | None = None
     while True:
-        part = await reader.forward(start, matches, most)
-        found += part.entries
-        if part.at_edge or part.cursor is None:
+        at = None if cursor is None else AtCursor(cursor)
+        if back:
+            part = await reader.backward(at or Tail(), matches, most)
+            found[:0] = part.entries
+        else:
+            part = await reader.forward(at or Head(), matches, most)
+            found += part.entries
+        cursor = part.cursor
+        if part.at_edge or cursor is None:
             return found
         assert len(part.entries) == most
-        start = AtCursor(part.cursor)
-
-
-async def all_backward(
-    reader: JournalReader, matches: Matches = (), most: int = 97, start: Tail | At | AtCursor | None = None
-) -> list[JournalEntry]:
-    """Everything before `start`, slice by slice; oldest first."""
-    found: list[JournalEntry] = []
-    start = Tail() if start is None else start
-    while True:
-        part = await reader.backward(start, matches, most)
-        found[:0] = part.entries
-        if part.at_edge or part.cursor is None:
-            return found
-        assert len(part.entries) == most
-        start = AtCursor(part.cursor)
 
 
 def of(**fields: str) -> Matches:

@@ -117,11 +117,18 @@ def children_of(pid: int) -> list[int]:
     return [found for child in _started_by(pid) for found in [*children_of(child), child]]
 
 
+def program_of(pid: int) -> str:
+    """The name of the program that a process runs; "" once it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
 def signal_journalctl(number: signal.Signals) -> None:
     """Send it to every journalctl that runs here for a test."""
     for pid in children_of(os.getpid()):
-        with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "journalctl":
+        if program_of(pid) == "journalctl":
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 

@@ -36,8 +36,15 @@ from tests.backends.journal.make import (
     make_journal,
     needs_journal_tools,
 )
-from tests.backends.journal.readers import all_forward
-from tests.backends.journal.rigs import RUNS_HERE, SshClient, Sshd, a_server, free_port, needs_sshd
+from tests.backends.journal.readers import all_of
+from tests.backends.journal.rigs import (
+    RUNS_HERE,
+    SshClient,
+    a_server,
+    free_port,
+    needs_sshd,
+    program_of,
+)
 from tests.carried import carried
 from tests.rows import ROWS
 from tests.waiting import LONG_S, wait_until
@@ -54,7 +61,7 @@ async def test_shuffled_entries_are_put_as_journalctl_has_them(tmp_path: Path) -
     ]
     make_journal(tmp_path, back, "system.journal")
     reader = JournalctlReader(str(tmp_path))
-    entries = await all_forward(reader, most=5_000)
+    entries = await all_of(reader, most=5_000)
     await reader.aclose()
     shuffled = [*entries, *entries[::3]]
     random.Random(1).shuffle(shuffled)
@@ -95,9 +102,9 @@ async def test_what_may_not_be_read_is_said(open_path: Path, monkeypatch: pytest
     monkeypatch.setattr(journalctl, "LocalShell", NobodysShell)
     reader = JournalctlReader(str(open_path))
     with pytest.raises(SourceDenied, match="usermod -aG systemd-journal"):
-        await all_forward(reader)
+        await all_of(reader)
     make_journal(open_path, [entry(5, "open")], "user-5.journal").chmod(0o644)
-    assert [each.message for each in await all_forward(reader)] == ["open"]
+    assert [each.message for each in await all_of(reader)] == ["open"]
     condition = await reader.condition()
     assert condition.files == 1
     assert "only entries of this user are visible; join the group systemd-journal" in condition.note
@@ -107,13 +114,13 @@ async def test_what_may_not_be_read_is_said(open_path: Path, monkeypatch: pytest
 @needs_journal_tools
 async def test_files_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> None:
     reader = JournalctlReader(str(tmp_path))
-    assert await all_forward(reader) == []
+    assert await all_of(reader) == []
     assert "no journal files" in (await reader.condition()).note
     whole = make_journal(tmp_path, [entry(0, "m0")], "system.journal").read_bytes()
     (tmp_path / "newer.journal").write_bytes(whole[:12] + b"\xff" * 4 + whole[16:])  # flags nobody knows
     (tmp_path / "noise.journal").write_bytes(random.Random(1).randbytes(9_000))
     (tmp_path / "empty.journal").touch()
-    assert [each.message for each in await all_forward(reader)] == ["m0"]
+    assert [each.message for each in await all_of(reader)] == ["m0"]
     condition = await reader.condition()
     assert (condition.files, condition.unreadable) == (1, 3)
     told = ("empty.journal is truncated", "newer.journal uses an unsupported", "noise.journal corrupted")
@@ -471,16 +478,6 @@ async def test_connections_are_shared_and_ended(directory: Path) -> None:
         (control,) = os.listdir(place := f"{os.environ['XDG_RUNTIME_DIR']}/jobtui")
         assert os.stat(f"{place}/{control}").st_mode & 0o077 == 0
         assert await messages(journal) == ["line 0", "line 1", "line 2"]
-        await wait_until(lambda: "journalctl" in commands(server))
+        await wait_until(lambda: "journalctl" in map(program_of, server.children()))
         await follow.aclose()
-        await wait_until(lambda: "journalctl" not in commands(server))
-
-
-def commands(server: Sshd) -> list[str]:
-    found = []
-    for pid in server.children():
-        try:
-            found.append(Path(f"/proc/{pid}/comm").read_text().strip())
-        except OSError:
-            continue
-    return found
+        await wait_until(lambda: "journalctl" not in map(program_of, server.children()))

@@ -18,8 +18,7 @@ from tests.backends.journal.readers import (
     Follower,
     MakeReader,
     Way,
-    all_backward,
-    all_forward,
+    all_of,
     each_program,
     messages,
     of,
@@ -69,7 +68,7 @@ async def of_capture(way: Way, capture: Path) -> AsyncIterator[JournalReader]:
 async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -> None:
     truth = json.loads((FIXTURES / "journal" / "truth.json").read_text())
     found: dict[str, Counter[str]] = {host: Counter() for host in truth}
-    for each in await all_forward(of_capture):
+    for each in await all_of(of_capture):
         count = found[each.host]
         count["total"] += 1
         count[f"unit:{each.unit or '-'}"] += 1
@@ -91,17 +90,17 @@ async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -
 
 
 async def test_both_ways_give_the_same_and_everything_once(of_capture: JournalReader) -> None:
-    forward = await all_forward(of_capture, most=250)
+    forward = await all_of(of_capture, most=250)
     assert len({each.cursor for each in forward}) == len(forward) == 1400
-    assert await all_backward(of_capture, most=251) == forward
+    assert await all_of(of_capture, most=251, back=True) == forward
     one_unit = of(_SYSTEMD_UNIT="docker.service")
     wanted = [each for each in forward if each.unit == "docker.service"]
-    assert await all_forward(of_capture, one_unit, 100) == wanted
-    assert await all_backward(of_capture, one_unit, 101) == wanted
+    assert await all_of(of_capture, one_unit, 100) == wanted
+    assert await all_of(of_capture, one_unit, 101, back=True) == wanted
 
 
 async def test_a_time_divides_what_is_before_from_what_is_after(of_capture: JournalReader) -> None:
-    everything = await all_forward(of_capture, most=2_000)
+    everything = await all_of(of_capture, most=2_000)
     for nth in (0, 1, 500, 1399):
         time = everything[nth].at
         before = (await of_capture.backward(At(time), (), 2_000)).entries
@@ -126,7 +125,7 @@ async def test_matches_are_groups(directory: Path, reader: JournalReader) -> Non
     make_journal(directory, [*texts, entry(9, "both", A_FIELD=[b"a", b"b"])])
 
     async def found(*groups: tuple[tuple[str, str], ...]) -> list[str]:
-        return messages(await all_forward(reader, groups, 2))
+        return messages(await all_of(reader, groups, 2))
 
     assert await found((("A_FIELD", "a"), ("B_FIELD", "2"))) == ["a2"]
     assert await found((("A_FIELD", "a"), ("B_FIELD", "2")), (("A_FIELD", "c"),)) == ["a2", "c"]
@@ -149,7 +148,7 @@ async def test_nothing_wanted_is_there(directory: Path, reader: JournalReader, c
 
 async def test_beside_an_entry_that_is_not_wanted_itself(directory: Path, reader: JournalReader) -> None:
     make_journal(directory, [entry(n, f"m{n}", EVEN=str(n % 2 == 0)) for n in range(7)])
-    third = (await all_forward(reader))[3]
+    third = (await all_of(reader))[3]
     even = of(EVEN="True")
     after = await reader.forward(AtCursor(third.cursor), even, 10)
     before = await reader.backward(AtCursor(third.cursor), even, 10)
@@ -219,7 +218,7 @@ async def test_a_vanished_entry_is_told_once(way: Way, directory: Path) -> None:
     old = make_journal(directory, (entry(n, f"old{n}") for n in range(5)), "system@1.journal")
     make_journal(directory, (entry(n, f"new{n}") for n in range(10, 15)), "system.journal")
     async with reading(way, directory) as reader:
-        there = (await all_forward(reader))[1]
+        there = (await all_of(reader))[1]
     old.unlink()
     async with following(way, directory, AtCursor(there.cursor)) as follower:
         assert messages(await follower.until(5)) == [f"new{n}" for n in range(10, 15)]
