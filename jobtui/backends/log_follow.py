@@ -46,6 +46,9 @@ RETIRED_KEPT = 4
 RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 
+Read = Callable[[int, int], bytes]
+"""Gives bytes of a text: from which on, and how many."""
+
 
 class PollResult:
     """What one poll has found so far."""
@@ -93,12 +96,15 @@ class OpenLog:
         parser: BlockParser,
         name: str,
         limits: blocks.Limits,
+        begin_of: Callable[[Read], int],
     ) -> None:
         self.opened = opened
         self._reader = blocks.BlockReader(opened.source, name, position, limits)
         self._start = position.offset
-        self.head = opened.source.read(0, HEAD_BYTES)
-        self._parser = parser
+        self._begin_of = begin_of
+        self.begin, self.head = 0, b""
+        self.learn_head()
+        self.parser = parser
         self._name = name
         self._limits = limits
         self.looked = opened.look()
@@ -136,9 +142,9 @@ class OpenLog:
         Also when it was empty at the last look, and is not now: what came between left no trace in it.
         """
         return self.is_changed() and (
-            not self.head
-            or self._mark_in(self.opened) != self._reader.mark
-            or self.opened.source.read(0, len(self.head)) != self.head
+            not (self.head or self.begin)
+            or self._mark_in(self.opened.source.read) != self._mark
+            or self.opened.source.read(self.begin, len(self.head)) != self.head
         )
 
     def is_changed(self) -> bool:
@@ -155,30 +161,25 @@ class OpenLog:
 
     def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text up to here."""
-        if (
-            self.opened.packed is not None
-            or other.packed is not None
-            or len(self._reader.mark) < blocks.MARK_BYTES
-        ):
+        if self.opened.packed is not None or other.packed is not None or len(self._mark) < blocks.MARK_BYTES:
             return False
-        return self._mark_in(other) == self._reader.mark
+        return self._mark_in(other.source.read) == self._mark
 
     def is_in(self, other: RotatedFile) -> bool:
         """Whether another file is this one renamed, or holds its text, copied or packed, maybe less of it."""
-        if not self.head or other.read(0, len(self.head)) != self.head:
+        if not self.head or other.read(self.begin, len(self.head)) != self.head:
             return False
-        mark = blocks.mark_before(other.read, self.position.offset)
-        return mark == self._reader.mark or (
-            len(mark) < len(self._reader.mark) and other.look.id != self.opened.id
-        )
+        mark = self._mark_in(other.read)
+        return mark == self._mark or (len(mark) < len(self._mark) and other.look.id != self.opened.id)
 
     def learn_head(self) -> bool:
         """Take in how the file begins, as far as that is written; whether it begins as it did."""
         if len(self.head) < HEAD_BYTES:
-            head = self.opened.source.read(0, HEAD_BYTES)
+            begin = self._begin_of(self.opened.source.read)
+            head = self.opened.source.read(begin, HEAD_BYTES)
             if not head.startswith(self.head):
                 return False
-            self.head = head
+            self.begin, self.head = begin, head
         return True
 
     def go_on_in(self, other: OpenFile) -> None:
@@ -239,7 +240,7 @@ class OpenLog:
     def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed:
         """The records of a block; what nobody foresaw in it costs the line in which it is."""
         try:
-            return self._parser.parse(block.data, block.offset, block.line, newest)
+            return self.parser.parse(block.data, block.offset, block.line, newest)
         except Exception:  # noqa: BLE001 - told of where its line is found
             found = Parsed([], block.data.count(b"\n"), [], 0)
         offset, skips = block.offset, 0
@@ -247,7 +248,7 @@ class OpenLog:
             text = data + b"\n"
             one = Parsed([], 1, [], 1)
             with contained("reading a log") as reading:
-                one = self._parser.parse(text, offset, line, newest)
+                one = self.parser.parse(text, offset, line, newest)
             if reading.fault:
                 one.skips.append(Skip(blocks.place(self._name, blocks.Position(offset, line)), reading.words))
             found.records.extend(one.records)
@@ -266,19 +267,29 @@ class OpenLog:
         )
         self._reader.skip_count += 1
 
-    def _mark_in(self, opened: OpenFile) -> bytes:
-        return blocks.mark_before(opened.source.read, self.position.offset)
+    def _mark_in(self, read: Read) -> bytes:
+        """What stands in a text before the place of reading, as far as it is never rewritten."""
+        return blocks.mark_before(read, self.position.offset)[-self._marked :] if self._marked else b""
+
+    @property
+    def _mark(self) -> bytes:
+        return self._reader.mark[-self._marked :] if self._marked else b""
+
+    @property
+    def _marked(self) -> int:
+        return min(blocks.MARK_BYTES, max(0, self.position.offset - self.begin))
 
 
 class _KnownFile(NamedTuple):
     """A file that was read, or lay beside before reading began, by what tells it again when it is packed.
 
-    `tail` is how it ended, empty for one that is packed.
+    `tail` is how it ended, empty for one that is packed; `head` is what stands at `begin`.
     """
 
     look: FileStat
     head: bytes
     tail: bytes = b""
+    begin: int = 0
 
     def is_in(self, other: RotatedFile, *, is_open: bool) -> bool:
         """Whether another file is this one, renamed, written on or packed, which keeps its time.
@@ -288,7 +299,7 @@ class _KnownFile(NamedTuple):
         """
         if not self.head:
             return False
-        head = other.read(0, HEAD_BYTES)
+        head = other.read(self.begin, HEAD_BYTES)
         if self.look.mtime_ns == other.look.mtime_ns and head == self.head:
             return True
         if self.look.id != other.look.id or not head.startswith(self.head):
@@ -298,15 +309,10 @@ class _KnownFile(NamedTuple):
         return other.read(self.look.size - len(self.tail), len(self.tail)) == self.tail
 
 
-def _given(file: RotatedFile) -> _KnownFile:
-    tail = b"" if file.is_packed else blocks.mark_before(file.read, file.look.size)
-    return _KnownFile(file.look, file.read(0, HEAD_BYTES), tail)
-
-
 def _given_here(log: OpenLog) -> _KnownFile:
     log.learn_head()
     seen = log.opened.look()
-    return _KnownFile(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size))
+    return _KnownFile(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size), log.begin)
 
 
 class Follower:
@@ -324,6 +330,8 @@ class Follower:
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self.beginning: Beginning | None = None
+        self.gaps = 0
+        """How often something was gone before it was read, or may have been."""
         self._path = path
         self._make_parser = make_parser
         self.start = start
@@ -344,8 +352,17 @@ class Follower:
         self._gathered = PollResult(self._limits)
         self._read_before = 0
         self._problem_since: float | None = None
-        self._event: str | None = None
+        self.event: str | None = None
         self._begun = False
+        self.gaps = 0
+
+    def parser_of(self, opened: OpenFile) -> BlockParser:
+        """What makes records of a file: one parser for all, unless a subclass says otherwise."""
+        return self._parser
+
+    def begin_of(self, read: Read) -> int:
+        """Where in a file begins what is never rewritten."""
+        return 0
 
     def poll(self) -> Batch:
         """What is new since the last batch. Raises SourceError.
@@ -464,12 +481,18 @@ class Follower:
         return log
 
     def _open_log(self, opened: OpenFile, position: blocks.Position) -> OpenLog:
-        return OpenLog(opened, position, self._parser, str(self._path), self._limits)
+        parser = self.parser_of(opened)
+        return OpenLog(opened, position, parser, str(self._path), self._limits, self.begin_of)
 
     def _note_all(self, files: Iterable[RotatedFile]) -> None:
         """Note that these are not to be read. What is packed stays as it is, and needs no head."""
         for file in files:
-            self._given.append(_KnownFile(file.look, b"") if file.is_packed else _given(file))
+            self._given.append(_KnownFile(file.look, b"") if file.is_packed else self._given_of(file))
+
+    def _given_of(self, file: RotatedFile) -> _KnownFile:
+        tail = b"" if file.is_packed else blocks.mark_before(file.read, file.look.size)
+        begin = self.begin_of(file.read)
+        return _KnownFile(file.look, file.read(begin, HEAD_BYTES), tail, begin)
 
     def _is_given(self, file: RotatedFile) -> bool:
         if any(given.look == file.look for given in self._given):
@@ -477,7 +500,7 @@ class Follower:
         is_open = file.look.id in self.files
         is_given = any(given.is_in(file, is_open=is_open) for given in self._given)
         if is_given:
-            self._given.append(_given(file))
+            self._given.append(self._given_of(file))
         return is_given
 
     def _turn_from(self, known: OpenLog, files: LogFiles, gathered: PollResult, *, is_whole: bool) -> None:
@@ -495,13 +518,14 @@ class Follower:
         holds = self._holder_of(known, older, is_whole=is_whole)
         last = holds or next((file for file in reversed(older) if self._is_given(file)), None)
         if holds is not None:
-            self._given.append(_given(holds))
+            self._given.append(self._given_of(holds))
             if not is_whole:
                 self._read_next(holds, known.position, gathered)
         elif is_whole:
-            self._event = "its last rotation left no file beside it: what was rotated unseen would be lost"
+            self.event = "its last rotation left no file beside it: what was rotated unseen would be lost"
         else:
             self._report_lost(known, "truncated", gathered)
+        self.gaps += holds is None and known.position.offset > 0
         begin = older.index(last) + 1 if last else 0
         self._report_late(older[:begin], gathered)
         here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
@@ -512,7 +536,7 @@ class Follower:
             if again is not None and again.looked.mtime_ns < file.look.mtime_ns:
                 self._read_before_present(again, is_renamed=True)
                 again = None
-            self._given.append(_given(file))
+            self._given.append(self._given_of(file))
             self._read_next(file, blocks.Position(), gathered, is_renamed=file.look.id == known.opened.id)
         if again is not None:
             self._read_before_present(again, is_renamed=True)
@@ -541,6 +565,7 @@ class Follower:
         self, file: RotatedFile, position: blocks.Position, gathered: PollResult, *, is_renamed: bool = False
     ) -> None:
         if file.opened is None:
+            self.gaps += 1
             gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
         else:
             self._read_before_present(self._open_log(file.opened, position), is_renamed=is_renamed)
@@ -559,7 +584,7 @@ class Follower:
             self._take(gathered)
             read = current.position.offset
             if read and not any(log.position == current.position for log in self._older if not log.until):
-                self._event = f"was truncated when {read} bytes were read; read again from byte 0"
+                self.event = f"was truncated when {read} bytes were read; read again from byte 0"
         elif current.cut_off:
             self._report_lost(current, "truncated", gathered, size=current.cut_off)
         return self._read_older(gathered, now) or (self._current or current).read(gathered, now)
@@ -601,6 +626,7 @@ class Follower:
 
     def _report_lost(self, log: OpenLog, how: str, gathered: PollResult, *, size: int | None = None) -> None:
         if lost := log.unread if size is None else size:
+            self.gaps += 1
             skip = Skip(blocks.place(str(self._path), log.position), f"{how} before {lost} bytes were read")
             gathered.skip((skip,), 1)
 
@@ -613,6 +639,6 @@ class Follower:
             skip_count=gathered.skip_count,
             count=gathered.lines,
             more=more,
-            note="; ".join(filter(None, (began, self._event))) or None,
+            note="; ".join(filter(None, (began, self.event))) or None,
             begins_at=beginning.at if beginning is not None and not beginning.whole else None,
         )

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 
 from jobtui.backends.agent_copies import AgentCopies
@@ -13,7 +14,7 @@ from jobtui.backends.balsam import records as balsam_records
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
-from jobtui.backends.condor.source import CondorFile
+from jobtui.backends.condor.source import LIMITS, CondorFile
 from jobtui.backends.log_start import FromStart
 from jobtui.backends.sirepo import source as sirepo_files
 from jobtui.backends.sirepo.source import SirepoDb
@@ -316,7 +317,7 @@ class CondorRig(GrowingFileRig):
     makes = (condor_events, "_event")
 
     def source(self) -> Source:
-        return CondorFile(self._path, piece_bytes=400)
+        return CondorFile(self._path, msgspec.structs.replace(LIMITS, block=400, batch=400))
 
     def _record(self, number: int) -> tuple[str, str]:
         return f"{number}.0@{SCHEDD}", submitted(job=f"{number:03}.000.000")

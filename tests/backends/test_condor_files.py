@@ -117,7 +117,7 @@ class EventLog:
 @pytest.mark.parametrize("form", HEADS)
 @pytest.mark.parametrize(
     ("kept", "rotations", "missing"),
-    [(1, 1, False), (3, 2, False), (3, 3, False), (1, 2, True), (2, 5, True)],
+    [(1, 1, False), (3, 2, False), (3, 3, False), (1, 2, False), (1, 3, True), (2, 5, True)],
 )
 async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_is_said(
     tmp_path: Path, form: str, kept: int, rotations: int, *, missing: bool
@@ -128,8 +128,9 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
         log.write(1, proc, 2)
     source = CondorFile(log.path)
     first = await source.poll(None)
-    log.write(9, 0, 3)
     for rotation in range(rotations):
+        if rotation == int(missing):
+            log.write(9, 0, 3)
         log.rotate()
         log.write(6, 1, 4 + rotation)
     batches = [first, *await polled(source, first.cursor)]
@@ -141,7 +142,7 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
         ("RUNNING", "a part of its log is missing") if missing else ("REMOVED", None), ("RUNNING", None)
     ]  # fmt: skip
     told = [fact.what for fact in book.facts_of(JobId("7.0"))]
-    assert told == ["submit", "execute", "log_gap" if missing else "aborted"]
+    assert told[:3] == ["submit", "execute", "log_gap" if missing else "aborted"]
 
 
 @pytest.mark.parametrize("form", HEADS)
@@ -180,14 +181,11 @@ async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_pat
     assert [what for what, job in said(batches) if job] == ["submit", "execute", "held", "released"]
     assert len({(fact.rotation, fact.part) for batch in batches for fact in batch.condor if fact.job}) == 4
     log.path.write_text(TOLD["classic"].format(number=13, proc=0, minute=9))  # a job's log has no such head
-    for name, data in (
-        ("3.gz", b"\x28\xb5\x2f\xfd."),
-        ("old.zst", b"\x28\xb5\x2f\xfd."),
-        ("7.bz2", b"BZh9."),
-    ):
-        (path := tmp_path / f"EventLog.{name}").write_bytes(data)
+    broken = [("3.gz", b"\x28\xb5\x2f\xfd."), ("old.zst", b"\x28\xb5\x2f\xfd."), ("7.bz2", b"BZh9.")]
+    for count, (name, data) in enumerate(broken, 1):
+        (tmp_path / f"EventLog.{name}").write_bytes(data)
         batches = await all_of(CondorFile(log.path))
-        assert str(path) in [skip.where for batch in batches for skip in batch.skipped]
+        assert sum("packed text ends" in skip.why for batch in batches for skip in batch.skipped) == count
         assert ("released", "7.0") in said(batches)
 
 
@@ -214,17 +212,20 @@ async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Pat
     os.truncate(path, 1 << 30)  # a hole: it takes no room on the disk
     with path.open("ab") as file:
         file.write(b"\n" + END.encode())
-    batches = await all_of(CondorFile(path, piece_bytes=1 << 20, most_bytes=2 << 20))
+    batches = await all_of(CondorFile(path, most_bytes=2 << 20))
     assert said(batches) == [("begin_execution", "7.0@s.example.org"), ("completed", "7.0@s.example.org")]
-    assert "1024 MiB" in (batches[0].note or "")
+    assert "what is before was not read" in (batches[0].note or "")
     assert len(batches) < 6
 
 
-async def test_a_huge_event_log_goes_on_at_a_whole_event(tmp_path: Path) -> None:
+async def test_a_huge_event_log_goes_on_at_a_whole_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.backends.condor.source.FIRST_BYTES", 20_000)
     path = tmp_path / "a.log"
     path.write_text(submitted() + executing() * 5_000)
-    batches = await all_of(CondorFile(path, piece_bytes=20_000, most_bytes=50_000))
+    batches = await all_of(CondorFile(path, most_bytes=50_000))
     assert sum(batch.skip_count for batch in batches) == 0
     assert 200 < len(said(batches)) < 1_000
     assert said(batches)[-1] == ("execute", "7.0@jobsub02.fnal.gov")
-    assert all(fact.line == 0 for fact in batches[-1].condor)
+    assert batches[-1].condor[-1].line == 2 * 5_000 + 1
