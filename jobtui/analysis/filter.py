@@ -26,6 +26,7 @@ from jobtui.analysis.filter_syntax import (
     compile_node,
     leaves,
     parse_nodes,
+    quoted,
     text_test,
 )
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
@@ -404,7 +405,7 @@ _SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
 
 
 class Filter:
-    """A parsed filter. Its `str` parses to an equal filter."""
+    """A parsed filter."""
 
     __slots__ = ("_node", "_test", "shows_quasi")
 
@@ -424,18 +425,6 @@ class Filter:
 
     def select(self, jobs: Iterable[Job], now: Nanos, context: JobContext = RECORD_ONLY) -> list[Job]:
         return [job for job in jobs if self.matches(job, now, context)]
-
-    def __str__(self) -> str:
-        return str(self._node)
-
-    def __repr__(self) -> str:
-        return f"Filter({str(self)!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Filter) and self._node == other._node
-
-    def __hash__(self) -> int:
-        return hash(self._node)
 
 
 def parse(text: str) -> Filter:
@@ -469,7 +458,7 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
     words = VALUE_WORDS.get(field.kind) or known.get(field.name, ())
     fitting = islice((word for word in words if word.lower().startswith(begun)), MOST_OFFERED)
     plain = re.compile(_PLAIN_VALUE)
-    values = (word if plain.fullmatch(word) else str(Value(word, quoted=True)) for word in fitting)
+    values = (word if plain.fullmatch(word) else quoted(word) for word in fitting)
     return [found["head"] + value for value in values]
 
 

@@ -1,4 +1,4 @@
-"""The grammar of filters: text to nodes and back, and nodes to tests. Fields and values are handed in.
+"""The grammar of filters: text to nodes, and nodes to tests. Fields and values are handed in.
 
 filter := group { "or" group }
 group  := term { ["and"] term }
@@ -17,7 +17,6 @@ from jobtui.analysis.spelling import nearest
 MAX_LENGTH = 4000
 MAX_DEPTH = 40
 
-_KEYWORD = re.compile(r"(?:or|and|not)(?![^()])", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]\w*|%)(?P<op>!=|<=|>=|:~|!~|=~|~|:(?!//)|=|<|>)", re.ASCII)
 _OPS = {"~": ":~", "=~": ":~"}
@@ -40,35 +39,18 @@ class FilterError(Exception):
 
 
 class Value(NamedTuple):
-    """One word or value as written, without its quotes. Equality ignores `start` and `end`."""
+    """One word or value as written, without its quotes."""
 
     text: str
     quoted: bool = False
     start: int = 0
     end: int = 0
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Value) and self[:2] == other[:2]
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self[:2])
-
-    def __str__(self) -> str:
-        if not self.quoted:
-            return self.text
-        return '"' + self.text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
 
 class Word(NamedTuple):
     """A word to be found somewhere in the job."""
 
     value: Value
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class FieldComparison(NamedTuple):
@@ -78,17 +60,11 @@ class FieldComparison(NamedTuple):
     op: str
     values: tuple[Value, ...]
 
-    def __str__(self) -> str:
-        return f"{self.field}{self.op}{','.join(map(str, self.values))}"
-
 
 class Not(NamedTuple):
     """What does not match `node`."""
 
     node: "Node"
-
-    def __str__(self) -> str:
-        return f"-({self.node})" if isinstance(self.node, All | Any) else f"-{self.node}"
 
 
 class All(NamedTuple):
@@ -96,20 +72,18 @@ class All(NamedTuple):
 
     nodes: tuple["Node", ...]
 
-    def __str__(self) -> str:
-        return " ".join(f"({node})" if isinstance(node, Any) else str(node) for node in self.nodes)
-
 
 class Any(NamedTuple):
     """What matches at least one of `nodes`."""
 
     nodes: tuple["Node", ...]
 
-    def __str__(self) -> str:
-        return " or ".join(map(str, self.nodes))
-
 
 Node = Word | FieldComparison | Not | All | Any
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def parse_nodes(text: str) -> Node:
@@ -150,16 +124,14 @@ class _Reader:
             nodes.append(self._read_all(depth))
             if not all(_has_terms(node) for node in nodes[-2:]):
                 raise FilterError(start, start + 2, "there is nothing to choose from on one side of or")
-        flat = [part for node in nodes for part in (node.nodes if isinstance(node, Any) else (node,))]
-        return flat[0] if len(flat) == 1 else Any(tuple(flat))
+        return nodes[0] if len(nodes) == 1 else Any(tuple(nodes))
 
     def _read_all(self, depth: int) -> Node:
         nodes: list[Node] = []
         while not self.at_end() and self._text[self.at] != ")" and not self._sees_keyword("or"):
             if nodes and self._take_keyword("and") and self.at_end():
                 break
-            node = self._read_term(depth)
-            nodes += node.nodes if isinstance(node, All) else (node,)
+            nodes.append(self._read_term(depth))
         return nodes[0] if len(nodes) == 1 else All(tuple(nodes))
 
     def _read_term(self, depth: int) -> Node:
@@ -171,9 +143,7 @@ class _Reader:
             raise FilterError(start, max(self.at, start + 1), "there is nothing after not")
         node = self._read_group(depth) if self._text[self.at] == "(" else self._read_simple()
         self._skip_space()
-        if not negated:
-            return node
-        return node.node if isinstance(node, Not) else Not(node)
+        return Not(node) if negated else node
 
     def _read_group(self, depth: int) -> Node:
         start = self.at
@@ -192,9 +162,7 @@ class _Reader:
     def _read_simple(self) -> Node:
         field = _FIELD.match(self._text, self.at)
         if field is None:
-            word = self._read_value(stop_at_comma=False)
-            # what looks like a keyword counts as quoted, so that it stays a word when written again
-            return Word(word._replace(quoted=word.quoted or _KEYWORD.match(word.text) is not None))
+            return Word(self._read_value(stop_at_comma=False))
         name = Value(field["field"], start=field.start("field"), end=field.end("field"))
         op = _OPS.get(field["op"], field["op"])
         self.at = field.end()

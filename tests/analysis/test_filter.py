@@ -107,16 +107,15 @@ def test_mistakes_are_shown_at_their_place(text: str) -> None:
 @settings(deadline=None, max_examples=600)
 @given(ANY_FILTER_TEXT)
 @example("status:failed and or(")
-def test_any_text_is_a_filter_that_can_be_written_again_or_a_mistake(text: str) -> None:
+def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
     found = parsed(text)
     if isinstance(found, FilterError):
         assert 0 <= found.start <= found.end <= max(len(text), 1)
         return
-    again = parse(str(found))
-    assert again == found
-    assert str(again) == str(found)
+    opposite = parsed(f"-({text})")  # a mistake where it is too long, too deep or empty
     for job in JOBS.values():
-        assert found.matches(job, NOW) == again.matches(job, NOW)
+        if isinstance(opposite, Filter) and not job.is_quasi:
+            assert found.matches(job, NOW) is not opposite.matches(job, NOW)
 
 
 @settings(deadline=None, max_examples=300)
@@ -129,10 +128,7 @@ def test_any_regular_expression_ends(pattern: str) -> None:
     found.matches(SURVEY, NOW)
 
 
-def test_filters_are_equal_when_they_mean_the_same() -> None:
-    assert parse("not  app:srw") == parse("-app:srw")
-    assert parse("a") != parse("b")
-    assert len({parse("a b"), parse("a  b"), parse("(a b)")}) == 1
+def test_a_filter_without_terms_is_empty() -> None:
     assert parse(" ").is_empty
     assert not parse("a").is_empty
 

@@ -279,8 +279,7 @@ def _filter(data: bytes) -> None:
     for parse_other in (AGENT_FIELDS.parse, SPAN_FIELDS.parse):
         with suppress(FilterError):
             parse_other(text)
-    parsed = parse(text)
-    assert str(parse(str(parsed))) == str(parsed)
+    parse(text)
 
 
 def _views(path: Path) -> None:
