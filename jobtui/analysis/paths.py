@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import product
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -158,6 +159,8 @@ class ClusterAccess(NamedTuple):
 
     mounts: Mapping[str, str] = {}
     hosts: Mapping[str, str] = {}
+    roots: tuple[str, ...] = ()
+    """The database roots, any of which may have a run directory."""
 
 
 def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "") -> Iterator[str]:
@@ -187,42 +190,31 @@ NOWHERE = ClusterAccess()
 
 
 def run_dirs_of(
-    job: Job | None,
-    record_path: str | None,
-    ops: Iterable[Op],
-    host: str | None = None,
-    reach: ClusterAccess = NOWHERE,
-    told: str | None = None,
+    job: Job | None, detail: JobDetail | None, ops: Iterable[Op], reach: ClusterAccess = NOWHERE
 ) -> tuple[str, ...]:
     """The possible run directories of a job, likeliest first. A path in a log that is not one is left out.
 
-    `host` is the cluster on which it runs, reached through `reach`. `told` is the directory in its record, on
-    the machine where it runs.
-
-    The record is `<root>/supervisor-job/<jid>.json`, and its directory is
-    `<root>/user/<uid>/<app>/<simulation>/<model>`, except for jobs on a cluster. `record_path` None is there.
+    What `detail` names is on the machine where it runs, which may be a cluster. The directory of a job of a
+    root is `<root>/user/<uid>/<app>/<simulation>/<model>`, except on a cluster; it may be in another now.
     """
-    known = tuple(ops)
-    if record_path is None and job is not None:
-        record_path = f"{job.source}/supervisor-job/{job.id}.json"
+    known, host = tuple(ops), job.host if job is not None else None
+    told = detail.directory if detail is not None else None
     sent = _dirs_of(known, lambda op: op.sent_dir)
     on_cluster = (path for there in sent for path in reached(there, host, reach))
     named = reached(told, host, reach, job.source if job else "") if told else ()
-    beside = _beside(job, record_path) if job and record_path else ()
-    moved = _moved(known, record_path) if record_path else ()
+    roots = (*([job.source] if job else ()), *reach.roots)
+    beside, moved = _beside(job, roots) if job else (), _moved(known, roots)
     logged = _dirs_of(known, lambda op: op.run_dir)
     return tuple(dict.fromkeys((*named, *on_cluster, *logged, *beside, *moved)))
 
 
-def output_places(
-    detail: JobDetail | None, host: str | None = None, reach: ClusterAccess = NOWHERE
-) -> tuple[tuple[str, str], ...]:
+def output_places(detail: JobDetail | None, reach: ClusterAccess) -> tuple[tuple[str, str], ...]:
     """The files of its output and errors, by directory and name, at each place where they may be read."""
     if detail is None:
         return ()
     found = []
     for path in detail.outputs:
-        places = reached(posixpath.dirname(path), host, reach, detail.job.source)
+        places = reached(posixpath.dirname(path), detail.job.host, reach, detail.job.source)
         found += [(place, posixpath.basename(path)) for place in places]
     return tuple(found)
 
@@ -235,19 +227,18 @@ def _dirs_of(ops: Iterable[Op], dir_of: Callable[[Op], str | None]) -> Iterator[
             yield path.rstrip("/")
 
 
-def _beside(job: Job, record_path: str) -> Iterator[str]:
+def _beside(job: Job, roots: Iterable[str]) -> Iterator[str]:
     parts, app = split_jid(job.id), job.app
     is_name = bool(app) and app not in (".", "..") and os.sep not in app and "\0" not in app
     if parts is None or not is_name or job.mode == CLUSTER_MODE or job.is_quasi:
         return
-    root = os.path.dirname(os.path.dirname(record_path))
-    yield os.path.join(root, "user", parts.uid, job.app, parts.simulation_id, parts.model)
+    below = os.path.join("user", parts.uid, job.app, parts.simulation_id, parts.model)
+    yield from (os.path.join(root, below) for root in roots)
 
 
-def _moved(ops: Iterable[Op], record_path: str) -> Iterator[str]:
-    """The directory of a job on a cluster in a copy of the whole site next to the record."""
-    root = os.path.dirname(os.path.dirname(record_path))
-    for path in _dirs_of(ops, lambda op: op.sent_dir):
+def _moved(ops: Iterable[Op], roots: Iterable[str]) -> Iterator[str]:
+    """The directory of a job on a cluster in a copy of the whole site in a root."""
+    for path, root in product(_dirs_of(ops, lambda op: op.sent_dir), roots):
         above, _, below = path.rpartition("/user/")
         names = above.split("/")
         yield from (os.path.join(root, *names[at:], "user", below) for at in range(1, len(names)))

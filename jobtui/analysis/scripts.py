@@ -334,21 +334,45 @@ def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[
         yield rows[begin:end]
 
 
-_REDIRECTED = re.compile(
-    r"(?:[\s;]|^)(?:[12&]?>>?|\|\s*tee\s+(?:-a\s+)?)\s*[\"']?([\w@%+=:,./-]+)", re.MULTILINE
+_WRITES = re.compile(
+    r"""(?:^|[;&|({]|\b(?:if|then|else|do)\b)\s*cd\s+["']?(?P<entered>[^\s"';&|)]+)
+    |(?:[\s;]|^)(?:[12&]?>>?|\|\s*tee\s+(?:-a\s+)?)\s*["']?(?P<written>[\w@%+=:,./-]++)(?!\$)""",
+    re.VERBOSE,
 )
 _NUMBER = re.compile(r"\$(?:SLURM_JOB_?ID\b|\{SLURM_JOB_?ID\})")
+_SUBMITTED_IN = re.compile(r"\$\{?(?:SLURM_SUBMIT_DIR|PBS_O_WORKDIR)\b\}?")
+_BASE = "//."
+"""What stands for the directory in which a script was submitted, which is taken for its own."""
 
 
 def redirected(script: str, number: str = "") -> tuple[str, ...]:
-    """The files below its directory that the commands of a script write to, as it names them.
+    """The files below its directory that the commands of a script write to, also where they went by `cd`.
 
     `number` is that of its job in Slurm; none with another variable.
     """
-    lines = (line for line in _NUMBER.sub(number, script).split("\n") if not line.lstrip().startswith("#"))
-    found = (one for line in lines for one in _REDIRECTED.finditer(line) if line[one.end() :][:1] != "$")
-    names = (one[1].removeprefix("./") for one in found)
-    return tuple(dict.fromkeys(name for name in names if name[:1] != "/" and ".." not in name))
+    place: str | None = "."
+    found: dict[str, None] = {}
+    for line in _SUBMITTED_IN.sub(_BASE, _NUMBER.sub(number, script)).split("\n"):
+        before = place
+        for step in () if line.lstrip().startswith("#") else _WRITES.finditer(line):
+            there = _below(place, step["entered"] or step["written"])
+            if step["entered"]:
+                place = there
+            elif there is not None:
+                found[there] = None
+        if line.lstrip().startswith("("):  # a subshell, whose `cd` ends with it
+            place = before
+    return tuple(found)
+
+
+def _below(place: str | None, name: str) -> str | None:
+    """A path that is named in a directory, from that of the script; None if that is not known or above."""
+    if name.startswith(_BASE):
+        place, name = ".", name.removeprefix(_BASE).lstrip("/")
+    if place is None or name[:1] in ("/", "-", "~") or "$" in name:
+        return None
+    path = posixpath.normpath(posixpath.join(place, name))
+    return None if path.startswith("..") else path
 
 
 HEAD_BYTES = 1 << 18

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
-from jobtui.analysis.paths import ClusterAccess
 from jobtui.commands.context import spelled
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, answer, first
@@ -58,8 +57,8 @@ async def explained(reader: Reader, found: FoundJob) -> Verdict:
         return on_sources(verdict, flags, lambda path: None)
     with contained("explaining"):
         ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-        reach = ClusterAccess(config.mounts, config.hosts)
-        return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, reader.sources)
+        reach, sources = reader.reach, reader.sources
+        return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, sources)
     return verdict
 
 

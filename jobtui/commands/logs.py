@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
-from jobtui.analysis.paths import ADDRESS, ClusterAccess, output_places
+from jobtui.analysis.paths import ADDRESS, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
 from jobtui.commands.container import LAST_LINES, MOST_LINES
@@ -275,8 +275,7 @@ class _Outputs:
     """The files that a job's output and errors go to: the end of each, and what comes to it."""
 
     def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
-        config, host = reader.context.config, detail.job.host if detail else None
-        places = output_places(detail, host, ClusterAccess(config.mounts, config.hosts))
+        places = output_places(detail, reader.reach)
         self._job_reader = reader.session.job_reader()
         self._job_id = detail.job.id if detail is not None else JobId("")
         self._chosen = chosen

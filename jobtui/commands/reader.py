@@ -49,6 +49,7 @@ from jobtui.store.store import Changes
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
+    from jobtui.analysis.paths import ClusterAccess
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
     from jobtui.memory.database import Memory
     from jobtui.model.job_reader import ClusterStatus
@@ -116,8 +117,11 @@ class Reader:
         self.session.make(announce(spec, partial(build, spec, window)))
 
     @property
-    def roots(self) -> tuple[str, ...]:
-        return tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
+    def reach(self) -> "ClusterAccess":
+        from jobtui.analysis.paths import ClusterAccess  # few commands need it
+
+        roots = tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
+        return ClusterAccess(self.context.config.mounts, self.context.config.hosts, roots)
 
     async def read_jobs(self) -> None:
         """Read every job there is; out of logs alone when no source knows of jobs."""
@@ -224,7 +228,7 @@ class Reader:
             of_agents = (one.uid for one in session.store.correlation.agents() if one.driver == DRIVER)
             users = dict.fromkeys((*of_jobs, *of_agents))
         if users:
-            read_copies(self.session, self.roots, users)
+            read_copies(self.session, self.reach.roots, users)
             await self.catch_up([AGENT_COPIES.kind])
 
     async def _read_site_logs(self) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
-from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, ClusterAccess, log_of, output_places, run_dirs_of
+from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, log_of, output_places, run_dirs_of
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
 from jobtui.commands.printing import Report, answer, first
@@ -54,25 +54,25 @@ class Where(NamedTuple):
 
 def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Where]:
     """Where its record, run directory, output, agent and logs are, those that are known."""
-    config, correlation = reader.context.config, reader.session.store.correlation
+    correlation, reach = reader.session.store.correlation, reader.reach
     ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
-    record, reach = detail.path if detail else None, ClusterAccess(config.mounts)
+    record = detail.path if detail else None
     if record:
         yield Where("record", record, exists=True)
-    if found := run_dirs_of(job, record, ops, reach=reach, told=detail.directory if detail else None):
+    if found := run_dirs_of(job, detail, ops, reach):
         run_dir = next(filter(os.path.exists, found), found[0])
         yield Where("run directory", run_dir, exists=os.path.exists(run_dir))
         names = () if detail and detail.outputs else OUTPUTS
         for output in filter(os.path.exists, (os.path.join(run_dir, name) for name in names)):
             yield Where("program output", output, exists=True)
     outputs: dict[str, list[str]] = {}
-    for directory, name in output_places(detail, reach=reach):
+    for directory, name in output_places(detail, reach):
         outputs.setdefault(name, []).append(os.path.join(directory, name))
     for paths in outputs.values():  # the likeliest place of each that is on this machine
         path = next(filter(os.path.exists, paths), paths[0])
         yield Where("program output", path, exists=os.path.exists(path))
     if agent is not None:
-        yield from _of_agent(agent, log_of(agent, config.hosts, reader.roots))
+        yield from _of_agent(agent, log_of(agent, reach.hosts, reach.roots))
     if record and (parts := split_jid(job.id)) and job.mode == CLUSTER_MODE:
         root = os.path.dirname(os.path.dirname(record))
         if os.path.exists(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):

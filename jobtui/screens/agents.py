@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from jobtui.actions import Place as At
 from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
-from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
@@ -98,8 +97,7 @@ class AgentsScreen(TableScreen[Agent]):
         return urgent_first(self._agents, self.shared.now())
 
     def log_of(self, agent: Agent) -> AgentLog:
-        roots = (source.name for source in self.shared.store.sources() if SIREPO_DB.made(source))
-        return log_of(agent, self.shared.hosts, roots)
+        return log_of(agent, self.shared.hosts, self.shared.reach.roots)
 
     def paragraphs(self) -> Iterator[Paragraph]:
         if (agent := self._table.record) is not None:

@@ -48,13 +48,10 @@ class FilesTab(JobTab):
         yield Container(*self.panes, id="panes")
 
     def show_subject(self) -> None:
-        subject = self.subject
-        path = subject.detail.path if subject.detail else None
-        agent = self.shared.store.correlation.agent_of(subject.job_id)
-        told = subject.detail.directory if subject.detail else None
-        host = agent.host if agent else None
-        places = output_places(subject.detail, host, self.shared.reach)
-        dirs = run_dirs_of(subject.job, path, subject.ops, host, self.shared.reach, told)
+        subject, reach = self.subject, self.shared.reach
+        job = subject.job and self.shared.store.with_agent(subject.job)
+        places = output_places(subject.detail, reach)
+        dirs = run_dirs_of(job, subject.detail, subject.ops, reach)
         self._paths = tuple(dict.fromkeys((*(place for place, _ in places), *dirs)))
         self._outputs = {path: [name for place, name in places if place == path] for path in self._paths}
         self._refresh()

@@ -85,12 +85,10 @@ class JobLookup:
         return late.words if late is not None else None
 
     def host_of(self, job: Job) -> str | None:
-        agent = None if job.host else self._shared.store.correlation.agent_of(job.id)
-        return agent.host if agent else job.host
+        return job.host or self._shared.store.with_agent(job).host
 
     def driver_of(self, job: Job) -> str | None:
-        agent = None if job.driver else self._shared.store.correlation.agent_of(job.id)
-        return agent.driver if agent else job.driver
+        return job.driver or self._shared.store.with_agent(job).driver
 
 
 def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":

@@ -100,8 +100,10 @@ class Shared:
     @property
     def reach(self) -> "ClusterAccess":
         from jobtui.analysis.paths import ClusterAccess
+        from jobtui.backends.registry import SIREPO_DB
 
-        return ClusterAccess(self.mounts, self.hosts)
+        roots = tuple(one.name for one in self.store.sources() if SIREPO_DB.made(one))
+        return ClusterAccess(self.mounts, self.hosts, roots)
 
     def command(self, *words: str, about: Sequence[str] = ()) -> Command:
         ends = ("--",) if any(word.startswith("-") for word in about) else ()

@@ -41,7 +41,7 @@ from jobtui.analysis.paths import (
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.discovery import JOURNAL_DIRECTORIES
-from jobtui.backends.registry import of_kind
+from jobtui.backends.registry import SIREPO_DB, of_kind
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
@@ -148,7 +148,7 @@ async def with_steps_here(
     """
     from jobtui.analysis.explain.next_steps import on_sources
 
-    dirs = run_dirs_of(job, detail.path if detail is not None else None, ops)
+    dirs = run_dirs_of(job, detail, ops, reach)
 
     def seen(path: str) -> str | None:
         """A file with something in it, where it is recorded or in a run directory that lies elsewhere now."""
@@ -187,18 +187,6 @@ async def _files(reader: JobReader, directory: str, begin: float | None = None) 
     """The files in a directory, and whether they were written since a time."""
     files = (await reader.list_files(directory)).files
     return {one.name: begin is None or one.written_at >= begin for one in files if one.kind is FileKind.FILE}
-
-
-async def _redirected(reader: JobReader, directory: str, scripts: Iterable[str], number: str) -> list[str]:
-    """The files below a directory to which scripts there write, of a job with this number."""
-    from jobtui.analysis.scripts import redirected  # most have none
-
-    found: list[str] = []
-    for name in scripts:
-        with suppress(Unreadable):
-            part = await reader.read_file(directory, name, tail=False)
-            found += redirected(part.text, number)
-    return found
 
 
 async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
@@ -245,17 +233,16 @@ class Gatherer:
 
     @classmethod
     def of(cls, session: "Session") -> "Gatherer":
-        reach = ClusterAccess(session.mounts, session.hosts)
+        roots = tuple(one.name for one in session.sources if SIREPO_DB.made(one))
+        reach = ClusterAccess(session.mounts, session.hosts, roots)
         return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
     async def noted(self, job: Job | None) -> ClusterStatus | None:
         """What is noted of the newest run on its cluster, where that can be reached from here."""
         if job is None or job.mode != CLUSTER_MODE:
             return None
-        agent = self._store.correlation.agent_of(job.id)
-        host = agent.host if agent is not None else job.host
-        paths = run_dirs_of(job, None, self._store.correlation.ops_of(job.id), host, self._reach)
-        noted = await self._job_reader.noted_on_cluster(paths)
+        job, ops = self._store.with_agent(job), self._store.correlation.ops_of(job.id)
+        noted = await self._job_reader.noted_on_cluster(run_dirs_of(job, None, ops, self._reach))
         at = noted.status.submitted_at if noted is not None else None
         return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
@@ -471,18 +458,17 @@ class Gatherer:
 
         Scripts there name more, to which their commands write.
         """
-        agent, detail = self._store.correlation.agent_of(job.id), told.detail
-        host = agent.host if agent is not None else job.host
-        path, place = (detail.path, detail.directory) if detail is not None else (None, None)
-        reader = self._job_reader
+        from jobtui.analysis.scripts import redirected  # few look so far
+
+        detail, reader, job = told.detail, self._job_reader, self._store.with_agent(job)
         command = dict(detail.facts).get("command", "") if detail else ""
         found: dict[str, str] = {}
-        for directory, name in output_places(detail, host, self._reach):
+        for directory, name in output_places(detail, self._reach):
             with suppress(Unreadable):
                 if name in await _files(reader, directory):
                     found.setdefault(name, directory)
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
-        for directory in run_dirs_of(job, path, told.ops, host, self._reach, place):
+        for directory in run_dirs_of(job, detail, told.ops, self._reach):
             with suppress(Unreadable):
                 files = await _files(reader, directory, begin)
                 fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
@@ -492,11 +478,14 @@ class Gatherer:
                 own = [name for name in files if f"/{name} " in f"{command} "]
                 scripts = own if command else [name for name in files if name.endswith(SCRIPT_ENDS)]
                 number = job.id.rpartition("/")[2]
-                for redirected in await _redirected(reader, directory, scripts[:MOST_SCRIPTS], number):
+                for script in scripts[:MOST_SCRIPTS]:
                     with suppress(Unreadable):
-                        place, name = posixpath.split(posixpath.join(directory, redirected))
-                        if (await _files(reader, place, begin)).get(name):
-                            found.setdefault(name, place)
+                        text = (await reader.read_file(directory, script, tail=False)).text
+                        for path in redirected(text, number):
+                            place, name = posixpath.split(posixpath.join(directory, path))
+                            with suppress(Unreadable):
+                                if (await _files(reader, place, begin)).get(name):
+                                    found.setdefault(name, place)
                 break
         return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
 
@@ -584,8 +573,7 @@ class Gatherer:
         ops = knows.ops_of(detail.job.id)
         ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
         job, agent = self._store.with_agent(detail.job), knows.agent_of(detail.job.id)
-        dirs = run_dirs_of(job, detail.path, ops, agent.host if agent is not None else None, self._reach)
-        return Side(job, run, ops, agent, dirs, detail)
+        return Side(job, run, ops, agent, run_dirs_of(job, detail, ops, self._reach), detail)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

@@ -19,32 +19,33 @@ from tests.conftest import NOW
 from tests.rows import ROWS
 
 JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
-RECORD = f"/srv/db/supervisor-job/{JID}.json"
 BESIDE = "/srv/db/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
+OLD = "/mnt/old/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 
 
 LOGGED = "/data/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 
 
 @pytest.mark.parametrize(
-    ("fields", "record", "logged", "found"),
+    ("fields", "logged", "found"),
     [
-        ({}, RECORD, (LOGGED, f"{LOGGED}/", None), (LOGGED, BESIDE)),  # what the logs say comes first
-        (None, None, (LOGGED,), (LOGGED,)),
+        ({}, (LOGGED, f"{LOGGED}/", None), (LOGGED, BESIDE, OLD)),  # what the logs say comes first
+        (None, (LOGGED,), (LOGGED,)),
         # a path that is not of this job is not looked at
-        *(({"app": ""}, None, (path,), ())
+        *(({"app": ""}, (path,), ())
           for path in ("/etc", "/srv/user/XXXXXXXX/myapp/IVh7w74d/heightWeightReport", "")),
         # some have none beside their record
-        *((fields, RECORD, (), ()) for fields in (
+        *((fields, (), ()) for fields in (
             {"mode": "sbatch"}, {"app": ""}, {"app": ".."}, {"app": "a/b"}, {"is_quasi": True},
             {"id": JobId("x")})),
     ],
 )  # fmt: skip
 def test_where_the_directory_of_a_run_is(
-    fields: dict[str, Any] | None, record: str | None, logged: tuple[str | None, ...], found: tuple[str, ...]
+    fields: dict[str, Any] | None, logged: tuple[str | None, ...], found: tuple[str, ...]
 ) -> None:
-    job = None if fields is None else a_job(**{"id": JID} | fields)
-    assert run_dirs_of(job, record, [an_op(jid=JID, run_dir=path) for path in logged]) == found
+    job = None if fields is None else a_job(**{"id": JID, "source": "/srv/db"} | fields)
+    reach = ClusterAccess(roots=("/mnt/old", "/srv/db"))
+    assert run_dirs_of(job, None, [an_op(jid=JID, run_dir=path) for path in logged], reach) == found
 
 
 PATH = "/scratch/jdoe/sirepo/user/3pMDuIiL/myapp/3pMDuIiL-e1oQ9PPU-animation"

@@ -92,6 +92,14 @@ def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path
     assert f"{place}: {found['cause']['text']}".startswith(reason)
 
 
+def test_an_output_is_found_in_whichever_database_has_its_directory(run: Runner, tmp_path: Path) -> None:
+    shutil.copytree(CAPTURES / "local-debug/supervisor-job", tmp_path / "a/supervisor-job")
+    shutil.copytree(CAPTURES / "local-debug/user", tmp_path / "b/user")
+    flags = ["--srdb", tmp_path / "a", "--srdb", tmp_path / "b"]
+    found = run("explain", "oXcGYsM2-ACYVbYcm-heightWeightReport", "--json", "--at", AT, *flags).json["cause"]
+    assert found["source"] == f"{tmp_path}/b/user/oXcGYsM2/myapp/ACYVbYcm/heightWeightReport/run.log"
+
+
 def test_commands_are_short_where_the_shell_has_the_sources(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
