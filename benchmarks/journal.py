@@ -27,7 +27,7 @@ from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.records import StreamNames, WantedStreams
 from jobtui.backends.journal.source import maker_of
 from jobtui.logs.journal import JournalPages, Selection
-from jobtui.model.journal import AtCursor, Cursor, Head, Matches, Tail
+from jobtui.model.journal import AtCursor, Begin, Cursor, Matches, Tail
 from jobtui.model.pages import query_of
 
 ENTRIES, QUICK_ENTRIES = 2_000_000, 100_000
@@ -135,7 +135,7 @@ async def _follow(directory: Path, appends: int) -> list[float]:
     written: list[float] = []
     delays: list[float] = []
     reader = JournalctlReader(str(directory))
-    following = reader.follow(Head(), ())
+    following = reader.follow(Begin(), ())
     await following.take(BATCH)
     writing = threading.Thread(target=_write, args=(directory / "remote-node1.journal", appends, written))
     writing.start()

@@ -23,7 +23,7 @@ class UsageError(Exception):
     """The command line is wrong. The text is one line that says how, and what is right."""
 
 
-_Known = grammar.Flag | grammar.Setting
+_Known = grammar.Option | grammar.Setting
 
 
 class _Parser:
@@ -37,7 +37,7 @@ class _Parser:
             **{flag.flag: flag for flag in flags},
             **{f"-{flag.short}": flag for flag in flags if flag.short},
         }
-        self._command: grammar.Command | None = None
+        self._command: grammar.Subcommand | None = None
         self._words: list[str] = []
         self._settings: dict[str, list[str]] = {}
         self._flags: dict[str, str] = {}
@@ -111,7 +111,7 @@ class _Parser:
             if not self._rest or self._rest[-1].partition("=")[0] in self._spellings:
                 raise UsageError(f"{spelling} needs a value: {spelling} {known.metavar}")
             value = self._rest.pop()
-        if isinstance(known, grammar.Flag):
+        if isinstance(known, grammar.Option):
             self._flags[known.name] = value
         elif known.repeatable:
             self._settings.setdefault(known.name, []).append(value)
@@ -172,7 +172,7 @@ def _check_words(invocation: grammar.Invocation) -> None:
         raise UsageError(f"unknown {argument.name} {words[0]!r}{near}")
 
 
-def _called(command: grammar.Command) -> str:
+def _called(command: grammar.Subcommand) -> str:
     return "jobtui" if command is grammar.DASHBOARD else command.name
 
 

@@ -25,7 +25,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 ENVIRONMENT_PREFIX = "JOBTUI_"
 
 
-class Kind(StrEnum):
+class SettingKind(StrEnum):
     """What the values of a setting are."""
 
     SOURCE = "source"
@@ -51,7 +51,7 @@ class Setting(NamedTuple):
     name: str
     metavar: str
     help: str
-    kind: Kind
+    kind: SettingKind
     repeatable: bool = False
     scope: Scope = Scope.ANYWHERE
     completes: str = ""
@@ -77,7 +77,7 @@ class ValueKind(StrEnum):
     REGEX = "regex"
 
 
-class Flag(NamedTuple):
+class Option(NamedTuple):
     """One flag of the command line that is no setting. One that `frees` lets the argument be anything."""
 
     name: str
@@ -103,7 +103,7 @@ class Argument(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name.
 
     `reads` are settings of time that it takes for words of its own when they are given as flags. What stands
@@ -113,7 +113,7 @@ class Command(NamedTuple):
     name: str
     summary: str
     argument: Argument | None = None
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[Option, ...] = ()
     prints: bool = True
     reads: tuple[str, ...] = ()
     wraps: bool = False
@@ -122,7 +122,7 @@ class Command(NamedTuple):
 class Invocation(NamedTuple):
     """A command line, understood: which command, its words, and the flags by name with their values."""
 
-    command: Command
+    command: Subcommand
     words: tuple[str, ...]
     settings: Mapping[str, tuple[str, ...]]
     flags: Mapping[str, str]
@@ -133,7 +133,7 @@ class Invocation(NamedTuple):
 SETTINGS: tuple[Setting, ...] = (
     *(
         Setting(
-            one.setting, one.metavar, one.help, Kind.SOURCE, repeatable=True, completes=one.completes,
+            one.setting, one.metavar, one.help, SettingKind.SOURCE, repeatable=True, completes=one.completes,
             parse=one.parse,
         )
         for one in SOURCES
@@ -141,73 +141,73 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "ca_file", "FILE", "the authorities that vouch for servers of traces, instead of those of the system",
-        Kind.TEXT, completes="file",
+        SettingKind.TEXT, completes="file",
     ),
     Setting(
         "kafka_config", "FILE", "settings of librdkafka, such as a login, one name=value a line",
-        Kind.TEXT, completes="file",
+        SettingKind.TEXT, completes="file",
     ),
     Setting(
         "job_attribute", "NAME", "an attribute in which spans hold the id of their job, instead of the usual",
-        Kind.TEXT, repeatable=True,
+        SettingKind.TEXT, repeatable=True,
     ),
     Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
-        Kind.TEXT, repeatable=True,
+        SettingKind.TEXT, repeatable=True,
     ),
     Setting(
         "theme", "NAME", "colours of the dashboard: auto, dark, light, ansi or none",
-        Kind.TEXT, choices=("auto", "dark", "light", "ansi", "none"),
+        SettingKind.TEXT, choices=("auto", "dark", "light", "ansi", "none"),
     ),
     Setting(
         "glyphs", "SET", "signs and lines to draw with: auto, unicode, console or ascii",
-        Kind.TEXT, choices=("auto", "unicode", "console", "ascii"),
+        SettingKind.TEXT, choices=("auto", "unicode", "console", "ascii"),
     ),
     Setting(
         "clipboard", "WAY", "how to copy: auto, osc52, tmux, file or off",
-        Kind.TEXT, choices=("auto", "osc52", "tmux", "file", "off"),
+        SettingKind.TEXT, choices=("auto", "osc52", "tmux", "file", "off"),
     ),
     Setting(
         "mouse", "WHEN", "whether to take the mouse: on, off, or auto, not over ssh",
-        Kind.TEXT, choices=("auto", "on", "off"),
+        SettingKind.TEXT, choices=("auto", "on", "off"),
     ),
     Setting(
         "title", "WHEN", "whether to set the title of the window: on or off",
-        Kind.TEXT, choices=("on", "off"),
+        SettingKind.TEXT, choices=("on", "off"),
     ),
-    Setting("fps", "N", "paint at most so many times a second", Kind.TEXT, most=120),
+    Setting("fps", "N", "paint at most so many times a second", SettingKind.TEXT, most=120),
     Setting(
         "profile", "NAME", "the profile of the configuration file to use; several with commas, side by side",
-        Kind.TEXT, scope=Scope.FILE,
+        SettingKind.TEXT, scope=Scope.FILE,
     ),
     Setting(
-        "config", "FILE", "the configuration file to read", Kind.TEXT,
+        "config", "FILE", "the configuration file to read", SettingKind.TEXT,
         scope=Scope.NOWHERE, completes="file",
     ),
-    Setting("since", "TIME", "leave out what was before: UTC ISO time, or 2h, 15m ago", Kind.TIME),
-    Setting("until", "TIME", "leave out what came after", Kind.TIME),
-    Setting("at", "TIME", "take this for the present time", Kind.TIME),
+    Setting("since", "TIME", "leave out what was before: UTC ISO time, or 2h, 15m ago", SettingKind.TIME),
+    Setting("until", "TIME", "leave out what came after", SettingKind.TIME),
+    Setting("at", "TIME", "take this for the present time", SettingKind.TIME),
 )  # fmt: skip
 
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 
-OUTPUT_FLAGS: tuple[Flag, ...] = (
-    Flag("json", "print JSON"),
-    Flag("csv", "print CSV"),
-    Flag("plain", "print without colour and without a limit of width"),
+OUTPUT_FLAGS: tuple[Option, ...] = (
+    Option("json", "print JSON"),
+    Option("csv", "print CSV"),
+    Option("plain", "print without colour and without a limit of width"),
 )
 
-GENERAL_FLAGS: tuple[Flag, ...] = (
-    Flag("help", "print help, also of a command", short="h"),
-    Flag("version", "print the version", short="V"),
+GENERAL_FLAGS: tuple[Option, ...] = (
+    Option("help", "print help, also of a command", short="h"),
+    Option("version", "print the version", short="V"),
 )
 
 
 def _valued(
     name: str, metavar: str, help: str, expects: ValueKind = ValueKind.TEXT, *, short: str | None = None
-) -> Flag:
-    return Flag(name, help, short, metavar, expects)
+) -> Option:
+    return Option(name, help, short, metavar, expects)
 
 
 def _filter(help: str) -> Argument:
@@ -218,7 +218,7 @@ _LINES = _valued("lines", "N", "at most N rows or lines: the first, of what is i
                  ValueKind.COUNT, short="n")  # fmt: skip
 _ID = Argument("ID", "a computeJid, or anything that `find` resolves to one job")
 
-DASHBOARD = Command(
+DASHBOARD = Subcommand(
     "open",
     "open the dashboard, at THING when given",
     Argument(
@@ -230,34 +230,34 @@ DASHBOARD = Command(
 REPORTS = ("throughput", "utilization", "nodes", "states")
 """What `report` reports."""
 
-COMMANDS: tuple[Command, ...] = (
-    Command("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m"), (_LINES,)),
-    Command("show", "one job: its record, its runs, where its files and logs are", _ID, (_LINES,)),
-    Command("timeline", "the ops of a job, each with its steps", _ID, (_LINES,)),
-    Command("explain", "what is the matter with a job, why, and what to type next", _ID, (
-        Flag("brief", "cause, evidence and next in 1,500 characters of plain text, for a ticket or a chat"),
+COMMANDS: tuple[Subcommand, ...] = (
+    Subcommand("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m"), (_LINES,)),
+    Subcommand("show", "one job: its record, its runs, where its files and logs are", _ID, (_LINES,)),
+    Subcommand("timeline", "the ops of a job, each with its steps", _ID, (_LINES,)),
+    Subcommand("explain", "what is the matter with a job, why, and what to type next", _ID, (
+        Option("brief", "cause, evidence and next in 1,500 characters of plain text, for a ticket or a chat"),
         _LINES,
     )),
-    Command("compare", "a run beside the last good one, or beside that of another job",
+    Subcommand("compare", "a run beside the last good one, or beside that of another job",
             Argument("ID", "a job, and perhaps another one to compare it with", many=True), (_LINES,)),
-    Command("status", "how things stand in one line, for a status bar", None, (
-        Flag("prometheus", "the counts in Prometheus' text format"),
+    Subcommand("status", "how things stand in one line, for a status bar", None, (
+        Option("prometheus", "the counts in Prometheus' text format"),
     )),
-    Command("wait", "wait until a job is over or needs a person: --until done, failed, stuck",
+    Subcommand("wait", "wait until a job is over or needs a person: --until done, failed, stuck",
             _ID, (
         _valued("timeout", "T", "give up after so long, such as 10m"),
     ), prints=False, reads=("until",)),
-    Command("incidents", "what went wrong lately, grouped by how it went and what it shares",
+    Subcommand("incidents", "what went wrong lately, grouped by how it went and what it shares",
             None, (_LINES,)),
-    Command("logs", "the log lines that belong to a job, merged in time order", _ID, (
+    Subcommand("logs", "the log lines that belong to a job, merged in time order", _ID, (
         _valued("agent", "A", "only lines of this agent, or container"),
         _valued("unit", "U", "only lines of this unit, container or file"),
         _valued("op", "O", "only lines of this op"),
         _valued("grep", "RE", "only lines in which this is found", ValueKind.REGEX),
         _LINES,
-        Flag("follow", "go on with new lines until interrupted", short="f"),
+        Option("follow", "go on with new lines until interrupted", short="f"),
     )),
-    Command("report",
+    Subcommand("report",
             "throughput, utilization, available nodes or jobs per state over time; what happened to a job",
             Argument("WHAT", "throughput, utilization, nodes or states; with --markdown or --html a job",
                      choices=REPORTS),
@@ -268,88 +268,91 @@ COMMANDS: tuple[Command, ...] = (
         _valued("batch-job", "ID", "only jobs of this allocation"),
         _valued("scheduler-id", "N", "the same by the scheduler's id"),
         _valued("tag", "K:V", "only jobs with these tags, separated by commas"),
-        Flag("unweighted", "count jobs and not their nodes"),
-        Flag("exact", "Balsam's own figures, its faults included"),
-        Flag("plot", "draw a chart as wide as the terminal"),
-        Flag("svg", "print the chart as an SVG picture"),
-        Flag("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
-        Flag("html", "the same as a page of one file, to send or to keep", frees=True),
+        Option("unweighted", "count jobs and not their nodes"),
+        Option("exact", "Balsam's own figures, its faults included"),
+        Option("plot", "draw a chart as wide as the terminal"),
+        Option("svg", "print the chart as an SVG picture"),
+        Option("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
+        Option("html", "the same as a page of one file, to send or to keep", frees=True),
     )),
-    Command("agents", "the agents, what they hold, and where their logs are",
+    Subcommand("agents", "the agents, what they hold, and where their logs are",
             _filter("such as state:lost host:v4 user:vn9m"), (_LINES,)),
-    Command("nodes", "the nodes of a cluster: why some are down or drained, what runs on them",
+    Subcommand("nodes", "the nodes of a cluster: why some are down or drained, what runs on them",
             _filter("such as is:broken partition:gpu reason:disk"), (_LINES,)),
-    Command("find", "ranked candidates for anything pasted, with reasons",
+    Subcommand("find", "ranked candidates for anything pasted, with reasons",
             Argument("THING",
                 "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True),
             (_LINES,)),
-    Command("trace", "a trace as a waterfall: where it failed and what it spent its time on",
+    Subcommand("trace", "a trace as a waterfall: where it failed and what it spent its time on",
             Argument("THING",
                 "a trace id, a TRACEPARENT, a line or address that holds one, a job id or a file; - reads it",
                 many=True), (_LINES,)),
-    Command("bundle",
+    Subcommand("bundle",
             "all that is known of a job in one file, masked, to be looked at elsewhere with `replay`",
             _ID, (
         _valued("output", "FILE", "the file to make, else ID.jobtui here", short="o"),
     ), prints=False),
-    Command("record", "keep what the sources deliver in a directory until interrupted; the oldest is dropped",
+    Subcommand("record",
+            "keep what the sources deliver in a directory until interrupted; the oldest is dropped",
             Argument("DIR", "the directory, made when it is not there"), (
         _valued("limit", "MB", "how many MB to keep, 1000 without it", ValueKind.COUNT),
         _valued("for", "T", "end after so long, such as 8h"),
     ), prints=False),
-    Command("remember",
+    Subcommand("remember",
             "keep how runs end, and what the sources still know, for `seen` and `explain`, until interrupted",
             None, (
         _valued("limit", "MB", "how many MB to keep, 2000 without it", ValueKind.COUNT),
         _valued("for", "T", "end after so long, such as 8h"),
-        Flag("once", "take in what the sources know now, and end"),
-        Flag("forget", "remove all that is remembered"),
+        Option("once", "take in what the sources know now, and end"),
+        Option("forget", "remove all that is remembered"),
     ), prints=False),
-    Command("seen", "failures that are remembered: how often, since when, what goes with them; and odd hosts",
+    Subcommand("seen",
+            "failures that are remembered: how often, since when, what goes with them; and odd hosts",
             Argument("TEXT", "a job, or words of a failure", required=False, many=True), (_LINES,)),
-    Command("changed", "what is otherwise since a time: failures, and what runs fail or are slower on",
+    Subcommand("changed", "what is otherwise since a time: failures, and what runs fail or are slower on",
             Argument("TIME", "a time, or two: from T1 to T2, and since T2; or two filters: host:v4 host:v7",
                      many=True), (_LINES,)),
-    Command("replay", "the dashboard on a bundle or recording, or any other command: replay FILE explain ID",
+    Subcommand("replay",
+            "the dashboard on a bundle or recording, or any other command: replay FILE explain ID",
             Argument("FILE", "a bundle, a recording, or its directory; then a command line"), prints=False,
                 wraps=True),
-    Command("script", "the script and environment a job was submitted with, out of an archive",
+    Subcommand("script", "the script and environment a job was submitted with, out of an archive",
             Argument("ID", "a job of Slurm or Torque as 22, 22_1, huppel/22, or a computeJid",
                 required=False),
             (
         _valued("diff", "OTHER",
                 "how it differs from another job's; good: the last good one of its name and user"),
-        Flag("unified", "print a difference line by line, not beside each other"),
+        Option("unified", "print a difference line by line, not beside each other"),
         _valued("grep", "RE", "instead of a job: which scripts contain this, since --since", ValueKind.REGEX),
         _valued("user", "U", "only scripts of this user"),
         _LINES,
     )),
-    Command("doctor", "check every configured source: reachable, readable, fresh, understood"),
-    Command("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
+    Subcommand("doctor", "check every configured source: reachable, readable, fresh, understood"),
+    Subcommand("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
             Argument("COMMAND", "a command line, such as explain ID", required=False), (
         _valued("seed", "N", "same number, same demo; 1 without it", ValueKind.COUNT),
         _valued("incident", "NAME", "play a known failure; `list` names them"),
     ), prints=False, wraps=True),
-    Command("serve", "the dashboard in a browser, on this machine only unless told otherwise",
+    Subcommand("serve", "the dashboard in a browser, on this machine only unless told otherwise",
             Argument("THING", "where it opens; or demo, or replay FILE", required=False, many=True), (
         _valued("listen", "HOST:PORT", "where, 127.0.0.1:8417 without it; port 0 for any that is free"),
     ), prints=False),
-    Command("mcp", "answer an assistant over the Model Context Protocol, on standard input and output",
+    Subcommand("mcp", "answer an assistant over the Model Context Protocol, on standard input and output",
             prints=False),
-    Command("login", "log in to a server, and keep the login where its own client looks",
+    Subcommand("login", "log in to a server, and keep the login where its own client looks",
             Argument("SYSTEM", "balsam", choices=("balsam",)), prints=False),
-    Command("init", "find out what there is to read, and write the configuration file when told to",
+    Subcommand("init", "find out what there is to read, and write the configuration file when told to",
             Argument("FILE", "where to write it, else where jobtui looks for it", required=False), (
-        Flag("yes", "write it without asking, but never over one that is there"),
+        Option("yes", "write it without asking, but never over one that is there"),
     ), prints=False),
-    Command("config", "the effective settings and where each came from"),
-    Command("completion", "the completion script for a shell",
+    Subcommand("config", "the effective settings and where each came from"),
+    Subcommand("completion", "the completion script for a shell",
             Argument("SHELL", "bash, zsh or fish; the script asks with the words that were typed after it",
                 many=True, choices=("bash", "zsh", "fish")), prints=False),
 )  # fmt: skip
 
-COMMAND_BY_NAME: Mapping[str, Command] = {command.name: command for command in COMMANDS}
+COMMAND_BY_NAME: Mapping[str, Subcommand] = {command.name: command for command in COMMANDS}
 
 
-def flags_of(command: Command) -> tuple[Flag, ...]:
+def flags_of(command: Subcommand) -> tuple[Option, ...]:
     return command.flags + (OUTPUT_FLAGS if command.prints else ()) + GENERAL_FLAGS

@@ -14,14 +14,18 @@ from jobtui.grammar import (
     GENERAL_FLAGS,
     OUTPUT_FLAGS,
     SETTINGS,
-    Command,
-    Flag,
-    Kind,
+    Option,
     Scope,
     Setting,
+    SettingKind,
+    Subcommand,
 )
 
-KINDS: Mapping[Kind, str] = {Kind.SOURCE: "SOURCES", Kind.TEXT: "SETTINGS", Kind.TIME: "TIMES"}
+KINDS: Mapping[SettingKind, str] = {
+    SettingKind.SOURCE: "SOURCES",
+    SettingKind.TEXT: "SETTINGS",
+    SettingKind.TIME: "TIMES",
+}
 
 ENVIRONMENT = (
     ("JOBTUI_NAME", "any setting, as told with it; ; separates several values"),
@@ -69,7 +73,7 @@ def _lines() -> Iterator[str]:
         yield from chain.from_iterable(_item(_bold(name), text) for name, text in rows)
 
 
-def _command(command: Command) -> Iterator[str]:
+def _command(command: Subcommand) -> Iterator[str]:
     """A command: what it does, what stands behind it, and its own flags."""
     yield f'.SS "{_text(f"{command.name} {usage_of(command.argument)}".rstrip())}"'
     yield _line(f"{command.summary}.")
@@ -78,7 +82,7 @@ def _command(command: Command) -> Iterator[str]:
     yield from _flags(command.flags)
 
 
-def _flags(flags: Iterable[Flag]) -> Iterator[str]:
+def _flags(flags: Iterable[Option]) -> Iterator[str]:
     for flag in flags:
         spelled = ", ".join(filter(None, (_bold(f"-{flag.short}") if flag.short else "", _bold(flag.flag))))
         yield from _item(_with_value(spelled, flag.metavar), flag.help)

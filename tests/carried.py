@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 import httpx
 
 from jobtui.model.clock import Clock
-from jobtui.transport.http import HttpClient, Limits
+from jobtui.transport.http import HttpClient, HttpLimits
 
 Client = TypeVar("Client")
 Timed = TypeVar("Timed", bound="HasClock")
@@ -27,7 +27,7 @@ def timed(whose: Timed, clock: Clock) -> Timed:
 Answering = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
-def carried(client: Client, answer: Answering | None = None, limits: Limits | None = None) -> Client:
+def carried(client: Client, answer: Answering | None = None, limits: HttpLimits | None = None) -> Client:
     """The same client, whose requests this answers, within these limits."""
     whose: Any = client
     http: HttpClient = whose if isinstance(client, HttpClient) else whose._http

@@ -47,7 +47,7 @@ class MemoryJournal:
 
     def index(self, start: model.Start) -> tuple[int, bool]:
         """Where the first entry from `start` on is, and whether that is the one of its cursor."""
-        if isinstance(start, model.Head):
+        if isinstance(start, model.Begin):
             return 0, False
         if isinstance(start, model.Tail):
             return len(self.rows), False

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.cli import UsageError, main, parse
-from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, Flag, flags_of
+from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, Option, flags_of
 from tests.excerpts import FIXTURES
 
 LINES = tomllib.loads((FIXTURES / "command_lines.toml").read_text())["lines"]
@@ -48,7 +48,7 @@ def test_help_names_everything_there_is(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_one_spelling_means_one_thing() -> None:
     meaning: dict[str, object] = {}
-    everything: list[Flag] = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
+    everything: list[Option] = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
     for flag in everything:
         for spelling in (flag.flag, flag.short and f"-{flag.short}"):
             if spelling:

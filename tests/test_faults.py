@@ -41,14 +41,14 @@ from jobtui.config import load
 from jobtui.formats import sarchive
 from jobtui.formats.job_output import OutputReader
 from jobtui.formats.parser import LogParser, SiteLogParser
-from jobtui.grammar import COMMAND_BY_NAME, COMMANDS, DASHBOARD, Command, Invocation
+from jobtui.grammar import COMMAND_BY_NAME, COMMANDS, DASHBOARD, Invocation, Subcommand
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import MOST_PLACES, Faults, SourceHealth, SourceState, contained, place_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.scripts import ScriptPeriod, Wanted
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import TraceSearch
 from jobtui.recording.database import FILE_NAME, About, Recording
 from jobtui.recording.recorder import Recorder, RecordingWriter
@@ -437,7 +437,7 @@ def test_what_is_recorded_is_read_again_after_its_reader_died(
     assert not re.search(r"\d lost", ran.err)
 
 
-def words_of(command: Command) -> list[str]:
+def words_of(command: Subcommand) -> list[str]:
     argument = command.argument
     if argument is None or not argument.required:
         return [command.name] if command is not DASHBOARD else []
@@ -446,7 +446,7 @@ def words_of(command: Command) -> list[str]:
 
 @pytest.mark.parametrize("command", [DASHBOARD, *COMMANDS], ids=lambda command: command.name)
 def test_a_command_that_raises_says_so_in_a_line(
-    command: Command, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+    command: Subcommand, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     runs = runner(command.name)
     monkeypatch.setattr(import_module(runs.__module__), runs.__name__, fail)
@@ -648,7 +648,7 @@ async def test_a_summary_of_a_trace_that_raises_costs_itself(
         told = lambda one, bad=bad: fail() if one["traceId"] == bad else summary(one)  # noqa: E731
         monkeypatch.setattr(jaeger, "_summary", told)
         with served(Site(JaegerServer(spans))) as address:
-            source = build(SourceSpec("jaeger", address), Window(until=Nanos(1_795_300_000 * SECOND)))
+            source = build(SourceSpec("jaeger", address), ReadWindow(until=Nanos(1_795_300_000 * SECOND)))
             assert isinstance(source, Jaeger)
             found.append({one.trace_id for one in (await source.search(TraceSearch())).traces})
             await source.aclose()

@@ -6,7 +6,7 @@ from jobtui.backends.base import Batch, PolledSource, Source
 from jobtui.backends.registry import Gives, SourceType
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.verdicts import Code, Verdict
 
 
@@ -31,7 +31,7 @@ def parse_toy(text: str) -> SourceSpec:
     return SourceSpec("toy", text)
 
 
-def open_source(spec: SourceSpec, window: Window) -> Source:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Source:
     return Toy(spec.target)
 
 

@@ -161,7 +161,7 @@ def _paired(
 DIFF_LINES = 200
 
 
-class Side(NamedTuple):
+class RunSide(NamedTuple):
     """One side of a comparison: a run of a job, with its ops and its agent.
 
     `dirs` are the directories in which its files may be, `detail` is its record, where these are known.
@@ -207,8 +207,8 @@ class FileDiff(NamedTuple):
 class Comparison(NamedTuple):
     """The result. `doubts` say why it may be wrong, `blind_spots` what else is not known."""
 
-    left: Side
-    right: Side
+    left: RunSide
+    right: RunSide
     why: str
     facts: tuple[FactPair, ...]
     steps: tuple[StepPair, ...]
@@ -254,8 +254,8 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Partner | None
 
 
 def compare(
-    left: Side,
-    right: Side,
+    left: RunSide,
+    right: RunSide,
     why: str,
     now: Nanos,
     files: Iterable[FileDiff] = (),
@@ -279,13 +279,13 @@ def _doubts_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[st
             yield f"{verdict.job_id}: {text}" if is_own else text
 
 
-def _facts(left: Side, right: Side) -> Iterator[FactPair]:
+def _facts(left: RunSide, right: RunSide) -> Iterator[FactPair]:
     for (name, one), (_, two) in zip(_facts_of(left), _facts_of(right), strict=True):
         if one or two:
             yield FactPair(name, one, two)
 
 
-def _facts_of(side: Side) -> Iterator[tuple[str, str]]:
+def _facts_of(side: RunSide) -> Iterator[tuple[str, str]]:
     job, of, agent = side.job, side.run or side.job, side.agent
     op = next((op for op in reversed(side.ops) if op.name == "run"), None)
     yield "state", of.status.value
@@ -331,24 +331,24 @@ def history_of(
     last = runs[-1]
     before = [run for run in runs[:-1] if run.queued_at is not None or run.started_at is not None]
     alike = tuple(run.number for run in before if last.error and run.error == last.error)
-    this = Side(job, last, ops_in(window_of(runs, last.number), ops))
+    this = RunSide(job, last, ops_in(window_of(runs, last.number), ops))
     if (good := last_good(before, last.number)) is not None:
-        other = Side(job, good, ops_in(window_of(runs, good.number), ops))
+        other = RunSide(job, good, ops_in(window_of(runs, good.number), ops))
         differs = tuple(map(mask_text, (*_facts_apart(this, other), *_steps_apart(this, other))))
         return RunHistory(alike, good.number, good.ended_at or good.started_at, differs)
     if like is not None:  # the logs of another job may not be read as far back: its steps tell nothing
-        differs = tuple(map(mask_text, _facts_apart(this, Side(like[0], None, like[1]))))
+        differs = tuple(map(mask_text, _facts_apart(this, RunSide(like[0], None, like[1]))))
         return RunHistory(alike, good_at=like[0].ended_at, differs=differs, good_job=like[0].id)
     return RunHistory(alike) if alike else None
 
 
-def _facts_apart(this: Side, good: Side) -> Iterator[str]:
+def _facts_apart(this: RunSide, good: RunSide) -> Iterator[str]:
     for fact in _facts(this, good):
         if fact.differs and fact.name in TELLING_FACTS:
             yield f"{fact.name} {fact.left}, {fact.right} in the good one"
 
 
-def _steps_apart(this: Side, good: Side) -> Iterator[str]:
+def _steps_apart(this: RunSide, good: RunSide) -> Iterator[str]:
     mine, theirs = (
         [s.step for op in side.ops if op.name == "run" for s in op.steps] for side in (this, good)
     )
@@ -363,7 +363,7 @@ NOT_KEPT = "an earlier run of the same job has the same directory: its files are
 SCRIPT, ENVIRONMENT = "script", "environment"
 
 
-async def texts_compared(job_reader: JobReader, left: Side, right: Side) -> tuple[FileDiff, ...]:
+async def texts_compared(job_reader: JobReader, left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
     is_slurm_alone = left.job.system == SLURM and not left.dirs
     names = () if is_slurm_alone else FILES
     if left.job.id == right.job.id:
@@ -390,7 +390,7 @@ async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
     raise problem or Unreadable("the run directory is not known")
 
 
-async def _scripts(job_reader: JobReader, left: Side, right: Side) -> tuple[FileDiff, ...]:
+async def _scripts(job_reader: JobReader, left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
     """The archived scripts of both; None without an archive, or if a job has no scheduler."""
     wanted = [await _wanted(job_reader, side) for side in (left, right)]
     if wanted[0] is None or wanted[1] is None:
@@ -409,7 +409,7 @@ async def _scripts(job_reader: JobReader, left: Side, right: Side) -> tuple[File
     return (FileDiff(SCRIPT, note=f"none of {side.job.id} was found ({tried})"),)
 
 
-async def _wanted(job_reader: JobReader, side: Side) -> Wanted | None:
+async def _wanted(job_reader: JobReader, side: RunSide) -> Wanted | None:
     job = side.job
     if job.system == SLURM:
         return wanted_of_slurm(job, side.detail)

@@ -20,9 +20,9 @@ from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import (
     At,
     AtCursor,
+    Begin,
     Cursor,
     FollowStart,
-    Head,
     JournalCondition,
     JournalEntry,
     Matches,
@@ -369,7 +369,7 @@ class EngineJournal(JournalReader):
         self._engine = make_engine()
         self.name = self._engine.name
 
-    async def forward(self, start: Head | At | AtCursor, matches: Matches, most: int) -> Slice:
+    async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await page_of(self._engine, start, checked(matches, self.name), most, back=False)
 
     async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:

@@ -22,7 +22,7 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError
 from jobtui.model.logs import RawLine
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits, lines_from
 from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
@@ -229,6 +229,6 @@ def _ask(path: Path, question: Callable[[OpenFile], T]) -> T:
             raise source_error(error, path) from error
 
 
-def open_source(spec: SourceSpec, window: Window) -> LogFile:
+def open_source(spec: SourceSpec, window: ReadWindow) -> LogFile:
     from_time = None if window.since is None else log_start.FromTime(window.since)
     return LogFile(Path(spec.target), start=log_start.FromStart(window.since) if window.whole else from_time)

@@ -266,11 +266,11 @@ def _cluster_of(spec: SourceSpec, same: Iterable[SourceSpec]) -> str:
     return asked[0] if len(near) == 2 and len(asked) == 1 else spec.target
 
 
-def build(spec: SourceSpec, window: specs.Window | None = None) -> "Source":
+def build(spec: SourceSpec, window: specs.ReadWindow | None = None) -> "Source":
     module = of_setting(spec.setting).module
     if not module:
         raise ValueError(f"{spec.setting} names no source")
-    source: Source = import_module(module, "jobtui.backends").open_source(spec, window or specs.Window())
+    source: Source = import_module(module, "jobtui.backends").open_source(spec, window or specs.ReadWindow())
     return source
 
 

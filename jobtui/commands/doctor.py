@@ -67,7 +67,7 @@ CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_
 
 
 @dataclass(slots=True)
-class Finding:
+class Check:
     """What was found out about one source. `faults` say what is not fine, `remarks` what else to know.
 
     `newest_at` is the time of its newest news. Shares are of 1, None where they say nothing.
@@ -96,15 +96,15 @@ async def run(reader: Reader) -> Exit:
     by_name = {source.name: source for source in reader.sources}
     findings = []
     for spec in reader.specs:
-        finding = Finding(by_name[name_of(spec)])
+        finding = Check(by_name[name_of(spec)])
         findings.append(finding)
         await _contained(_examine(spec, finding, newest_record, reader), finding)
     for source in () if reader.context.replay else reader.sources:
         if of_kind(source.kind).found[0]:
-            findings.append(Finding(source))
+            findings.append(Check(source))
             await _contained(_examine_found_logs(findings[-1], reader), findings[-1])
     if (ours := FAULTS.health()) is not None:
-        findings.append(Finding(ours, [fault.line for fault in FAULTS.all()], [SEE]))
+        findings.append(Check(ours, [fault.line for fault in FAULTS.all()], [SEE]))
     report = Report(
         "doctor",
         lambda: {"checks": [_record(finding) for finding in findings]},
@@ -116,14 +116,14 @@ async def run(reader: Reader) -> Exit:
     return answer(report, reader, Exit.FAILED if faulty else Exit.FINE)
 
 
-async def _contained(examining: Awaitable[None], finding: Finding) -> None:
+async def _contained(examining: Awaitable[None], finding: Check) -> None:
     with contained("examining a source") as done:
         await examining
     if done.fault is not None:
         finding.faults.append(done.words)
 
 
-async def _examine_found_logs(finding: Finding, reader: Reader) -> None:
+async def _examine_found_logs(finding: Check, reader: Reader) -> None:
     source, (what, none) = finding.source, of_kind(finding.source.kind).found
     found = _source_of(finding, reader)
     count = len(found.directories) if isinstance(found, DirectoryLogs) else 0
@@ -137,7 +137,7 @@ async def _examine_found_logs(finding: Finding, reader: Reader) -> None:
             finding.understood(await worker.run(lambda: survey(sample_lines(directories))))
 
 
-def _source_of(finding: Finding, reader: Reader) -> Source:
+def _source_of(finding: Check, reader: Reader) -> Source:
     return next(one for one in reader.session.sources if one.name == finding.source.name)
 
 
@@ -151,7 +151,7 @@ def _newest_record(jobs: Iterable[Job], now: Nanos) -> Nanos | None:
     return max((at for at in times if at is not None and at <= now), default=None)
 
 
-async def _examine(spec: SourceSpec, finding: Finding, newest_record: Nanos | None, reader: Reader) -> None:
+async def _examine(spec: SourceSpec, finding: Check, newest_record: Nanos | None, reader: Reader) -> None:
     source = finding.source
     if source.state is SourceState.DOWN:
         finding.faults.append(source.reason or "cannot be read")
@@ -188,7 +188,7 @@ def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
             )
 
 
-def _note_skips(finding: Finding) -> None:
+def _note_skips(finding: Check) -> None:
     source = finding.source
     looked_at = max(source.records, source.skipped)
     if source.skipped > SKIPPED_SHARE_LIMIT * looked_at:
@@ -198,7 +198,7 @@ def _note_skips(finding: Finding) -> None:
         finding.remarks.append(source.note)
 
 
-async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos | None) -> None:
+async def _examine_log(spec: SourceSpec, finding: Check, newest_record: Nanos | None) -> None:
     path = Path(spec.target)
     try:
         with closing(Worker(f"doctor on {path}")) as worker:
@@ -219,7 +219,7 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
         finding.remarks.append("empty")
 
 
-async def _examine_journal(finding: Finding, reader: Reader) -> None:
+async def _examine_journal(finding: Check, reader: Reader) -> None:
     found = _source_of(finding, reader)
     if not isinstance(journal := unwrapped(found), Journal) or reader.partial:
         return
@@ -235,7 +235,7 @@ async def _examine_journal(finding: Finding, reader: Reader) -> None:
         finding.understood(await worker.run(lambda: survey(lines)))
 
 
-def _record(finding: Finding) -> dict[str, object]:
+def _record(finding: Check) -> dict[str, object]:
     from jobtui.model.secrets import mask_text
     from jobtui.render.json_output import fields_of
 
@@ -251,7 +251,7 @@ def _record(finding: Finding) -> dict[str, object]:
     }
 
 
-FINDING_COLUMNS: tuple[TableColumn[Finding, Nanos], ...] = (
+FINDING_COLUMNS: tuple[TableColumn[Check, Nanos], ...] = (
     TableColumn("fine", "", lambda one, now: "✗" if one.faults else "✓", fixed(1), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),
     TableColumn("source", "SOURCE", lambda one, now: show(": ".join(filter(None, (one.source.profile,
@@ -270,7 +270,7 @@ FINDING_COLUMNS: tuple[TableColumn[Finding, Nanos], ...] = (
 )  # fmt: skip
 
 
-def view(findings: Sequence[Finding], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
+def view(findings: Sequence[Check], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
     yield from table_lines(*printed(FINDING_COLUMNS, findings, now), width, colour)
     names = SourceNames([finding.source for finding in findings])
     for finding in findings:

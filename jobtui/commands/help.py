@@ -27,7 +27,7 @@ EXIT_CODES: Sequence["_Row"] = _TABLE["exit_codes"]
 _Row = Sequence[str]
 
 
-def help_text(command: grammar.Command) -> str:
+def help_text(command: grammar.Subcommand) -> str:
     width = max(40, min(100, shutil.get_terminal_size().columns))
     lines = _program(width) if command is grammar.DASHBOARD else _command(command, width)
     return "\n".join(lines) + "\n"
@@ -55,7 +55,7 @@ def _program(width: int) -> Iterable[str]:
     yield from _section("Exit codes", EXIT_CODES, width)
 
 
-def _command(command: grammar.Command, width: int) -> Iterable[str]:
+def _command(command: grammar.Subcommand, width: int) -> Iterable[str]:
     yield from textwrap.wrap(f"jobtui {command.name}: {command.summary}", width)
     yield ""
     yield f"Usage: jobtui [FLAGS] {command.name} {usage_of(command.argument)}".rstrip()
@@ -74,7 +74,7 @@ def usage_of(argument: grammar.Argument | None) -> str:
     return name if argument.required else f"[{name}]"
 
 
-def _flag_row(flag: grammar.Flag) -> _Row:
+def _flag_row(flag: grammar.Option) -> _Row:
     short = f"-{flag.short}, " if flag.short else ""
     return f"{short}{flag.flag} {flag.metavar or ''}".rstrip(), flag.help
 
@@ -167,16 +167,16 @@ def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
     return [*_words(command, begun), *jobs]
 
 
-def _known(command: grammar.Command) -> list[grammar.Flag | grammar.Setting]:
+def _known(command: grammar.Subcommand) -> list[grammar.Option | grammar.Setting]:
     return [*grammar.flags_of(command), *grammar.SETTINGS]
 
 
-def _spelled(flag: grammar.Flag | grammar.Setting) -> list[str]:
+def _spelled(flag: grammar.Option | grammar.Setting) -> list[str]:
     short = getattr(flag, "short", None)
     return [flag.flag, *([f"-{short}"] if short else [])]
 
 
-def _values(flag: grammar.Flag | grammar.Setting) -> Iterable[_Row]:
+def _values(flag: grammar.Option | grammar.Setting) -> Iterable[_Row]:
     if isinstance(flag, grammar.Setting):
         yield from ((word, "") for word in flag.choices)
         yield from ((f"{head}=", "") for head in of_setting(flag.name).heads)
@@ -184,7 +184,7 @@ def _values(flag: grammar.Flag | grammar.Setting) -> Iterable[_Row]:
             yield f":{flag.completes}", ""
 
 
-def _words(command: grammar.Command, begun: str) -> Iterable[_Row]:
+def _words(command: grammar.Subcommand, begun: str) -> Iterable[_Row]:
     if command is grammar.DASHBOARD or command.wraps:
         yield from ((one.name, one.summary) for one in grammar.COMMANDS)
     if (argument := command.argument) is None:

@@ -42,7 +42,7 @@ from jobtui.model.health import SourceError, SourceHealth, SourceState, containe
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
 from jobtui.store.store import Changes
@@ -111,9 +111,9 @@ class Reader:
         if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.sources):
             for spec in self.specs:
                 if gives(spec, Gives.JOBS):
-                    self._make(spec, Window(since=self.context.since, most=most, begun=begun))
+                    self._make(spec, ReadWindow(since=self.context.since, most=most, begun=begun))
 
-    def _make(self, spec: SourceSpec, window: Window | None = None) -> None:
+    def _make(self, spec: SourceSpec, window: ReadWindow | None = None) -> None:
         self.session.make(announce(spec, partial(build, spec, window)))
 
     @property
@@ -214,7 +214,7 @@ class Reader:
         look_at_all = look_at_all or self.context.replay is not None
         for spec in self.specs:
             if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
-                self._make(spec, Window(since=self.context.since, until=self.context.until))
+                self._make(spec, ReadWindow(since=self.context.since, until=self.context.until))
         kinds = kinds_that_give(Gives.SPANS)
         await self.catch_up({kind for kind in kinds if look_at_all or not of_kind(kind).is_asked})
 
@@ -465,29 +465,29 @@ def limits_of(
     return (megabytes, for_s) if configured(context) else no_source()
 
 
-def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:
+def window_for(context: Context, size: int, detail: JobDetail | None) -> ReadWindow:
     """Which part of a log of `size` bytes is to be read for a question about a job."""
     if context.since is not None:
-        return Window(since=context.since)
+        return ReadWindow(since=context.since)
     last = detail.runs[-1] if detail and detail.runs else None
     queued_at = last.queued_at if last else None
     since = None if queued_at is None else Nanos(queued_at - SLACK_S * SECOND)
-    return Window(since=since, whole=size <= WHOLE_BYTES)
+    return ReadWindow(since=since, whole=size <= WHOLE_BYTES)
 
 
-def journal_window(context: Context, detail: JobDetail | None) -> Window:
+def journal_window(context: Context, detail: JobDetail | None) -> ReadWindow:
     if context.since is not None:
-        return Window(since=context.since)
+        return ReadWindow(since=context.since)
     queued = [run.queued_at for run in detail.runs if run.queued_at is not None] if detail else []
     begin = context.clock.now() - JOURNAL_WINDOW_S * SECOND
     if queued:
         begin = min(begin, max(min(queued), max(queued) - RUNS_WITHIN_S * SECOND) - SLACK_S * SECOND)
-    return Window(since=Nanos(max(1, begin)))
+    return ReadWindow(since=Nanos(max(1, begin)))
 
 
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
     if gives(spec, Gives.SPANS):
-        return build(spec, Window(since=context.since, until=context.until))
+        return build(spec, ReadWindow(since=context.since, until=context.until))
     if of_setting(spec.setting).is_journal:
         source = build(spec, journal_window(context, detail))
     elif context.since is not None or detail is not None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from jobtui.demo.kernel import Queue
-from jobtui.demo.messages import TABLES, ApiRequest, DemoMessage, Identity, Order
+from jobtui.demo.kernel import SimQueue
+from jobtui.demo.messages import TABLES, ApiRequest, DemoMessage, Identity, OpRequest
 from jobtui.demo.programs import Plan, ProgramEnd, parallel_status
-from jobtui.demo.site import Sink, Site, Socket
+from jobtui.demo.site import SimSite, Sink, Socket
 from jobtui.model.clock import SECOND, Nanos
 
 SIGKILL, SIGTERM = -9, -15
@@ -23,7 +23,7 @@ class AgentCommand:
 
     agent: str
     pid: int
-    order: Order
+    order: OpRequest
     jid: str
     job_cmd: str
     run_dir: str
@@ -50,7 +50,9 @@ class SimAgent:
     fastcgi_kind = "_FastCgiCmd"
     slurm = False
 
-    def __init__(self, site: Site, stream: Sink, identity: Identity, exited: Callable[[int], None]) -> None:
+    def __init__(
+        self, site: SimSite, stream: Sink, identity: Identity, exited: Callable[[int], None]
+    ) -> None:
         self.site = site
         self.process = site.process(stream, agent=True)
         self.log = self.process.log
@@ -59,7 +61,7 @@ class SimAgent:
         self._exited = exited
         self._socket: Socket | None = None
         self._fastcgi: AgentCommand | None = None
-        self._work: Queue[Order] = Queue(site.kernel)
+        self._work: SimQueue[OpRequest] = SimQueue(site.kernel)
 
     def start(self) -> None:
         self.site.agents[self.identity] = self.die
@@ -87,7 +89,7 @@ class SimAgent:
         if self._socket is not None and self.process.alive:
             self._socket.message(message)
 
-    def reply(self, order: Order, name: str = "ok", **reply: object) -> DemoMessage:
+    def reply(self, order: OpRequest, name: str = "ok", **reply: object) -> DemoMessage:
         return DemoMessage(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
 
     def update(self, command: AgentCommand, state: str, **told: Any) -> None:
@@ -107,7 +109,7 @@ class SimAgent:
 
     # orders
 
-    def take(self, order: Order) -> None:
+    def take(self, order: OpRequest) -> None:
         self.log("arrived", order.name, order.prefix, order.run_dir)
         match order.name:
             case "run":
@@ -130,7 +132,7 @@ class SimAgent:
             case "kill":
                 self.terminate(0)
 
-    def _run(self, order: Order) -> None:
+    def _run(self, order: OpRequest) -> None:
         request = order.request
         self._destroy_others(order)
         command = self.launch(order, "compute", order.run_dir or "", state="running")
@@ -138,12 +140,12 @@ class SimAgent:
         self.send(self.reply(order, state="ok"))
         self.process.tasks.spawn(lambda: self._compute(command, request))
 
-    def _destroy_others(self, order: Order) -> None:
+    def _destroy_others(self, order: OpRequest) -> None:
         for command in [c for c in self.commands if c.jid == order.request.jid]:
             self.destroy(command)
 
     def launch(
-        self, order: Order, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
+        self, order: OpRequest, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
     ) -> AgentCommand:
         key = self.site.ids.draw()
         known = msgspec.structs.asdict(self.identity) | {"run_dir": run_dir, "key": key}
@@ -163,19 +165,19 @@ class SimAgent:
         self.commands.append(command)
         return command
 
-    def _analyze(self, order: Order) -> None:
+    def _analyze(self, order: OpRequest) -> None:
         if order.run_dir in self.site.run_dirs.gone:
             self.send(self.reply(order, "error", runDirNotFound=True))
             return
         if self._fastcgi is None:
             self._fastcgi = self.launch(order, "fastcgi", self.identity.exec_dir, kind=self.fastcgi_kind)
-            self._work = Queue(self.site.kernel)
+            self._work = SimQueue(self.site.kernel)
             fastcgi, work = self._fastcgi, self._work
             self.process.tasks.spawn(lambda: self._serve(fastcgi, work))
         self._work.put(order)
         self._fastcgi.order = order
 
-    async def _serve(self, fastcgi: AgentCommand, work: Queue[Order]) -> None:
+    async def _serve(self, fastcgi: AgentCommand, work: SimQueue[OpRequest]) -> None:
         await self.site.pause("fastcgi_start")
         while not fastcgi.ended:
             order = await work.get()
@@ -189,7 +191,7 @@ class SimAgent:
             else:
                 self.send(self.reply(order, state="ok" if order.name == "io" else "completed"))
 
-    def unknown_run(self, order: Order) -> DemoMessage:
+    def unknown_run(self, order: OpRequest) -> DemoMessage:
         return self.reply(order, state="canceled")
 
     # a run, from its start to its end, unless it is killed

@@ -11,9 +11,9 @@ from typing import Any
 
 from jobtui.demo.agents import SIGTERM, AgentCommand, SimAgent
 from jobtui.demo.kernel import Slots
-from jobtui.demo.messages import KILL, LIVE, DemoMessage, LoginNeeded, Order, RequestFault
+from jobtui.demo.messages import KILL, LIVE, DemoMessage, LoginNeeded, OpRequest, RequestFault
 from jobtui.demo.programs import ARCHIVE, BatchJob, login_of, parallel_status
-from jobtui.demo.site import Process, Sink, Site
+from jobtui.demo.site import Process, SimSite, Sink
 from jobtui.demo.supervisor import Driver, SimOp, Supervisor
 from jobtui.model.clock import Nanos, to_seconds
 
@@ -218,7 +218,7 @@ class ClusterAgent(SimAgent):
     fastcgi_kind = "_SbatchCmd"
     slurm = True
 
-    def _run(self, order: Order) -> None:
+    def _run(self, order: OpRequest) -> None:
         site = self.site
         self._destroy_others(order)
         self.process.work(site.delay("submit"))
@@ -237,8 +237,8 @@ class ClusterAgent(SimAgent):
         job.noted(state, command.start)
         job.printed(job.state(self.site.kernel.now)[1], error)
 
-    def _follow(self, order: Order, state: str) -> None:
-        detached = Order(None, "run_status", order.request, serial=order.serial)
+    def _follow(self, order: OpRequest, state: str) -> None:
+        detached = OpRequest(None, "run_status", order.request, serial=order.serial)
         command = self.launch(detached, "sbatch_parallel_status", order.run_dir or "", state=state)
         self.process.tasks.spawn(lambda: self._watch(command, order.request.model))
 
@@ -271,7 +271,7 @@ class ClusterAgent(SimAgent):
                 self.finished(command)
                 return
 
-    def unknown_run(self, order: Order) -> DemoMessage:
+    def unknown_run(self, order: OpRequest) -> DemoMessage:
         job = self.site.batch_jobs.get(order.request.jid or "")
         is_latest = job is not None and job.serial == order.serial
         state = job.state(self.site.kernel.now)[0] if job is not None and is_latest else "canceled"
@@ -293,7 +293,7 @@ class ClusterAgent(SimAgent):
 class SiteSupervisor(Supervisor):
     """A supervisor with the drivers that its site is configured for."""
 
-    def __init__(self, site: Site, process: Process) -> None:
+    def __init__(self, site: SimSite, process: Process) -> None:
         super().__init__(site, process)
         self.modules = ["docker", *(["sbatch"] if site.settings.sbatch_users else [])]
         self.driver_class: Callable[[Supervisor, SimOp, Host], Driver] = DockerDriver

@@ -96,7 +96,7 @@ class Future(Generic[T]):
         return self._value  # type: ignore[return-value]
 
 
-class Queue(Generic[T]):
+class SimQueue(Generic[T]):
     """Values in the order of coming; who waits gets them in the order of asking."""
 
     def __init__(self, kernel: Kernel, *values: T) -> None:
@@ -121,7 +121,7 @@ class Queue(Generic[T]):
         return await future
 
 
-class Slots(Queue[None]):
+class Slots(SimQueue[None]):
     """So many slots of one kind. One slot is a lock."""
 
     def __init__(self, kernel: Kernel, size: int = 1) -> None:

@@ -105,7 +105,7 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(eq=False)
-class Order:
+class OpRequest:
     """An op as it goes to an agent."""
 
     op_id: str | None
@@ -122,7 +122,7 @@ class Order:
         return self.op_id[:PREFIX_LENGTH] if self.op_id else None
 
 
-KILL = Order(None, "kill", ApiRequest(api="None", uid=""))
+KILL = OpRequest(None, "kill", ApiRequest(api="None", uid=""))
 """What ends an agent."""
 
 

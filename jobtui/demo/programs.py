@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.demo.kernel import Kernel
-from jobtui.demo.messages import TABLES, ApiRequest, Identity, Order
+from jobtui.demo.messages import TABLES, ApiRequest, Identity, OpRequest
 from jobtui.formats.sarchive import slurm_names, write_environment
 from jobtui.model.clock import SECOND, Nanos, to_seconds
 
@@ -167,7 +167,7 @@ class RealDisk(Disk):
         return target
 
 
-class RunDirs:
+class SimRunDirs:
     """The run directories of a site. Unless they are `kept`, only which of them are gone is known."""
 
     def __init__(self, disk: Disk, *, kept: bool) -> None:
@@ -228,7 +228,7 @@ class BatchJob:
     the agent notes of it.
     """
 
-    def __init__(self, dirs: RunDirs, number: int, order: Order, plan: Plan, at: Nanos) -> None:
+    def __init__(self, dirs: SimRunDirs, number: int, order: OpRequest, plan: Plan, at: Nanos) -> None:
         self.number = number
         self.serial = order.serial
         self.plan = plan

@@ -18,8 +18,8 @@ from typing import Protocol
 import msgspec
 
 from jobtui.demo.kernel import Kernel, TaskGroup
-from jobtui.demo.messages import TABLES, DemoMessage, Identity, Ids, Order, lines_of
-from jobtui.demo.programs import BatchJob, Disk, Plan, RunDirs
+from jobtui.demo.messages import TABLES, DemoMessage, Identity, Ids, OpRequest, lines_of
+from jobtui.demo.programs import BatchJob, Disk, Plan, SimRunDirs
 from jobtui.model.clock import SECOND, Nanos, from_seconds
 
 START = from_seconds(1_795_206_870)
@@ -87,7 +87,7 @@ class Sink:
 class Process:
     """Something with a pid that writes lines and has tasks, until it ends."""
 
-    def __init__(self, site: Site, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
+    def __init__(self, site: SimSite, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
         settings = site.settings
         self.kernel = site.kernel
         self.pid = pid or site.next_pid()
@@ -146,7 +146,7 @@ class Socket:
     """A websocket between an agent and a supervisor: messages in order, until one end is gone."""
 
     def __init__(
-        self, site: Site, agent: Process, take: Callable[[Order], None], lost: Callable[[], None]
+        self, site: SimSite, agent: Process, take: Callable[[OpRequest], None], lost: Callable[[], None]
     ) -> None:
         self.lost_by_agent: Callable[[], None] | None = None
         """Tells the driver whose it is, once the supervisor knows that."""
@@ -158,7 +158,7 @@ class Socket:
         self._arrived: dict[Process, int] = {}
         """When what a process sent last arrives."""
 
-    def order(self, order: Order) -> None:
+    def order(self, order: OpRequest) -> None:
         self._send(self._supervisor.process, lambda: self._agent.alive and self._take(order))
 
     def message(self, message: DemoMessage) -> None:
@@ -191,7 +191,7 @@ class Socket:
             self._site.later("close", tell)
 
 
-class Site:
+class SimSite:
     """What is there before anybody runs anything. Logs are kept by file name until taken.
 
     `mute` are the users whose agents are started and never heard of, `slow` how many seconds an analysis of a
@@ -208,7 +208,7 @@ class Site:
         self.kernel = Kernel(settings.start)
         self.ids = Ids(random.Random(f"{seed}/names"), settings.prefixes)
         self.disk = disk or Disk(self.kernel)
-        self.run_dirs = RunDirs(self.disk, kept=keep_run_dirs)
+        self.run_dirs = SimRunDirs(self.disk, kept=keep_run_dirs)
         self.tasks = TaskGroup(self.kernel)
         self.agents: dict[Identity, Callable[[int], None]] = {}
         """The agents that live, and what ends each, with a return code."""

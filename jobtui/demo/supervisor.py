@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from jobtui.demo import messages
-from jobtui.demo.kernel import Future, Queue, Slots, Start, Timer
-from jobtui.demo.site import Process, Site, Socket
+from jobtui.demo.kernel import Future, SimQueue, Slots, Start, Timer
+from jobtui.demo.site import Process, SimSite, Socket
 from jobtui.model.clock import to_seconds
 from jobtui.model.ids import PREFIX_LENGTH
 
@@ -32,7 +32,7 @@ WAITS = {
 """What is told of an op that waits for a slot."""
 
 
-class SimOp(messages.Order):
+class SimOp(messages.OpRequest):
     """An op, from its making to its end. `job` is None for those of no simulation and for cancels."""
 
     def __init__(
@@ -57,7 +57,7 @@ class SimOp(messages.Order):
         self.max_run_secs = 0.0
         self._internal_error: str | None = None
         self._timer: Timer | None = None
-        self.replies: Queue[messages.DemoMessage | None] = Queue(supervisor.kernel)
+        self.replies: SimQueue[messages.DemoMessage | None] = SimQueue(supervisor.kernel)
         self._slots: dict[str, Slots] = {}
         self._held: set[str] = set()
         if job is not None:
@@ -509,7 +509,7 @@ class Supervisor:
     def driver_of(self, op: SimOp) -> Driver:
         raise NotImplementedError
 
-    def __init__(self, site: Site, process: Process) -> None:
+    def __init__(self, site: SimSite, process: Process) -> None:
         self.site = site
         self.process = process
         self.kernel = site.kernel

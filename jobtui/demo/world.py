@@ -20,7 +20,7 @@ from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future, Start
 from jobtui.demo.messages import SHORT_ID, AgentAnswer, ApiRequest, Record, read_record
 from jobtui.demo.programs import Disk, Model, Plan
-from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, Site
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, SimSite
 from jobtui.model.clock import Nanos
 
 RETRY_S = 3.0
@@ -167,7 +167,7 @@ class Browser:
         server.log("route_end", self._address, uri, f"li-{self.user.uid}", 200, ms)
 
 
-class World(Site):
+class World(SimSite):
     """One site, and how it is made to act."""
 
     supervisor: SiteSupervisor

@@ -24,7 +24,7 @@ from jobtui.model.clock import Nanos, time_of_iso, time_of_seconds
 from jobtui.model.health import Skip
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import read_json, real, whole, whole_of
-from jobtui.model.slurm import BY_PROGRAM, Exit, SlurmJob, SlurmStep
+from jobtui.model.slurm import BY_PROGRAM, SlurmExit, SlurmJob, SlurmStep
 from jobtui.model.tables import tables_of
 
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE", "None assigned", "null"})
@@ -67,10 +67,10 @@ def duration_of(text: str) -> float | None:
 
 
 @lru_cache(maxsize=1_000)
-def exit_of(text: str) -> Exit | None:
+def exit_of(text: str) -> SlurmExit | None:
     """`code:signal`."""
     found = _EXIT.fullmatch(text)
-    return Exit(whole(found[1], 0), whole(found[2], 0)) if found else None
+    return SlurmExit(whole(found[1], 0), whole(found[2], 0)) if found else None
 
 
 def bytes_of(text: str, cpus: str = "", nodes: str = "") -> float | None:
@@ -331,7 +331,7 @@ class JsonEnd(NamedTuple):
 
     submitted_at: Nanos | None
     state: str
-    exit: Exit | None
+    exit: SlurmExit | None
     stdout: str
     stderr: str
 
@@ -353,7 +353,7 @@ def ends_in_json(printed: bytes) -> dict[str, JsonEnd]:
         found[str(number)] = JsonEnd(
             submitted_at=time_of_seconds(_number(job, "time.submission")),
             state=states[0],
-            exit=None if signal is None and code is None else Exit(code or 0, signal or 0),
+            exit=None if signal is None and code is None else SlurmExit(code or 0, signal or 0),
             stdout=_text(job, "stdout_expanded", "stdout"),
             stderr=_text(job, "stderr_expanded", "stderr"),
         )

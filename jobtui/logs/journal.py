@@ -31,8 +31,8 @@ from jobtui.model.journal import (
     ORDINAL_BITS,
     At,
     AtCursor,
+    Begin,
     Cursor,
-    Head,
     JournalEntry,
     Match,
     Matches,
@@ -355,7 +355,7 @@ class JournalPages(Log):
             self._reader = self._make_reader()
         return self._reader
 
-    async def forward(self, start: Head | At | AtCursor, count: int, after: Place) -> Chunk:
+    async def forward(self, start: Begin | At | AtCursor, count: int, after: Place) -> Chunk:
         """Up to `count` entries from `start` on, their lines at places after `after`."""
         found = await _readable(self.reader.forward(start, self.selection.matches, count))
         return Chunk(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
@@ -368,7 +368,7 @@ class JournalPages(Log):
         return Chunk(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
     async def pieces(
-        self, start: Head | At | AtCursor, place: Place, *, back: bool = False
+        self, start: Begin | At | AtCursor, place: Place, *, back: bool = False
     ) -> AsyncGenerator[Chunk, None]:
         """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
         held: list[JournalEntry] = []
@@ -424,7 +424,7 @@ class JournalPages(Log):
 
     async def _take(self, tail: JournalPassage) -> None:
         if self._following is None:  # whoever looks once never follows
-            start = AtCursor(tail.kept[-1][0]) if tail.kept else Head()
+            start = AtCursor(tail.kept[-1][0]) if tail.kept else Begin()
             self._following = self.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
             found = await _readable(self._following.take(TAKEN))
@@ -467,7 +467,7 @@ class JournalPages(Log):
         async with self._reading:
             part = await self._part_at(place)
             while len(part.kept) - part.index(place) < count and part is not self._tail:
-                start: Head | AtCursor = AtCursor(part.last) if part.last is not None else Head()
+                start: Begin | AtCursor = AtCursor(part.last) if part.last is not None else Begin()
                 piece = await self.forward(start, PIECE, part.end - 1)
                 part.append(piece)
                 if self._tail is not None and (part.end >= self._tail.begin or piece.at_edge):
@@ -488,10 +488,10 @@ class JournalPages(Log):
             return tail
         if (near := self._near) is not None and near.begin <= place < near.end:
             return near
-        start = Head() if place <= (self._begin or 0) else At(time_at(place))
+        start = Begin() if place <= (self._begin or 0) else At(time_at(place))
         piece = await self.forward(start, PIECE, -1)
         first = piece.kept[0][0] if piece.kept else piece.cursor
-        part = JournalPassage(piece, first, piece.cursor, at_begin=isinstance(start, Head))
+        part = JournalPassage(piece, first, piece.cursor, at_begin=isinstance(start, Begin))
         while (not part.kept or part.begin > place) and not part.at_begin and part.first is not None:
             await self._extend_back(part)
         if part.end >= tail.begin:
@@ -519,7 +519,7 @@ class JournalPages(Log):
 
     async def work(self) -> bool:
         if self._begin is None:
-            first = await self.forward(Head(), 1, -1)
+            first = await self.forward(Begin(), 1, -1)
             self._begin = first.lines[0].place if first.kept else place_at(Nanos(0))
             return True
         end = self._counted_after

@@ -52,7 +52,7 @@ def is_host(name: str, other: str) -> bool:
     return bool(one) and (one == two or (two.partition(".")[0] == short and not short.isdecimal()))
 
 
-class Head(NamedTuple):
+class Begin(NamedTuple):
     """The beginning of the journal."""
 
 
@@ -72,8 +72,8 @@ class AtCursor(NamedTuple):
     cursor: Cursor
 
 
-Start = Head | Tail | At | AtCursor
-FollowStart = Head | At | AtCursor
+Start = Begin | Tail | At | AtCursor
+FollowStart = Begin | At | AtCursor
 """Where following may begin, of one host's entries."""
 
 

@@ -44,7 +44,7 @@ LAUNCHED_S = 60
 """A job that lasted longer was launched."""
 
 
-class Exit(NamedTuple):
+class SlurmExit(NamedTuple):
     """How a program ended: its exit code, and the signal that ended it, 0 for none."""
 
     code: int
@@ -60,7 +60,7 @@ class SlurmStep(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str = ""
     state: str = ""
-    exit: Exit | None = None
+    exit: SlurmExit | None = None
     started_at: Nanos | None = None
     ended_at: Nanos | None = None
     max_rss: str = ""
@@ -89,7 +89,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cluster: str = ""
     state: str = ""
     reason: str = ""
-    exit: Exit | None = None
+    exit: SlurmExit | None = None
     canceled_by: str = ""
     submitted_at: Nanos | None = None
     eligible_at: Nanos | None = None

@@ -242,7 +242,7 @@ def parse_kafka(text: str) -> SourceSpec:
     return SourceSpec("kafka", text)
 
 
-class Window(NamedTuple):
+class ReadWindow(NamedTuple):
     """Which part of a source to read. None leaves the beginning to it, and the end to the present.
 
     `whole`: all of a file, and of those that were rotated away what was written since `since`.

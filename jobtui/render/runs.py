@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from jobtui.analysis.compare import Comparison, Side, StepPair, StepTime
+from jobtui.analysis.compare import Comparison, RunSide, StepPair, StepTime
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, in_style
@@ -205,5 +205,5 @@ def comparison_record(found: Comparison) -> dict[str, object]:
     }
 
 
-def _side_record(side: Side) -> dict[str, object]:
+def _side_record(side: RunSide) -> dict[str, object]:
     return {"id": side.job.id, "run": side.run.number if side.run is not None else None}

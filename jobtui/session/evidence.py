@@ -57,7 +57,7 @@ from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.analysis.compare import Comparison, Partner, Side
+    from jobtui.analysis.compare import Comparison, Partner, RunSide
     from jobtui.analysis.find import Candidate
     from jobtui.model.scripts import Wanted
     from jobtui.session import Session
@@ -564,16 +564,16 @@ class Gatherer:
         doubts = self.blind_spots()
         return compare(left, right, choice.why, self._now, files, verdicts, doubts)
 
-    def _side(self, detail: JobDetail, number: int | None) -> "Side":
+    def _side(self, detail: JobDetail, number: int | None) -> "RunSide":
         """A run of a job, the last one where there is none of this number, and where its files may be."""
-        from jobtui.analysis.compare import Side
+        from jobtui.analysis.compare import RunSide
 
         runs, knows = detail.runs, self._store.correlation
         run = next((one for one in runs if one.number == number), runs[-1] if runs else None)
         ops = knows.ops_of(detail.job.id)
         ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
         job, agent = self._store.with_agent(detail.job), knows.agent_of(detail.job.id)
-        return Side(job, run, ops, agent, run_dirs_of(job, detail, ops, self._reach), detail)
+        return RunSide(job, run, ops, agent, run_dirs_of(job, detail, ops, self._reach), detail)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

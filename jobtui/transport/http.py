@@ -52,7 +52,7 @@ class Silence(SourceUnreachable):
     """Nothing came for as long as is waited."""
 
 
-class Limits(NamedTuple):
+class HttpLimits(NamedTuple):
     """What one client spends on its server; times in seconds.
 
     `whole_s` is for all of an answer and for waiting until a connection is free. An answer larger than
@@ -132,13 +132,13 @@ class HttpClient:
         access: Access = NO_ACCESS,
         login: Callable[[], Headers] | None = None,
         headers: Headers | None = None,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
         is_direct: bool = False,
     ) -> None:
         self.url = url.rstrip("/")
         self.name = name or self.url
         self.kind = kind
-        self.limits = limits or Limits()
+        self.limits = limits or HttpLimits()
         self._login = login or (lambda: login_headers(access, self.name))
         self._headers = headers or {}
         self._ca_file = access.ca_file
@@ -463,7 +463,7 @@ async def _pieces(response: "httpx.Response") -> AsyncGenerator[bytes, None]:
         yield piece
 
 
-async def _messages(wire: Any, limits: Limits) -> AsyncGenerator[bytes, None]:
+async def _messages(wire: Any, limits: HttpLimits) -> AsyncGenerator[bytes, None]:
     """Messages of an open WebSocket until it is closed. Raises what the wire raises, and TooLarge."""
     from wsproto.connection import Connection, ConnectionState, ConnectionType
     from wsproto.events import CloseConnection, Message, Ping

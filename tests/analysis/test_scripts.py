@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.compare import FileDiff, Side, last_good_like, texts_compared
+from jobtui.analysis.compare import FileDiff, RunSide, last_good_like, texts_compared
 from jobtui.analysis.scripts import (
     RowKind,
     diff_scripts,
@@ -204,14 +204,14 @@ def reading(files: Mapping[str, str] | None = None, *scripts: model.ArchivedScri
     return cast(JobReader, Shelf(files or {}, {script.number: script for script in scripts}))
 
 
-def side(job: Job, *dirs: str) -> Side:
-    return Side(job, None, (), None, dirs, JobDetail(job=job))
+def side(job: Job, *dirs: str) -> RunSide:
+    return RunSide(job, None, (), None, dirs, JobDetail(job=job))
 
 
 SEVEN, EIGHT = (side(a_job(number, id=f"slurm/{number}", system="slurm")) for number in (7, 8))
 
 
-async def differing(reader: JobReader, this: Side = SEVEN, other: Side = EIGHT) -> dict[str, FileDiff]:
+async def differing(reader: JobReader, this: RunSide = SEVEN, other: RunSide = EIGHT) -> dict[str, FileDiff]:
     return {file.name: file for file in await texts_compared(reader, this, other)}
 
 

@@ -221,7 +221,7 @@ async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Pat
 async def test_a_huge_event_log_goes_on_at_a_whole_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobtui.backends.condor.source.FIRST_BYTES", 20_000)
+    monkeypatch.setattr("jobtui.backends.condor.source.PIECE_BYTES", 20_000)
     path = tmp_path / "a.log"
     path.write_text(submitted() + executing() * 5_000)
     batches = await all_of(CondorFile(path, most_bytes=50_000))

@@ -13,7 +13,7 @@ from jobtui.backends.balsam.poll import Questions
 from jobtui.backends.elastic import records as elastic_rows
 from jobtui.backends.registry import build
 from jobtui.backends.slurm.client import CommandAnswer
-from jobtui.backends.slurm.records import KnownJobs
+from jobtui.backends.slurm.records import ClusterJobs
 from jobtui.backends.traces import tempo
 from jobtui.formats import spans
 from jobtui.formats.otlp_protobuf import read_telemetry
@@ -45,7 +45,7 @@ def rows_asked_for() -> object:
 
 
 def queue_taken() -> object:
-    told = KnownJobs("a", "slurm").take_queue(CommandAnswer(f"{WAITING[0]}|\n".encode(), "|"), NOW)
+    told = ClusterJobs("a", "slurm").take_queue(CommandAnswer(f"{WAITING[0]}|\n".encode(), "|"), NOW)
     return told.skipped[0]
 
 
@@ -64,7 +64,7 @@ ROWS: dict[str, tuple[object, str, Callable[[], object]]] = {
     "a hit of Elasticsearch": (elastic_rows, "row_of", answers_read("elastic")),
     "a row as an entry": (engine, "entry_of_export", answers_read("elastic")),
     "a line of Loki": (loki, "_row_of", answers_read("loki")),
-    "a job of Slurm": (KnownJobs, "_job", queue_taken),
+    "a job of Slurm": (ClusterJobs, "_job", queue_taken),
     "a trace that Tempo lists": (tempo, "_summary", tempo_listed),
     "a span": (spans, "_span", traces_read),
     "a resource": (spans, "attributes_of", traces_read),

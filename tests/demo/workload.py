@@ -13,7 +13,7 @@ from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future
 from jobtui.demo.messages import DemoMessage
 from jobtui.demo.programs import Model, Plan, ProgramEnd
-from jobtui.demo.site import SUPERVISOR_LOG, Process, Sink, Site, Socket
+from jobtui.demo.site import SUPERVISOR_LOG, Process, SimSite, Sink, Socket
 from jobtui.demo.supervisor import Driver, SimOp
 from jobtui.demo.world import Browser, Simulation, User
 from jobtui.model.clock import SECOND, Nanos
@@ -132,7 +132,7 @@ class WatchedSupervisor(AnySupervisor):
 class TearingProcess(Process):
     """A process that writes some of its multi-line records in two pieces."""
 
-    def __init__(self, site: Site, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
+    def __init__(self, site: SimSite, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
         super().__init__(site, stream, agent=agent, pid=pid)
         self.torn = site.load.torn_records if isinstance(site, WatchedWorld) else 0.0
 

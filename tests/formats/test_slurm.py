@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jobtui.formats.slurm import SQUEUE, ends_in_json, jobs_with_steps, pieces_of, queued_job, shown_jobs
 from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
-from jobtui.model.slurm import STATUSES, Exit, SlurmJob
+from jobtui.model.slurm import STATUSES, SlurmExit, SlurmJob
 from tests.builders import some
 from tests.rows import ROWS
 from tests.slurm_stand_in import CAPTURES, DIRECTORY, captured_jobs, psv_rows
@@ -36,7 +36,7 @@ def test_every_form_tells_of_the_same_jobs(form: str) -> None:
 def test_steps_belong_to_the_job_before_them_and_a_name_passes_for_no_fields() -> None:
     jobs = {job.id: job for job in jobs_with_steps(psv_rows("sacct-all.psv"))}
     (batch,) = jobs["3"].steps
-    assert (batch.id, batch.state, batch.exit, batch.max_rss) == ("batch", "FAILED", Exit(15), "4900K")
+    assert (batch.id, batch.state, batch.exit, batch.max_rss) == ("batch", "FAILED", SlurmExit(15), "4900K")
     real = (CAPTURES / "scontrol-show-job-oneline.txt").read_text().splitlines()[0]
     name = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
     ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
@@ -74,7 +74,7 @@ def test_a_table_that_was_cut_off_loses_its_last_row(kept: int) -> None:
 def test_the_end_of_a_job_is_read_of_later_releases(release: str) -> None:
     path = CAPTURES / "shapes" / f"{release}-accounting.json"
     ((number, end),) = ends_in_json(path.read_bytes()).items()
-    assert (number, end.state, end.exit) == ("42", "FAILED", Exit(3))
+    assert (number, end.state, end.exit) == ("42", "FAILED", SlurmExit(3))
     assert end.submitted_at == 1795206870 * SECOND
     if release == "24.11":  # 24.05 tells neither
         assert (end.stdout, end.stderr) == ("/home/jdoe/fel-42.out", "/home/jdoe/fel-42.err")
@@ -84,7 +84,7 @@ def test_the_end_of_a_job_is_read_of_later_releases(release: str) -> None:
 def test_the_signal_that_ended_a_job_is_read_of_every_release(signal: object, code: object) -> None:
     told = {"signal": signal, "return_code": code}
     text = json.dumps({"jobs": [{"job_id": 5, "state": {"current": ["FAILED"]}, "exit_code": told}]})
-    assert ends_in_json(text.encode())["5"].exit == Exit(0, 9)
+    assert ends_in_json(text.encode())["5"].exit == SlurmExit(0, 9)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}'])

@@ -16,7 +16,7 @@ from jobtui.backends.balsam.login import LoginServer, Method, keep_login, read_l
 from jobtui.backends.balsam.source import open_source
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.specs import Window, parse_balsam
+from jobtui.model.specs import ReadWindow, parse_balsam
 from jobtui.model.verdicts import Code, Concern
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
@@ -64,7 +64,7 @@ def logged_in(system: BalsamSystem, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def watched_on(system: BalsamSystem) -> Watched:
-    return Watched(open_source(parse_balsam(system.url), Window()))
+    return Watched(open_source(parse_balsam(system.url), ReadWindow()))
 
 
 async def follow(watched: Watched) -> None:
@@ -188,7 +188,7 @@ async def test_no_verdict_is_sure_while_the_server_is_down(system: BalsamSystem)
     agent = SiteAgent(system, 4)
     jobs = [JobId(f"balsam/{job}") for job in agent.add_jobs(3)]
     agent.move([int(job.removeprefix("balsam/")) for job in jobs], "PREPROCESSED")
-    async with Session([open_source(parse_balsam(system.url), Window())]) as session:
+    async with Session([open_source(parse_balsam(system.url), ReadWindow())]) as session:
         running = asyncio.create_task(session.run())
         await wait_until(lambda: all(job in session.store.jobs for job in jobs), timeout_s=PATIENCE_S)
         before = [explain(await Gatherer.of(session).whole(job)) for job in jobs]

@@ -14,7 +14,7 @@ from jobtui.backends.registry import build
 from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import SECOND
 from jobtui.model.ids import TraceId, TraceRef
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen, rest_s
@@ -176,7 +176,7 @@ async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch)
 def on_server(request: pytest.FixtureRequest) -> Iterator[tuple[JobtuiApp, Site]]:
     site = Site(JaegerServer(Spans()) if request.param == "jaeger" else TempoServer(Spans()))
     with served(site) as url:
-        yield app_on(build(SourceSpec(request.param, url), Window(until=LATER)), now=LATER), site
+        yield app_on(build(SourceSpec(request.param, url), ReadWindow(until=LATER)), now=LATER), site
 
 
 async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:

@@ -33,10 +33,10 @@ from jobtui.backends.traces.tempo import Tempo
 from jobtui.formats.json_values import as_dict, decoded
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.job_reader import Unreadable
-from jobtui.model.journal import Head
+from jobtui.model.journal import Begin
 from jobtui.model.specs import Access
 from jobtui.model.traces import TraceSearch
-from jobtui.transport.http import Limits, Requests
+from jobtui.transport.http import HttpLimits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
 from tests.carried import Client, carried
 from tests.waiting import LONG_S, stop, wait_until
@@ -120,7 +120,7 @@ def in_all_ways(asked: bytes) -> bytes:
     return " ".join(sorted(WRITTEN)).encode() if HEADER.search(asked) or passwords(asked) else b"no"
 
 
-LIMITS = Limits(connections=2, body_bytes=1 << 20)
+LIMITS = HttpLimits(connections=2, body_bytes=1 << 20)
 JSON = "application/json"
 PAGE = b"<!doctype html><title>Sign in</title><form action=/login>Password</form>"
 BOMB = gzip.compress(b" " * (64 << 20))
@@ -160,7 +160,7 @@ async def balsam_login(url: str) -> None:
 
 async def gatewayd(url: str) -> None:
     async with aclosing(limited(GatewayJournal(url))) as journal:
-        await journal.forward(Head(), (), 5)
+        await journal.forward(Begin(), (), 5)
 
 
 async def loki(url: str) -> None:

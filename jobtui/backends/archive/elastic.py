@@ -14,7 +14,7 @@ from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 
 PAGE = 100
 MOST_HITS = 20
@@ -106,5 +106,5 @@ def _newest_first(form: DocumentForm) -> list[Document]:
     return [{form.time: {"order": "desc", "unmapped_type": "date"}}]
 
 
-def open_source(spec: SourceSpec, window: Window) -> ElasticArchive:
+def open_source(spec: SourceSpec, window: ReadWindow) -> ElasticArchive:
     return ElasticArchive(ElasticClient(spec.target, spec.access))

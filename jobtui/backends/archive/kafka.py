@@ -24,7 +24,7 @@ from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.model.secrets import mask_text
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.files import read_given
 from jobtui.transport.worker import Worker
 
@@ -64,7 +64,7 @@ class Bounds(NamedTuple):
     high: int
 
 
-class Topic:
+class KafkaTopic:
     """One topic of some brokers. For one thread. `config` is a file of librdkafka's settings, "" for none."""
 
     def __init__(self, brokers: str, topic: str, config: str = "") -> None:
@@ -211,7 +211,7 @@ class KafkaArchive(Archive):
 
     kind = "kafka"
 
-    def __init__(self, topic: Topic) -> None:
+    def __init__(self, topic: KafkaTopic) -> None:
         super().__init__(topic.name)
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
@@ -294,6 +294,6 @@ class KafkaArchive(Archive):
         return f"{self.name}[{message.partition}]@{message.offset}"
 
 
-def open_source(spec: SourceSpec, window: Window) -> KafkaArchive:
+def open_source(spec: SourceSpec, window: ReadWindow) -> KafkaArchive:
     brokers, _, topic = spec.target.rpartition("/")
-    return KafkaArchive(Topic(brokers, topic, spec.options))
+    return KafkaArchive(KafkaTopic(brokers, topic, spec.options))

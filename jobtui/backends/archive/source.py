@@ -45,7 +45,7 @@ from jobtui.model.scripts import (
     Wanted,
     text_of,
 )
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.files import odd_kind, source_error
 from jobtui.transport.worker import Worker
 
@@ -619,5 +619,5 @@ class ArchiveDirectory(Archive):
         return self._walked(self._worker, walk(self.name, self.cluster, span, told))
 
 
-def open_source(spec: SourceSpec, window: Window) -> ArchiveDirectory:
+def open_source(spec: SourceSpec, window: ReadWindow) -> ArchiveDirectory:
     return ArchiveDirectory(spec.target, spec.label)

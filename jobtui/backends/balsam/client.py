@@ -19,9 +19,9 @@ from jobtui.backends.balsam.records import SYSTEM, DecodedList, decode_page
 from jobtui.model.clock import SystemClock, seconds_between, time_of_mail
 from jobtui.model.ids import named
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import HttpClient, Limits, ServerKind
+from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 
-LIMITS = Limits(silence_s=40.0, whole_s=80.0, connections=2)
+LIMITS = HttpLimits(silence_s=40.0, whole_s=80.0, connections=2)
 """A sound server may take 30 s. One connection is for polls, one for what a person asks for meanwhile."""
 PAGE_ROWS = 5_000
 """Rows asked for at once: half a second of the server's time at most, and little enough to decode at once."""

@@ -32,7 +32,7 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.numbers import read_json, real_of
 from jobtui.model.secrets import mask_text
 from jobtui.transport.files import open_regular, read_small
-from jobtui.transport.http import HttpClient, Limits, Response
+from jobtui.transport.http import HttpClient, HttpLimits, Response
 
 PATH_VARIABLE = "BALSAM_CLIENT_PATH"
 DEFAULT_PATH = os.path.join(".balsam", "client.yml")
@@ -190,7 +190,7 @@ def user_of(login: Login) -> str:
     return name if isinstance(name, str) else ""
 
 
-LIMITS = Limits(silence_s=30.0, connections=1, body_bytes=1 << 20)
+LIMITS = HttpLimits(silence_s=30.0, connections=1, body_bytes=1 << 20)
 LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 60.0
 """How often a server may be asked whether a login was approved, whatever it says."""
 LONGEST_S = 3600.0

@@ -224,7 +224,7 @@ class Questions:
                 "/jobs/", records.JobRow, {"state": LIVE_STATES, "ordering": "id", **paged}
             )
 
-        pages = _Pages(ask, Nanos(0), lambda row: None)
+        pages = _PageSlices(ask, Nanos(0), lambda row: None)
 
         async def step() -> Batch:
             part = await pages.next()
@@ -281,7 +281,7 @@ class Questions:
             asked = {"last_update_after": _text_of(since), "ordering": "last_update", **paged}
             return self._client.rows("/jobs/", records.JobRow, asked)
 
-        pages = _Pages(ask, since, lambda row: records.time_of(row.last_update))
+        pages = _PageSlices(ask, since, lambda row: records.time_of(row.last_update))
 
         async def step() -> Batch:
             part = await pages.next()
@@ -350,7 +350,7 @@ class Questions:
             asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
             return self._events_page(asked)
 
-        pages = _Pages(ask, since, lambda one: one.at)
+        pages = _PageSlices(ask, since, lambda one: one.at)
 
         async def step() -> Batch:
             part = await pages.next()
@@ -390,7 +390,7 @@ class Questions:
         return merged((found, self._skipped("/events/", page)))
 
 
-class _Pages(Generic[_Row]):
+class _PageSlices(Generic[_Row]):
     """The pages of a list, a slice at a time, which is dealt with at once; `begin` is how far those asked go.
 
     A list in the order of time goes on from the time of its last row, others by their offset.

@@ -26,7 +26,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.state_runs import tag_word
 
 PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
@@ -342,7 +342,7 @@ def _before(at: Nanos, seconds: int) -> Nanos:
     return Nanos(at - seconds * SECOND)
 
 
-def open_source(spec: SourceSpec, window: Window) -> Balsam:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Balsam:
     """The source. Its login is read again for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)

@@ -25,7 +25,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Origin
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits
 from jobtui.transport.files import FileStat, OpenFile
 
@@ -33,10 +33,8 @@ LARGEST_BYTES = 64 << 20
 """A file that is not one piece after the other may be so large."""
 MOST_BYTES = 64 << 20
 """Of larger logs so much of the end is read."""
-FIRST_BYTES = 1 << 20
-"""So much of their beginning is read, too."""
-EVENT_BYTES = 1 << 20
-"""A larger event is skipped."""
+PIECE_BYTES = 1 << 20
+"""So much of their beginning is read, too. A larger event is skipped."""
 LIMITS = Limits(hold_s=float("inf"))
 """A line that is not finished is no part of an event yet, however long that takes."""
 GLOBAL_HEAD = b"Global JobLog:"
@@ -81,7 +79,7 @@ class EventParser:
         """The facts of a block, in place of records."""
         facts, skips = list[CondorFact](), list[Skip]()
         if offset and not (self._at or self._rest):
-            facts += self._facts(self._read(0, min(FIRST_BYTES, offset)), newest, skips)
+            facts += self._facts(self._read(0, min(PIECE_BYTES, offset)), newest, skips)
             self._rest = b""
         if offset != self._at + len(self._rest):
             skips += self.unfinished
@@ -102,7 +100,7 @@ class EventParser:
             read = self._reader.read(self._form, data, self._at, max(0, self._line), newest)
             facts, taken = read.facts, read.taken
             skips += read.skips
-        if len(data) - taken > EVENT_BYTES:
+        if len(data) - taken > PIECE_BYTES:
             why = f"{len(data) - taken} bytes hold nothing that is whole"
             skips.append(skip_at(self._name, self._at + taken, why))
             taken = len(data)
@@ -143,9 +141,9 @@ class EventFollower(Follower):
     @property
     def unfinished(self) -> tuple[Skip, ...]:
         """What waits for its end in the present file."""
-        line = self._current.position.offset if self._current is not None and self._current.unread else None
-        torn = () if line is None else (skip_at(self._name, line, NOT_WRITTEN),)
-        return self.parser.unfinished or torn
+        if self.parser.unfinished or self._current is None or not self._current.unread:
+            return self.parser.unfinished
+        return (skip_at(self._name, self._current.position.offset, NOT_WRITTEN),)
 
     def _leave(self, log: OpenLog, how: str, gathered: PollResult) -> None:
         if isinstance(log.parser, EventParser):
@@ -186,9 +184,11 @@ class CondorFile(PolledFile[ReadPlace]):
     def _followed(self) -> Batch:
         batch = self._follower.poll()
         facts = list(cast("tuple[CondorFact, ...]", batch.records))
-        if self._follower.gaps > self._gaps:
-            self._gaps = self._follower.gaps
-            facts.insert(0, self._gap(self._gaps))
+        if (gaps := self._follower.gaps) > self._gaps:
+            self._gaps = gaps
+            why = f"{self.name} was rotated or cut short, and a part was gone before it was read"
+            gap = CondorFact("", Origin.EVENT, LOG_GAP, None, why, self.name, 0, -1, rotation=gaps)
+            facts.insert(0, gap)
         before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished
         torn = self._unfinished if before != self._unfinished else ()
         return msgspec.structs.replace(
@@ -196,10 +196,6 @@ class CondorFile(PolledFile[ReadPlace]):
             skipped=(*batch.skipped, *torn), skip_count=batch.skip_count + len(torn),
             recovered=int(bool(before) and before != self._unfinished),
         )  # fmt: skip
-
-    def _gap(self, rotation: int) -> CondorFact:
-        text = f"{self.name} was rotated or cut short, and a part was gone before it was read"
-        return CondorFact("", Origin.EVENT, LOG_GAP, None, text, self.name, 0, -1, rotation=rotation)
 
     def _read_whole(
         self, opened: OpenFile, look: FileStat, form: Form, place: ReadPlace
@@ -212,10 +208,9 @@ class CondorFile(PolledFile[ReadPlace]):
         note = opened.packed.broken if opened.packed is not None else None
         if opened.source.read(LARGEST_BYTES, 1):
             note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
-        facts = tuple(read.facts)
-        batch = Batch(condor=facts, recovered=place.skips, count=len(facts), note=note)
+        batch = Batch(condor=tuple(read.facts), recovered=place.skips, count=len(read.facts), note=note)
         return skipping(batch, skips), ReadPlace(look, len(skips))
 
 
-def open_source(spec: SourceSpec, window: Window) -> CondorFile:
+def open_source(spec: SourceSpec, window: ReadWindow) -> CondorFile:
     return CondorFile(Path(spec.target))

@@ -16,9 +16,9 @@ from jobtui.model.numbers import whole_of
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
 from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, ServerKind
+from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 
-LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
+LIMITS = HttpLimits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 POINT_KEPT = "1m"
 POINTS = ("_pit", "_search/point_in_time")
 """Where a point in time is opened: Elasticsearch from 7.10 on, OpenSearch from 2.4 on."""

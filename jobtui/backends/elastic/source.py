@@ -16,7 +16,7 @@ from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import JobDetail
 from jobtui.model.journal import At
 from jobtui.model.slurm import SYSTEM
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.unpacking import TooLarge
 
 WINDOW_S = 24 * 3600
@@ -94,7 +94,7 @@ class ElasticEngine:
         await self._client.aclose()
 
 
-def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
+def open_source(spec: SourceSpec, window: ReadWindow) -> "Journal | ElasticJobs":
     """The records of jobs in an index, or its logs as a journal, from two hours ago without a time."""
     kind, preset, doubts = spec.setting, records.presets()[spec.options], engine.Doubts()
 

@@ -18,12 +18,12 @@ from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
-from jobtui.model.specs import NO_ACCESS, Access, SourceSpec, Window
+from jobtui.model.specs import NO_ACCESS, Access, ReadWindow, SourceSpec
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import HttpClient, Limits, Response, ServerKind
+from jobtui.transport.http import HttpClient, HttpLimits, Response, ServerKind
 from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
 
-LIMITS = Limits(connections=1, body_bytes=64 << 20, pauses_s=(1.0, 4.0))
+LIMITS = HttpLimits(connections=1, body_bytes=64 << 20, pauses_s=(1.0, 4.0))
 UNPACKED_BYTES = 128 << 20
 """An archive with more in it is refused."""
 PART_BYTES = 256 << 10
@@ -133,5 +133,5 @@ def _read(path: str, answer: Response) -> _Archive:
     return _Archive(files, left_out)
 
 
-def open_source(spec: SourceSpec, window: Window) -> FetchLog:
+def open_source(spec: SourceSpec, window: ReadWindow) -> FetchLog:
     return FetchLog(spec.target, spec.access)

@@ -33,9 +33,9 @@ from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
 from jobtui.model.journal import (
     At,
     AtCursor,
+    Begin,
     Cursor,
     FollowStart,
-    Head,
     JournalCondition,
     JournalEntry,
     Match,
@@ -136,7 +136,7 @@ class Ask(NamedTuple):
     `follows` those come, too, that are written from now on.
     """
 
-    start: Start = Head()
+    start: Start = Begin()
     matches: Matches = ()
     most: int | None = None
     back: bool = False
@@ -325,7 +325,7 @@ class LaneFollowing:
         self._boots: dict[str, bool] = {}
         """Boots that were looked at, each once: whether the machine is named."""
         self._known: list[Match] = []
-        self._for_new: FollowStart = self._start if isinstance(self._start, At) else Head()
+        self._for_new: FollowStart = self._start if isinstance(self._start, At) else Begin()
         self._lanes: list[Lane] = []
         self._looked_at = 0.0
         self._lost = False
@@ -429,7 +429,7 @@ class LaneFollowing:
                 for host in hosts:
                     # After its last entry before the start; the one at the start comes again, and is left out
                     last = (await self._reader.backward(self._start, ((host,),), 1)).entries
-                    places[host] = AtCursor(last[0].cursor) if last else Head()
+                    places[host] = AtCursor(last[0].cursor) if last else Begin()
                 self._open(places)
                 self._lost = await self._reader.entry(self._start.cursor) is None
             else:
@@ -527,7 +527,7 @@ class JournalReader(ABC):
     """As it was configured: `local`, a directory, `ssh://host`, `http://host:port`."""
 
     @abstractmethod
-    async def forward(self, start: Head | At | AtCursor, matches: Matches, most: int) -> Slice:
+    async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
 
     @abstractmethod
@@ -537,7 +537,7 @@ class JournalReader(ABC):
     async def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
         """All wanted entries from `start` on, or before it, newest first. Close it to read no further."""
         while True:
-            if back and not isinstance(start, Head):
+            if back and not isinstance(start, Begin):
                 found = await self.backward(start, matches, PAGE_ENTRIES)
             elif not back and not isinstance(start, Tail):
                 found = await self.forward(start, matches, PAGE_ENTRIES)
@@ -581,7 +581,7 @@ class ExportReader(JournalReader):
         Only the last one may be for many entries. When it follows, it ends where nothing was heard for long.
         """
 
-    async def forward(self, start: Head | At | AtCursor, matches: Matches, most: int) -> Slice:
+    async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await self._slice(Ask(start, matches, most + 1), most)
 
     async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:

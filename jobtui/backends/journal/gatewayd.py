@@ -16,7 +16,7 @@ from jobtui.model import journal
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.secrets import mask_text
-from jobtui.transport.http import Headers, HttpClient, Limits, Params, Response, ServerKind, Silence
+from jobtui.transport.http import Headers, HttpClient, HttpLimits, Params, Response, ServerKind, Silence
 
 VALUES_ASKED = 100
 """Values of a field in one question: the server has 32 KiB for a request (libmicrohttpd's default)."""
@@ -54,7 +54,7 @@ def common(wanted: journal.Matches) -> list[journal.Match]:
 
 
 EXPORT = "application/vnd.fdo.journal"
-LIMITS = Limits(connect_s=10.0, silence_s=30.0, connections=100, body_bytes=256 << 20)
+LIMITS = HttpLimits(connect_s=10.0, silence_s=30.0, connections=100, body_bytes=256 << 20)
 """Following takes a connection for each host, 32 at most, and several journals may be followed."""
 IDLE_S = 120.0
 """A connection on which entries are followed is made again after so long a silence: it may be a dead one."""

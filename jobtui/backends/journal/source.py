@@ -23,7 +23,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 
 KIND = "journald"
 WINDOW_S = 2 * 3600
@@ -73,7 +73,7 @@ class Journal(PolledSource):
         self._following: Following | None = None
         self._matches: journal.Matches = ()
         self._asked_at = 0.0
-        self._asked_from: journal.FollowStart | HostPlaces = journal.Head()
+        self._asked_from: journal.FollowStart | HostPlaces = journal.Begin()
         self._given: set[journal.Cursor] = set()
         self._repeated: frozenset[journal.Cursor] = frozenset()
         self._records = EntryRecords(self.wanted, self.names)
@@ -119,7 +119,7 @@ class Journal(PolledSource):
             self._records = EntryRecords(self.wanted, self.names)
             self._given.clear()
             self._repeated = frozenset()
-            self._asked_from = journal.At(begin) if begin else journal.Head()
+            self._asked_from = journal.At(begin) if begin else journal.Begin()
             await self._follow_from(self._asked_from)
         elif self.timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
             # There may be new streams: then theirs are read since that was last asked
@@ -300,7 +300,7 @@ def maker_of(target: str) -> MakeReader:
     return partial(reader_of, target)
 
 
-def open_source(spec: SourceSpec, window: Window) -> Journal:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     since = Nanos(0) if window.whole else window.since
     return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since, site=spec.profile)
 

@@ -21,11 +21,11 @@ from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
-from jobtui.model.specs import NO_ACCESS, SourceSpec, Window
+from jobtui.model.specs import NO_ACCESS, ReadWindow, SourceSpec
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import HttpClient, Limits, Params, ServerKind
+from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
 
-LIMITS = Limits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
+LIMITS = HttpLimits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
 """One connection is for `tail`."""
 APART = "categorize-labels"
 LABELS_APART = {"X-Loki-Response-Encoding-Flags": APART}
@@ -196,7 +196,7 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
     return next((str(value) for value in values if isinstance(value, str | int) and value != ""), "")
 
 
-def open_source(spec: SourceSpec, window: Window) -> Journal:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
     wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, engine.Doubts()
     kind, site = spec.setting, spec.profile

@@ -29,7 +29,7 @@ from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
 from jobtui.model.health import FAULTS, Skip, SourceError, SourceMissing
 from jobtui.model.ids import JID, JobId, split_jid
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.files import FileId, odd_kind, source_error
 from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system
 from jobtui.transport.worker import Worker
@@ -482,5 +482,5 @@ def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
     return None
 
 
-def open_source(spec: SourceSpec, window: Window) -> SirepoDb:
+def open_source(spec: SourceSpec, window: ReadWindow) -> SirepoDb:
     return SirepoDb(Path(spec.target), window.most, window.begun)

@@ -19,7 +19,7 @@ from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import jid_of_run_dir, system_job_id
 from jobtui.model.jobs import Job, JobStatus, ReasonSeen
 from jobtui.model.numbers import whole
-from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, reason_of, words_of
+from jobtui.model.slurm import LEFT, SYSTEM, SlurmExit, SlurmJob, reason_of, words_of
 
 OF_SIREPO = "sirepo"
 """The tag of a job that Sirepo submitted, with the id that it has there."""
@@ -99,7 +99,7 @@ def error_of(job: SlurmJob) -> str | None:
     return exit_words(job.exit) or words_of("ended", word) or "no reason is given"
 
 
-def exit_words(exit_: Exit | None) -> str:
+def exit_words(exit_: SlurmExit | None) -> str:
     if exit_ is None or not any(exit_):
         return ""
     if exit_.signal == OUT_OF_MEMORY:
@@ -143,7 +143,7 @@ one of them says otherwise, and how often it had run before; and the job. One fl
 of garbage are looked for."""
 
 
-class KnownJobs:
+class ClusterJobs:
     """The jobs of one cluster."""
 
     def __init__(self, source: str, label: str) -> None:

@@ -22,7 +22,7 @@ import msgspec
 from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import Queue, fetch_detail
-from jobtui.backends.slurm.records import MOST_ENDED, KnownJobs
+from jobtui.backends.slurm.records import MOST_ENDED, ClusterJobs
 from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError, SourceMissing
@@ -30,7 +30,7 @@ from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
 from jobtui.model.slurm import SYSTEM, Cluster
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.worker import Worker
 
 NONE = b"NONE\n"
@@ -170,7 +170,7 @@ class Slurm(PolledSource):
         self._queue_pace, self._accounts_pace, self._nodes_pace = Pacer(self), Pacer(self), Pacer(self)
         self._asking = asyncio.Lock()
         self._nodes_every_s: float | None = None
-        self._known = KnownJobs(self.name, self.system)
+        self._known = ClusterJobs(self.name, self.system)
         self._news = Batch()
         """What is known and not given yet."""
         self._fault = self._nodes_fault = ""
@@ -315,5 +315,5 @@ class Slurm(PolledSource):
         return await find_kept(self._commands, wanted)
 
 
-def open_source(spec: SourceSpec, window: Window) -> Slurm:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Slurm:
     return Slurm(Commands(spec.target), label=spec.label, since=window.since)

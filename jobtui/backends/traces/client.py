@@ -7,11 +7,11 @@ from jobtui.backends.base import PolledSource
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos
 from jobtui.model.health import SourceError
-from jobtui.model.specs import NO_ACCESS, Access, Window
+from jobtui.model.specs import NO_ACCESS, Access, ReadWindow
 from jobtui.model.tables import tables_of
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, Params, ServerKind
+from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
 
 LOOKBACK_S = 6 * 24 * 3600
 """How far back is searched when no time is given. Tempo refuses more than a week."""
@@ -19,7 +19,7 @@ AHEAD_S = 3600
 """Clocks of senders may be ahead so much."""
 
 
-def window_of(search: TraceSearch, usual: Window, clock: Clock) -> tuple[Nanos, Nanos]:
+def window_of(search: TraceSearch, usual: ReadWindow, clock: Clock) -> tuple[Nanos, Nanos]:
     until = search.until if search.until is not None else usual.until
     if until is None:
         until = Nanos(clock.now() + AHEAD_S * SECOND)
@@ -31,7 +31,7 @@ def window_of(search: TraceSearch, usual: Window, clock: Clock) -> tuple[Nanos, 
 
 NAMES_BYTES, SEARCH_BYTES, TRACE_BYTES = 8 << 20, 64 << 20, 128 << 20
 """The largest answers that are taken: names of services and spans, a search, a trace (some 100,000 spans)."""
-LIMITS = Limits(body_bytes=TRACE_BYTES)
+LIMITS = HttpLimits(body_bytes=TRACE_BYTES)
 
 
 class Refused(SourceError):
@@ -99,7 +99,7 @@ class AskedServer(PolledSource):
     `usual` are the times that are searched when a search names none.
     """
 
-    def __init__(self, server: TraceServer, usual: Window | None = None) -> None:
+    def __init__(self, server: TraceServer, usual: ReadWindow | None = None) -> None:
         super().__init__(server.name, server)
         self._server = server
-        self._usual = usual or Window()
+        self._usual = usual or ReadWindow()

@@ -14,7 +14,7 @@ from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.formats.spans import is_line_of_json
 from jobtui.model.health import Skip, SourceUnreachable
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import FileStat, OpenFile, PackedBytes
 
@@ -108,5 +108,5 @@ def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> 
     return merged((*map(batch_of, told), Batch(recovered=recovered, more=more)))
 
 
-def open_source(spec: SourceSpec, window: Window) -> TraceFile:
+def open_source(spec: SourceSpec, window: ReadWindow) -> TraceFile:
     return TraceFile(Path(spec.target))

@@ -30,7 +30,7 @@ from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import FAULTS, SourceError, SourceMissing
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.http import Params
 
 MICROSECOND = 1_000
@@ -280,5 +280,5 @@ class Jaeger(AskedServer):
         return self._api
 
 
-def open_source(spec: SourceSpec, window: Window) -> Jaeger:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Jaeger:
     return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), window)

@@ -26,7 +26,7 @@ from jobtui.backends.base import Batch, PolledSource
 from jobtui.formats.otlp_protobuf import Encoding, Signal, TooMany, answer_to, read_export, status_of_error
 from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import MOST, whole
-from jobtui.model.specs import SourceSpec, Window, is_loopback, listen_place
+from jobtui.model.specs import ReadWindow, SourceSpec, is_loopback, listen_place
 from jobtui.model.traces import Span, SpanLog
 from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError
 from jobtui.transport.worker import Worker
@@ -380,5 +380,5 @@ def encoding_of(content_type: str) -> Encoding | None:
     return Encoding(kind) if kind in frozenset(Encoding) else None
 
 
-def open_source(spec: SourceSpec, window: Window) -> Receiver:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Receiver:
     return Receiver(spec.target)

@@ -19,7 +19,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole, whole_of
-from jobtui.model.specs import SourceSpec, Window
+from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import Telemetry, TraceList, TraceSearch, TraceSummary, names_job, newest
 from jobtui.transport.http import Params
 
@@ -173,5 +173,5 @@ def _sum(counts: dict[str, object], key: str) -> int | None:
     return sum(whole_of(as_dict(one).get(key)) or 0 for one in counts.values()) or None
 
 
-def open_source(spec: SourceSpec, window: Window) -> Tempo:
+def open_source(spec: SourceSpec, window: ReadWindow) -> Tempo:
     return Tempo(client.TraceServer(spec.target, "Tempo", spec.access), window)

@@ -31,7 +31,7 @@ from jobtui.model.ids import ContainerName, JobId
 from jobtui.model.jobs import Category, Job, JobDetail, JobStatus
 from jobtui.model.ops import Op
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
-from jobtui.model.slurm import Exit, SlurmJob, reason_of
+from jobtui.model.slurm import SlurmExit, SlurmJob, reason_of
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Concern, NextStep, UsualTime, Verdict
 from jobtui.render.verdicts import history_line
@@ -433,7 +433,7 @@ def on_slurm(job: SlurmJob, **facts: str) -> Verdict:
 
 def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str]:
     facts, code, says = told.pop("facts", {}), Code[told.pop("code").upper()], told.pop("says")
-    fields: dict[str, Any] = {"exit": Exit(*told.pop("exit"))} if "exit" in told else {}
+    fields: dict[str, Any] = {"exit": SlurmExit(*told.pop("exit"))} if "exit" in told else {}
     if not told.pop("begun", True):
         fields["started_at"] = None
     return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says
@@ -455,27 +455,27 @@ def test_what_is_the_matter(job: SlurmJob, facts: dict[str, str], code: Code, wo
 @pytest.mark.parametrize("state", sorted(SLURM_STATUSES))
 def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
     assert state in ENDED or SLURM_STATUSES[state] in BY_STATUS
-    verdict = on_slurm(a_slurm_job(state, exit=Exit(1) if state == "FAILED" else None))
+    verdict = on_slurm(a_slurm_job(state, exit=SlurmExit(1) if state == "FAILED" else None))
     failed = SLURM_STATUSES[state] is JobStatus.FAILED
     assert (verdict.concern is Concern.FAILED) == failed
 
 
 def test_what_the_shell_saw_or_what_ended_late_is_less_sure() -> None:
-    by_shell = on_slurm(a_slurm_job("FAILED", exit=Exit(139)))
-    by_slurm = on_slurm(a_slurm_job("FAILED", exit=Exit(0, 11)))
+    by_shell = on_slurm(a_slurm_job("FAILED", exit=SlurmExit(139)))
+    by_slurm = on_slurm(a_slurm_job("FAILED", exit=SlurmExit(0, 11)))
     assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL
     assert by_shell.confidence < by_slurm.confidence == CERTAIN
     late, early = (
-        on_slurm(a_slurm_job("FAILED", exit=Exit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
+        on_slurm(a_slurm_job("FAILED", exit=SlurmExit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
     )
     assert late.confidence < early.confidence < 0.5
-    told = a_slurm_job("FAILED", exit=Exit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
+    told = a_slurm_job("FAILED", exit=SlurmExit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
     assert on_slurm(told).confidence == SURE
 
 
 @pytest.mark.parametrize("code", [6, 9, 15])
 def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
-    job = a_slurm_job("FAILED", exit=Exit(code))
+    job = a_slurm_job("FAILED", exit=SlurmExit(code))
     whole = on_slurm(job, exit=f"{code}:0")
     short = on_slurm(job, exit=f"{code}:0, or {code + 128}: sacct leaves 128 out")
     assert (whole.confidence, whole.blind_spots) == (CERTAIN, ())

@@ -17,7 +17,7 @@ from jobtui.backends.balsam.records import STATUSES as BALSAM_STATUSES
 from jobtui.backends.base import Batch
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.backends.slurm.client import CommandAnswer
-from jobtui.backends.slurm.records import KnownJobs
+from jobtui.backends.slurm.records import ClusterJobs
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.parser import LogParser
@@ -110,7 +110,7 @@ class SlurmWorld(Turns):
     def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
         """What is new in what both commands print, as the source itself puts it together."""
         if since is None:
-            self._known = KnownJobs(source, "slurm")
+            self._known = ClusterJobs(source, "slurm")
         news = (
             self._known.take_queue(_printed(SQUEUE, self._queue(until)), until),
             self._known.take_accounts(_printed(SACCT, self._accounts(until)), until),

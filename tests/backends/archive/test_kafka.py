@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from jobtui.backends.archive.kafka import EARLY_S, LATE_S, KafkaArchive, Topic
+from jobtui.backends.archive.kafka import EARLY_S, LATE_S, KafkaArchive, KafkaTopic
 from jobtui.backends.archive.search import ScriptQuery, Tally, search
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
@@ -53,7 +53,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def archive(brokers: str) -> AsyncIterator[KafkaArchive]:
-    kept = KafkaArchive(Topic(brokers, TOPIC))
+    kept = KafkaArchive(KafkaTopic(brokers, TOPIC))
     yield kept
     await kept.aclose()
 
@@ -85,9 +85,9 @@ async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
 async def test_what_is_wrong_is_said(brokers: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.archive.kafka.ANSWER_S", 1.0)
     for topic, kind in (
-        (Topic(brokers, "other"), SourceMissing),
-        (Topic("127.0.0.1:1", TOPIC), SourceUnreachable),
-        (Topic(brokers, TOPIC, f"{tmp_path}/none"), SourceError),
+        (KafkaTopic(brokers, "other"), SourceMissing),
+        (KafkaTopic("127.0.0.1:1", TOPIC), SourceUnreachable),
+        (KafkaTopic(brokers, TOPIC, f"{tmp_path}/none"), SourceError),
     ):
         archive = KafkaArchive(topic)
         with pytest.raises(kind):
@@ -100,18 +100,18 @@ def test_a_configuration_cannot_make_it_more_than_a_reader(brokers: str, tmp_pat
     path = f"{tmp_path}/kafka.properties"
     with open(path, "w") as file:
         file.write("# a comment\nenable.auto.commit=true\nallow.auto.create.topics=true\nclient.id=me\n")
-    topic = Topic(brokers, TOPIC, path)
+    topic = KafkaTopic(brokers, TOPIC, path)
     assert sum(b.high - b.low for b in topic.bounds().values()) == len(JOBS) + 1
     topic.close()
     with open(path, "a") as file:
         file.write("sasl.password.of.nothing=hunter2\n")
     with pytest.raises(SourceError) as refused:
-        Topic(brokers, TOPIC, path).bounds()
+        KafkaTopic(brokers, TOPIC, path).bounds()
     assert "hunter2" not in str(refused.value)
 
 
 async def test_odd_messages_cost_themselves_and_jobs_of_torque_are_found(brokers: str) -> None:
-    archive = KafkaArchive(Topic(brokers, "odd"))
+    archive = KafkaArchive(KafkaTopic(brokers, "odd"))
     answers = [await archive.find(wanted) for wanted in (Wanted("27"), Wanted("27", server=".master"))]
     other = await archive.find(Wanted("27", server=".slave"))
     await archive.aclose()
@@ -163,7 +163,7 @@ async def timed(timed_brokers: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     """One of whose last messages only a few are looked at without a time."""
     monkeypatch.setattr("jobtui.backends.archive.kafka.SCANNED_MESSAGES", 10)
     monkeypatch.setattr(confluent_kafka, "Consumer", TimedConsumer)
-    archive = KafkaArchive(Topic(timed_brokers, TIMED))
+    archive = KafkaArchive(KafkaTopic(timed_brokers, TIMED))
     yield archive
     await archive.aclose()
 

@@ -25,7 +25,7 @@ from jobtui.backends.balsam.login import (
 from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.specs import Window, parse_balsam
+from jobtui.model.specs import ReadWindow, parse_balsam
 from jobtui.transport.http import HttpClient
 from tests import balsam_server
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, nanos, write_login
@@ -313,7 +313,7 @@ def test_whose_login_it_is(token: str, user: str) -> None:
 
 async def test_a_login_for_another_server_is_not_sent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BALSAM_CLIENT_PATH", str(write_login(path, KEPT_URL, SECRET)))
-    source = open_source(parse_balsam("http://127.0.0.1:9"), Window())
+    source = open_source(parse_balsam("http://127.0.0.1:9"), ReadWindow())
     with pytest.raises(SourceDenied, match=r"for https://balsam\.example\.org"):
         await source.poll(None)
     await source.aclose()

@@ -35,9 +35,9 @@ from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobStatus
-from jobtui.model.journal import At, Head
+from jobtui.model.journal import At, Begin
 from jobtui.model.specs import NO_ACCESS, Access
-from jobtui.transport.http import Limits
+from jobtui.transport.http import HttpLimits
 from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
 from tests.backends.engines.loki_server import StrictLoki
@@ -111,7 +111,7 @@ async def test_only_what_is_wanted_is_asked_for(kind: str) -> None:
     assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, unit}
     for count, groups in ROWS["what is wanted of an engine"]:
         matches = tuple(tuple(map(tuple, group)) for group in groups)
-        assert len((await reader.forward(Head(), matches, 10)).entries) == count
+        assert len((await reader.forward(Begin(), matches, 10)).entries) == count
     (entry,) = (await reader.forward(At(at_second(0.9)), (), 10)).entries
     assert (entry.host, entry.unit, entry.identifier) == (host, unit, identifier)
 
@@ -298,7 +298,7 @@ async def test_keys_come_out_of_files(tmp_path: Any) -> None:
 
 async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
     elastic = index_of({name: {**one, "message": "x" * 20_000} for name, one in lines(100).items()})
-    client = carried(ElasticClient(URL), elastic.answer, Limits(body_bytes=500_000))
+    client = carried(ElasticClient(URL), elastic.answer, HttpLimits(body_bytes=500_000))
     following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
     assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
 
@@ -426,7 +426,7 @@ async def test_what_loki_refuses_is_said(status: int, body: str, words: str) -> 
     loki = StrictLoki([])
     loki.fault = lambda: response(status, body.encode(), {"content-type": "application/json"})
     with pytest.raises(SourceError, match=words):
-        await EngineJournal(lambda: loki_engine(loki)).forward(Head(), (), 10)
+        await EngineJournal(lambda: loki_engine(loki)).forward(Begin(), (), 10)
 
 
 async def test_lines_of_any_kind_cost_only_themselves() -> None:
@@ -437,7 +437,7 @@ async def test_lines_of_any_kind_cost_only_themselves() -> None:
     loki = StrictLoki([])
     loki.fault = lambda: response(200, body, {"content-type": "application/json"})
     engine = loki_engine(loki)
-    assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
+    assert len((await EngineJournal(lambda: engine).forward(Begin(), (), 10)).entries) == 1
     assert "a line has no time or no text" in engine.doubts.words
 
 
@@ -530,7 +530,7 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
         asked.append(request.url.path)
         return response(status, body, said)
 
-    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), answer, Limits()), asked
+    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), answer, HttpLimits()), asked
 
 
 @pytest.mark.parametrize("unpacked", [{}, {"content_encoding": "gzip"}], ids=["as it is", "by a proxy"])

@@ -24,7 +24,7 @@ from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import AtCursor, Cursor, Head, JournalEntry, Matches, Tail
+from jobtui.model.journal import AtCursor, Begin, Cursor, JournalEntry, Matches, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.rigs import Gatewayd, a_server, needs_gatewayd, needs_sshd, signal_journalctl
 from tests.backends.rigs import Rig
@@ -101,7 +101,7 @@ async def all_of(
             part = await reader.backward(at or Tail(), matches, most)
             found[:0] = part.entries
         else:
-            part = await reader.forward(at or Head(), matches, most)
+            part = await reader.forward(at or Begin(), matches, most)
             found += part.entries
         cursor = part.cursor
         if part.at_edge or cursor is None:

@@ -12,7 +12,7 @@ import pytest
 from jobtui.backends.journal import client
 from jobtui.backends.journal.client import HostPlaces
 from jobtui.model.health import SourceUnreachable
-from jobtui.model.journal import AtCursor, FollowStart, Head, Matches
+from jobtui.model.journal import AtCursor, Begin, FollowStart, Matches
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import Follower, MakeReader, Way, each_program, messages, of, ways
 from tests.waiting import LONG_S
@@ -49,8 +49,8 @@ async def test_nothing_is_lost_and_nothing_comes_twice(way: Way, tmp_path: Path)
 
         write(*range(6_000))
         reader = host.reader()
-        await Follower(reader.follow(Head(), ())).until(1)
-        follower = Follower(reader.follow(Head(), TWO_FIELDS))
+        await Follower(reader.follow(Begin(), ())).until(1)
+        follower = Follower(reader.follow(Begin(), TWO_FIELDS))
         async with asyncio.timeout(LONG_S):
             while len(follower.found) < 500:
                 follower.found += (await follower.following.take(100)).entries
@@ -119,7 +119,7 @@ async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(client, "LANES_MOST", 2)
     with written(way, tmp_path) as (make, writers):
         writers[0].write([from_host("node1", 0)])
-        async with followed(make, Head()) as follower:
+        async with followed(make, Begin()) as follower:
             for nth, (host, one) in enumerate(zip(HOSTS[1:], writers[1:], strict=True), start=1):
                 one.write([from_host(host, nth)])
                 await follower.until(nth + 1)
@@ -138,7 +138,7 @@ async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> Non
     with written(way, tmp_path) as (make, (one, two, three)):
         one.write([from_host("node1", 0)])
         two.write([nameless("node2", 1)])
-        async with followed(make, Head()) as follower:
+        async with followed(make, Begin()) as follower:
             await follower.until(2)
             one.write([from_host("node1", 90)])
             await follower.until(3)
@@ -157,7 +157,7 @@ async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) 
     with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 2)])
         one.write([from_host("node1", n) for n in (0, 80)])
-        async with followed(make, Head()) as first:
+        async with followed(make, Begin()) as first:
             await first.until(4)
             stopped = first.following.place
         assert stopped is not None
@@ -172,7 +172,7 @@ async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> N
     with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 6)])
         one.write([from_host("node1", n) for n in (0, 5, 80)])
-        async with followed(make, Head()) as first:
+        async with followed(make, Begin()) as first:
             place = next(e.cursor for e in await first.until(5) if e.message == "node1 5")
         async with followed(make, AtCursor(place)) as second:
             assert messages(second.found) == ["node2 6", "node1 80"]
@@ -189,7 +189,7 @@ async def test_everything_comes_once_in_any_order_of_arrival(way: Way, tmp_path:
     everything = {host: numbers(*waiting[host]) for host in HOSTS}
     with written(way, tmp_path) as (make, writers):
         send_some(writers, waiting, draw)
-        async with followed(make, Head()) as follower:
+        async with followed(make, Begin()) as follower:
             while any(waiting.values()):
                 send_some(writers, waiting, draw)
                 await follower.take(draw.choice((1, 2, 7, 200)))
@@ -211,7 +211,7 @@ async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -
         entries = (from_host(host, n) for n in range(first, 400, 2))
         make_journal(tmp_path, entries, f"remote-{host}.journal")
     with way.open(tmp_path) as make:
-        async with followed(make, Head()) as follower:
+        async with followed(make, Begin()) as follower:
             assert [each.message.split()[1] for each in follower.found] == numbers(*range(400))
             part = await follower.following.take(10)
             assert (part.entries, part.at_edge, part.lost) == ((), True, False)

@@ -23,7 +23,7 @@ from jobtui.backends.journal.records import LINES_OPEN, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.journal import AtCursor, Cursor, Head, JournalCondition, JournalEntry, Tail
+from jobtui.model.journal import AtCursor, Begin, Cursor, JournalCondition, JournalEntry, Tail
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
@@ -184,7 +184,7 @@ HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {EXPORT}\r\n".encode()
 async def fault_of(journal: JournalReader) -> SourceError:
     """What reading raises; one line that begins with the source."""
     with pytest.raises(SourceError) as raised:
-        await asyncio.wait_for(journal.forward(Head(), (), 10), LONG_S)
+        await asyncio.wait_for(journal.forward(Begin(), (), 10), LONG_S)
     await journal.aclose()
     text = str(raised.value)
     assert text.startswith(f"{journal.name}: ")
@@ -228,7 +228,7 @@ async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, 
     answer = lambda request: httpx.Response(407, request=request)  # noqa: E731
     journal = carried(GatewayJournal(f"http://{host}:19531"), answer)
     with pytest.raises(SourceError) as raised:
-        await journal.forward(Head(), (), 1)
+        await journal.forward(Begin(), (), 1)
     await journal.aclose()
     assert ("ssh -N" in str(raised.value)) is is_offered
     assert (f"ssh -N -L 19531:localhost:19531 {host}, then" in str(raised.value)) is is_offered
@@ -243,7 +243,7 @@ async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
 
     async with answering(answer) as spec:
         journal = GatewayJournal(spec)
-        found = await journal.forward(Head(), (), 5)
+        found = await journal.forward(Begin(), (), 5)
         assert [each.message for each in found.entries] == ["m0", "m1"]
         assert "made no sense" in (await journal.condition()).note
         await journal.aclose()
@@ -275,7 +275,7 @@ async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
     async with answering(noted(heads, reply("200 OK", b"", Content_Type=EXPORT))) as spec:
         journal = GatewayJournal(spec)
         with contextlib.suppress(SourceError):
-            await journal.forward(Head(), ((("A", text),),), 1)
+            await journal.forward(Begin(), ((("A", text),),), 1)
         with contextlib.suppress(SourceError):
             await journal.entry(Cursor(text))
         await journal.aclose()
@@ -299,7 +299,7 @@ async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothin
     async with answering(answer) as spec, asyncio.timeout(LONG_S):
         monkeypatch.setattr(gatewayd, "IDLE_S", 0.2)
         journal = GatewayJournal(spec)
-        async with contextlib.aclosing(journal.listen(Head(), (), ())) as slices:
+        async with contextlib.aclosing(journal.listen(Begin(), (), ())) as slices:
             messages: list[str | None] = []
             async for found in slices:
                 messages += [each.message for each in found.entries]
@@ -348,7 +348,7 @@ async def test_a_host_that_hangs_is_given_up(
 async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
     client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
     journal = JournalctlReader(SPEC)
-    slices = journal.listen(Head(), (), ())
+    slices = journal.listen(Begin(), (), ())
     with pytest.raises(SourceUnreachable, match=r"no watch is left on node1.*max_user_instances"):
         [found async for found in slices]
     await journal.aclose()
@@ -399,7 +399,7 @@ async def test_what_is_no_address_is_refused_before_anything_runs(
     monkeypatch.setenv("PATH", str(tmp_path))
     journal = make(spec)
     with pytest.raises(SourceError) as raised:
-        await journal.forward(Head(), (), 1)
+        await journal.forward(Begin(), (), 1)
     await journal.aclose()
     assert make is GatewayJournal or not isinstance(raised.value, SourceMissing)
 
@@ -436,7 +436,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def messages(journal: JournalctlReader) -> list[str]:
-    found = await journal.forward(Head(), (), 3)
+    found = await journal.forward(Begin(), (), 3)
     await journal.aclose()
     return [entry.message for entry in found.entries]
 
@@ -471,7 +471,7 @@ async def test_what_a_login_prints_is_no_entry(client: SshClient, directory: Pat
 async def test_connections_are_shared_and_ended(directory: Path) -> None:
     with a_server() as server:
         journal = JournalctlReader(f"{server.spec}{directory}")
-        follow = journal.follow(Head(), ())
+        follow = journal.follow(Begin(), ())
         while not (await follow.take(100)).at_edge:
             pass
         await journal.backward(Tail(), (), 2)

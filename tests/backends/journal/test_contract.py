@@ -12,7 +12,7 @@ import pytest
 from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceMissing
-from jobtui.model.journal import At, AtCursor, FollowStart, Head, Matches, Tail
+from jobtui.model.journal import At, AtCursor, Begin, FollowStart, Matches, Tail
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import (
     Follower,
@@ -84,7 +84,7 @@ async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -
     containers = [key for key in names if key.startswith("container:")][:6]
     for key in [*containers, *(key for key in names if key.startswith("unit:"))]:
         kind, _, name = key.partition(":")
-        part = await of_capture.forward(Head(), of(**{fields[kind]: name}), 2_000)
+        part = await of_capture.forward(Begin(), of(**{fields[kind]: name}), 2_000)
         assert len(part.entries) == sums[key]
         assert part.at_edge
 
@@ -142,7 +142,7 @@ async def test_nothing_wanted_is_there(directory: Path, reader: JournalReader, c
     if count:
         make_journal(directory, [entry(n, f"m{n}") for n in range(count)])
     none = of(CONTAINER_NAME="srj-p-none") if count else ()
-    for found in (await reader.forward(Head(), none, 10), await reader.backward(Tail(), none, 10)):
+    for found in (await reader.forward(Begin(), none, 10), await reader.backward(Tail(), none, 10)):
         assert (found.entries, found.cursor, found.at_edge) == ((), None, True)
 
 
@@ -162,7 +162,7 @@ async def test_a_directory_that_is_not_there(tmp_path: Path, way: Way) -> None:
     with way.open(tmp_path / "none") as make:
         reader = make()
         with pytest.raises(SourceMissing, match="none"):
-            await reader.forward(Head(), (), 1)
+            await reader.forward(Begin(), (), 1)
         await reader.aclose()
 
 
@@ -193,10 +193,10 @@ async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory:
     with Writer(directory) as journal:
         journal.write(entry(n, "other") for n in range(20))
         async with reading(way, directory) as reader:
-            other = Follower(reader.follow(Head(), ()))
+            other = Follower(reader.follow(Begin(), ()))
             await other.until(20)
             await other.end()
-        async with following(way, directory, Head(), of(CONTAINER_NAME=CONTAINER)) as follower:
+        async with following(way, directory, Begin(), of(CONTAINER_NAME=CONTAINER)) as follower:
             assert follower.found == []
             journal.write(entry(n, f"m{n}", CONTAINER_NAME=CONTAINER) for n in range(100, 600))
             found = await follower.until(500)
@@ -229,7 +229,7 @@ async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
     old = make_journal(directory, (entry(n, f"old{n}") for n in range(50)), "system@1.journal")
     with Writer(directory, "system.journal") as journal:
         journal.write(entry(n, f"m{n}") for n in range(100, 110))
-        async with following(way, directory, Head()) as follower:
+        async with following(way, directory, Begin()) as follower:
             await follower.until(60)
             old.unlink()
             journal.write(entry(n, f"m{n}") for n in range(110, 150))
@@ -239,7 +239,7 @@ async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
 
 async def test_files_that_rotate_twice_while_it_sleeps(way: Way, directory: Path) -> None:
     file = make_journal(directory, [entry(0, "m0")], "system.journal")
-    async with following(way, directory, Head()) as follower:
+    async with following(way, directory, Begin()) as follower:
         await follower.until(1)
         for part in range(3):
             signal_journalctl(signal.SIGSTOP)

@@ -15,7 +15,7 @@ from jobtui.backends.journal import client
 from jobtui.backends.journal.client import HELD_ENTRIES, ExportReader, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
-from jobtui.model.journal import AtCursor, Cursor, FollowStart, Head, JournalEntry, Slice
+from jobtui.model.journal import AtCursor, Begin, Cursor, FollowStart, JournalEntry, Slice
 from tests.waiting import LONG_S, wait_until
 
 GONE = SourceUnreachable("log: gone")
@@ -117,7 +117,7 @@ async def numbers_of(follow: LaneFollowing, most: int = 100) -> list[int]:
 @given(st.integers(0, 30), st.lists(st.integers(0, 8), max_size=6), st.integers(1, 10))
 def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int], most: int) -> None:
     async def run() -> None:
-        follow = Log(entries, [*breaks]).follow(Head())
+        follow = Log(entries, [*breaks]).follow(Begin())
         found = await asyncio.wait_for(numbers_of(follow, most), LONG_S)
         await follow.aclose()
         assert found == list(range(entries))
@@ -130,7 +130,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int]
 
 async def test_a_break_is_told_and_its_end_too() -> None:
     fail, back = asyncio.Event(), asyncio.Event()
-    follow = Script([a_slice(1, at_edge=True), fail, GONE], [back, a_slice(2, at_edge=True)]).follow(Head())
+    follow = Script([a_slice(1, at_edge=True), fail, GONE], [back, a_slice(2, at_edge=True)]).follow(Begin())
     assert (await follow.take(5)).entries == (an_entry(1),)
     fail.set()
     await asyncio.wait_for(follow.changed(LONG_S), LONG_S / 2)
@@ -147,7 +147,7 @@ async def test_a_break_is_told_and_its_end_too() -> None:
 
 
 async def test_what_is_lost_is_told_where_it_is() -> None:
-    follow = Script([a_slice(1, 2), a_slice(lost=True), a_slice(9, at_edge=True)]).follow(Head())
+    follow = Script([a_slice(1, 2), a_slice(lost=True), a_slice(9, at_edge=True)]).follow(Begin())
     await follow.take(0)
     await wait_until(lambda: follow._lanes[0].at_edge)
     assert await follow.take(10) == taken(1, 2)
@@ -164,7 +164,7 @@ async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: py
         for number in count():
             yield Slice((an_entry(number, "x" * size),), Cursor(str(number)), at_edge=False)
 
-    follow = Script(endless()).follow(Head())
+    follow = Script(endless()).follow(Begin())
     await follow.changed(5)
     for _ in range(2):
         await wait_until(lambda: held(follow) == most)
@@ -178,7 +178,7 @@ async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: py
 async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "RETRY_S", 1_000.0)
     monkeypatch.setattr(client, "RETRY_MOST_S", 1_000.0)
-    follow = Script([GONE]).follow(Head())
+    follow = Script([GONE]).follow(Begin())
     with suppress(SourceUnreachable):
         while True:
             await follow.take(1)
@@ -195,7 +195,7 @@ async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: 
 
 
 async def test_a_fault_of_ours_is_not_hidden() -> None:
-    follow = Script([a_slice(), ZeroDivisionError()]).follow(Head())
+    follow = Script([a_slice(), ZeroDivisionError()]).follow(Begin())
     with pytest.raises(ZeroDivisionError):
         await asyncio.wait_for(numbers_of(follow), LONG_S)
 

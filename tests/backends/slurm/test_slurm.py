@@ -22,7 +22,7 @@ from jobtui.backends.slurm import records as slurm_known
 from jobtui.backends.slurm.client import CommandAnswer, Commands
 from jobtui.backends.slurm.detail import Queue, _answered, chain_of
 from jobtui.backends.slurm.detail import pending_of as slurm_pending
-from jobtui.backends.slurm.records import KnownJobs
+from jobtui.backends.slurm.records import ClusterJobs
 from jobtui.backends.slurm.source import (
     ACCOUNTS_EVERY_S,
     QUEUE_EVERY_S,
@@ -389,7 +389,7 @@ ANSWERS = st.lists(
 def test_what_was_told_bit_by_bit_is_what_is_known(
     answers: list[tuple[bool, list[tuple[str, str, str]], int]], has_accounting: bool
 ) -> None:
-    known, told, now, bad = KnownJobs("local", "slurm"), dict[str, Job](), NOW, 0
+    known, told, now, bad = ClusterJobs("local", "slurm"), dict[str, Job](), NOW, 0
     known.has_accounting = has_accounting
     for of_queue, rows, later_s in answers:
         now = Nanos(now + later_s * SECOND)
@@ -405,17 +405,17 @@ def test_what_was_told_bit_by_bit_is_what_is_known(
     assert {job.id: job for job in known.forget().jobs} == told
 
 
-def take(known: KnownJobs, *rows: dict[str, str]) -> Batch:
+def take(known: ClusterJobs, *rows: dict[str, str]) -> Batch:
     return known.take_accounts(answer(tuple(SACCT), list(rows)), NOW)
 
 
 def test_the_same_answer_again_is_no_news_but_a_number_that_came_back_is() -> None:
-    known = KnownJobs("local", "slurm")
+    known = ClusterJobs("local", "slurm")
     rows = answer(tuple(SQUEUE), [queued(str(number), "RUNNING", "N/A") for number in range(50)])
     assert len(known.take_queue(rows, NOW).jobs) == 50
     again = known.take_queue(rows, NOW)
     assert (again.jobs, again.gone, again.count) == ((), (), 50)
-    known = KnownJobs("local", "slurm")
+    known = ClusterJobs("local", "slurm")
     take(known, accounted("1", "COMPLETED", "2026-11-20T20:00:00"))
     rows = answer(tuple(SQUEUE), [queued("1", "FAILED", "2026-11-20T20:30:00")])
     (job,) = known.take_queue(rows, NOW).jobs
@@ -426,7 +426,7 @@ def test_ended_jobs_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm_known, "MOST_ENDED", 20)
     ends = [f"2026-11-{day:02d}T20:00:00" for day in range(1, 29)]
     rows = [accounted(str(number), "COMPLETED", "N/A") | {"End": end} for number, end in enumerate(ends, 1)]
-    known = KnownJobs("local", "slurm")
+    known = ClusterJobs("local", "slurm")
     assert {job.id for job in take(known, *rows).jobs} == {f"slurm/{number}" for number in range(9, 29)}
     assert known.has_let_go
 
@@ -434,7 +434,7 @@ def test_ended_jobs_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETED"])
 def test_jobs_that_left_the_queue_have_a_bound(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
     monkeypatch.setattr(slurm_known, "MOST_ENDED", 20)
-    known, told = KnownJobs("local", "slurm"), set[str]()
+    known, told = ClusterJobs("local", "slurm"), set[str]()
     known.has_accounting = False
     assert not known.has_let_go
     for number in range(1, 61):
@@ -454,7 +454,7 @@ SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
 )
 def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int, other: str) -> None:
     """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
-    known, ended_at = KnownJobs("cori", "slurm"), time_of(ENDED_AT)
+    known, ended_at = ClusterJobs("cori", "slurm"), time_of(ENDED_AT)
     assert ended_at is not None
     at = Nanos(ended_at + later_s * SECOND)
     known.take_queue(answer(tuple(SQUEUE), [queued("1", queue, SUBMITTED)]), at)
@@ -466,7 +466,7 @@ def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int
 
 
 def test_a_job_that_left_the_queue_while_it_was_live_is_not_said_to_run() -> None:
-    known = KnownJobs("cori", "slurm")
+    known = ClusterJobs("cori", "slurm")
     known.take_queue(answer(tuple(SQUEUE), [queued("1", "RUNNING", SUBMITTED)]), NOW)
     (job,) = known.take_queue(answer(tuple(SQUEUE), []), NOW).jobs
     assert (job.status, job.message) == (JobStatus.RUNNING, LEFT)

@@ -30,7 +30,7 @@ from jobtui.backends.traces.tempo import Tempo
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import TraceId
-from jobtui.model.specs import NO_ACCESS, Access, SourceSpec, Window
+from jobtui.model.specs import NO_ACCESS, Access, ReadWindow, SourceSpec
 from jobtui.model.traces import AGED_S, JOB_ATTRIBUTES, QUIET_S, Trace, TraceList, TraceSearch
 from jobtui.session import Session
 from jobtui.session.traces import SessionTraces
@@ -70,7 +70,7 @@ class Asked(Rig):
         self.site = site
         self.is_exact = exact
         url = stack.enter_context(served(site))
-        super().__init__(build(SourceSpec(setting, url), Window(until=clock.now())), clock)
+        super().__init__(build(SourceSpec(setting, url), ReadWindow(until=clock.now())), clock)
 
 
 class Files(Rig):
@@ -393,7 +393,7 @@ async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
 
 async def test_a_tempo_is_asked_for_the_newest_as_far_as_it_searches(clock: FixedClock) -> None:
     site = Site(TempoServer(Spans()))
-    source = timed(Tempo(asked(site, "Tempo"), Window(since=Nanos(0))), clock)
+    source = timed(Tempo(asked(site, "Tempo"), ReadWindow(since=Nanos(0))), clock)
     for _ in range(2):
         listed = await source.search(TraceSearch())
         assert {one.trace_id for one in listed.traces} == set(ID.values())
