@@ -370,31 +370,30 @@ def _starved_s() -> float:
     return max(waits)
 
 
-class _Limit:
-    """Raises _Hangs in what takes longer within it; waiting for a processor does not count."""
+@contextmanager
+def _limit(seconds: float) -> Iterator[Callable[[], None]]:
+    """Raises _Hangs in what takes longer within it, or from when what it gives is called; waiting for a
+    processor does not count."""
+    starved = until = 0.0
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._starved = self._until = 0.0
+    def begin() -> None:
+        nonlocal starved, until
+        starved, until = _starved_s(), time.monotonic() + seconds
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
-    def again(self) -> None:
-        self._starved, self._until = _starved_s(), time.monotonic() + self._seconds
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-
-    def __enter__(self) -> "_Limit":
-        self._before = signal.signal(signal.SIGALRM, self._ring)
-        self.again()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self._before)
-
-    def _ring(self, number: int, frame: FrameType | None) -> None:
-        left = self._until + _starved_s() - self._starved - time.monotonic()
+    def ring(number: int, frame: FrameType | None) -> None:
+        left = until + _starved_s() - starved - time.monotonic()
         if left <= 0.05:
             raise _Hangs(f"{number} in {frame.f_code.co_qualname if frame else ''}")
         signal.setitimer(signal.ITIMER_REAL, left)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    begin()
+    try:
+        yield begin
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def forget_peak() -> int:
@@ -417,15 +416,15 @@ def taken(before: int) -> int:
     return max(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, _own_peak() - before)
 
 
-def said(words: Sequence[str], run: Callable[[_Limit], Any] | None = None) -> Said:
+def said(words: Sequence[str], run: Callable[[Callable[[], None]], Any] | None = None) -> Said:
     """Run a command line in this process. Raises Wrong when it fails in a way that is not documented."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
     named = shlex.join(words)
     FAULTS._known.clear()
     before = forget_peak()
     try:
-        with redirect_stdout(out), redirect_stderr(err), _Limit(HANG_S) as limit:
-            code = main(words) if run is None else run(limit)
+        with redirect_stdout(out), redirect_stderr(err), _limit(HANG_S) as begin_again:
+            code = main(words) if run is None else run(begin_again)
     except _Hangs as error:
         raise Wrong(f"{named}: did not end within {HANG_S} s") from error
     except Exception as error:
@@ -571,7 +570,7 @@ def _dashboard(words: Sequence[str], walk: str = "all") -> None:
     from jobtui import app as module
     from jobtui.commands import open as opening
 
-    def live(limit: _Limit) -> int:
+    def live(begin_again: Callable[[], None]) -> int:
         def run_app(session: Session, open_at: Any, **more: Any) -> int:
             asyncio.run(walked(session, module.JobtuiApp(session, open_at, looks=more["looks"])))
             return 0
@@ -579,7 +578,7 @@ def _dashboard(words: Sequence[str], walk: str = "all") -> None:
         async def walked(session: Session, dashboard: Any) -> None:
             async with session, dashboard.run_test(size=(100, 30)) as pilot:
                 for key in WALKS[walk].split():
-                    limit.again()
+                    begin_again()
                     await pilot.press(key)
                     if not dashboard.is_running:
                         raise Wrong(f"{shlex.join(words)}: the dashboard ended at {key}")

@@ -17,6 +17,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -350,28 +351,26 @@ OPTIONS = {"classic": "-long", "XML": "-xml", "JSON": "-json"}
 """By the form of the event logs that of the ads."""
 
 
-class Following(threading.Thread):
-    """Follows the pool's own event log as a dashboard does."""
+@contextmanager
+def followed(path: Path) -> Iterator[Store]:
+    """What is known to who follows an event log as a dashboard does, in a thread of its own."""
+    watched = Watched(CondorFile(path))
+    ends = threading.Event()
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(daemon=True)
-        self.watched = Watched(CondorFile(path))
-        self._ends = threading.Event()
-
-    def run(self) -> None:
-        asyncio.run(self._follow())
-
-    async def _follow(self) -> None:
-        while not self._ends.is_set():
+    async def follow() -> None:
+        while not ends.is_set():
             await asyncio.sleep(0.5)
-            await self.watched.poll()
-        await self.watched.poll()
-        await self.watched.source.aclose()
+            await watched.poll()
+        await watched.poll()
+        await watched.source.aclose()
 
-    def end(self) -> Store:
-        self._ends.set()
-        self.join(60)
-        return self.watched.store
+    thread = threading.Thread(target=lambda: asyncio.run(follow()), daemon=True)
+    thread.start()
+    try:
+        yield watched.store
+    finally:
+        ends.set()
+        thread.join(60)
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -381,14 +380,13 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
     if form != "classic":
         more += f"EVENT_LOG_FORMAT_OPTIONS = {form}\n"
     with CondorPool(more) as pool:
-        following = Following(pool.root / "log" / "EventLog")
-        following.start()
-        numbers = {**plant_dag(pool, form), **plant(pool, form)}
-        option = OPTIONS[form]
-        ads = (pool.root / "queue.ads", pool.root / "history.ads")
-        ads[0].write_text(pool.run("condor_q", "-allusers", option))
-        ads[1].write_text(pool.run("condor_history", option))
-        yield Scene(pool, form, numbers, ads, following.end())
+        with followed(pool.root / "log" / "EventLog") as known:
+            numbers = {**plant_dag(pool, form), **plant(pool, form)}
+            option = OPTIONS[form]
+            ads = (pool.root / "queue.ads", pool.root / "history.ads")
+            ads[0].write_text(pool.run("condor_q", "-allusers", option))
+            ads[1].write_text(pool.run("condor_history", option))
+        yield Scene(pool, form, numbers, ads, known)
 
 
 def event_log_of(scene: Scene, name: str) -> Path:

@@ -6,8 +6,8 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from jobtui.store.poller import Poller
 from jobtui.store.store import Changes, Store
 from tests.backends.journal.rigs import ssh_client
 from tests.real.journal_hosts import SERVICE, JournalHost, Sender, journal_here, missing_programs
-from tests.waiting import wait_until
+from tests.waiting import stop, wait_until
 
 SEND_EVERY_S = 0.02
 
@@ -85,29 +85,23 @@ class Watching(Store):
             told.append((time.time(), *state))
 
 
-class Watch:
-    """One poller for each journal, as a session has them. An async context manager."""
-
-    def __init__(self, targets: Mapping[str, str], since: float) -> None:
-        self.store = Watching()
-        wanted = WantedStreams(units=(), identifiers=(SERVICE,), containers=())
-        self._journals = {
-            name: Journal(name, maker_of(target), wanted=wanted, since=Nanos(int(since * SECOND)))
-            for name, target in targets.items()
-        }
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def __aenter__(self) -> Watching:
-        pollers = [Poller(journal, self.store) for journal in self._journals.values()]
-        self._tasks = [asyncio.create_task(poller.run()) for poller in pollers]
-        return self.store
-
-    async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for name, journal in self._journals.items():
-            self.store.seen.setdefault(name, Seen()).gaps = tuple(journal.gaps)
+@asynccontextmanager
+async def watching(targets: Mapping[str, str], since: float) -> AsyncIterator[Watching]:
+    """One poller for each journal, as a session has them."""
+    store = Watching()
+    wanted = WantedStreams(units=(), identifiers=(SERVICE,), containers=())
+    journals = {
+        name: Journal(name, maker_of(target), wanted=wanted, since=Nanos(int(since * SECOND)))
+        for name, target in targets.items()
+    }
+    tasks = [asyncio.create_task(Poller(journal, store).run()) for journal in journals.values()]
+    try:
+        yield store
+    finally:
+        for task in tasks:
+            await stop(task)
+        for name, journal in journals.items():
+            store.seen.setdefault(name, Seen()).gaps = tuple(journal.gaps)
             await journal.aclose()
 
 
@@ -120,29 +114,14 @@ class Sent:
     pauses: bool = False
 
 
-class Sending:
-    """Writes to all journals all the time. An async context manager."""
-
-    def __init__(self, senders: Mapping[str, Sender]) -> None:
-        self.sent = {name: Sent(sender) for name, sender in senders.items()}
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> dict[str, Sent]:
-        self._task = asyncio.create_task(self._run())
-        return self.sent
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            for sent in self.sent.values():
-                if not sent.pauses:
-                    sent.at.append(time.time())
-                    sent.sender.send()
-            await asyncio.sleep(SEND_EVERY_S)
+async def send(all_sent: Iterable[Sent]) -> None:
+    """Write to all journals, all the time."""
+    while True:
+        for sent in all_sent:
+            if not sent.pauses:
+                sent.at.append(time.time())
+                sent.sender.send()
+        await asyncio.sleep(SEND_EVERY_S)
 
 
 pytestmark = [
@@ -212,8 +191,10 @@ async def tell(
     by_files: JournalHost,
 ) -> Story:
     story = Story(address={"ssh": by_ssh.address, "http": by_http.address})
-    async with Watch(targets, time.time()) as store, Sending(senders) as sent:
-        story.sent, story.seen = sent, store.seen
+    story.sent = sent = {name: Sent(sender) for name, sender in senders.items()}
+    async with watching(targets, time.time()) as store:
+        story.seen = store.seen
+        sending = asyncio.create_task(send(sent.values()))
         await all_come(store, sent, targets)
         await asyncio.sleep(CALM_S)
         story.note("killed")
@@ -248,6 +229,7 @@ async def tell(
         for each in sent.values():
             each.pauses = True
         await all_come(store, sent, targets)
+        await stop(sending)
     return story
 
 

@@ -15,7 +15,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,40 +112,40 @@ class Watched:
     health: Sequence[SourceHealth]
 
 
-@dataclass(slots=True)
-class StoreWatch:
-    """Notes every status of every job that a store tells its listeners of."""
+def noted(store: Store) -> dict[str, list[Status]]:
+    """Every status of every job that the store tells its listeners of from now on."""
+    seen: dict[str, list[Status]] = {}
 
-    store: Store
-    seen: dict[str, list[Status]] = field(default_factory=dict)
-
-    def __call__(self, changes: Changes) -> None:
+    def note(changes: Changes) -> None:
         for job_id in changes.jobs:
-            job = self.store.job(job_id)
-            states = self.seen.setdefault(str(job_id), [])
+            job = store.job(job_id)
+            states = seen.setdefault(str(job_id), [])
             if job is not None and (not states or states[-1].state != job.native_status):
                 states.append(Status(time.time(), job.native_status))
 
+    store.subscribe(note)
+    return seen
 
-class DashboardWatch:
-    """Reads the window of a dashboard again and again, in a thread of its own, until it is stopped."""
 
-    def __init__(self, window: Tmux) -> None:
-        self.frames: list[Frame] = []
-        self._window = window
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
+@contextmanager
+def framed(window: Tmux) -> Iterator[list[Frame]]:
+    """What a window shows, read again and again in a thread of its own."""
+    frames: list[Frame] = []
+    stopped = threading.Event()
 
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+    def look() -> None:
+        while not stopped.wait(FRAME_PERIOD_S):
+            text = window.text()
+            if not frames or frames[-1].text != text:
+                frames.append(Frame(time.time(), text))
 
-    def _watch(self) -> None:
-        while not self._stopped.wait(FRAME_PERIOD_S):
-            text = self._window.text()
-            if not self.frames or self.frames[-1].text != text:
-                self.frames.append(Frame(time.time(), text))
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield frames
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def source_flags(system: SirepoSystem) -> list[str]:
@@ -214,20 +214,18 @@ def list_jobs(system: SirepoSystem) -> Listing:
 async def watch(system: SirepoSystem, seed: int) -> Watched:
     """Run jobs of every kind in a system, with jobtui beside it all the time."""
     async with session_of(system) as session:
-        noted = StoreWatch(session.store)
-        session.store.subscribe(noted)
+        seen = noted(session.store)
         running = asyncio.create_task(session.run())
-        with Tmux(jobtui_command(system), COLUMNS, ROWS, jobtui_environ(system)) as window:
-            dashboard = DashboardWatch(window)
-            listings: list[Listing] = []
-            try:
-                kind = Jobs if system.cluster is None else ClusterJobs
-                jobs = await asyncio.to_thread(kind, system, seed, lambda jid: explain(system, jid))
-                await asyncio.to_thread(jobs.run, jobs.kinds, lambda: listings.append(list_jobs(system)))
-                await _catch_up(session, system)
-                await asyncio.sleep(SEEN_WITHIN_S)  # the dashboard is granted this time for the last news too
-            finally:
-                await asyncio.to_thread(dashboard.stop)
+        listings: list[Listing] = []
+        with (
+            Tmux(jobtui_command(system), COLUMNS, ROWS, jobtui_environ(system)) as window,
+            framed(window) as frames,
+        ):
+            kind = Jobs if system.cluster is None else ClusterJobs
+            jobs = await asyncio.to_thread(kind, system, seed, lambda jid: explain(system, jid))
+            await asyncio.to_thread(jobs.run, jobs.kinds, lambda: listings.append(list_jobs(system)))
+            await _catch_up(session, system)
+            await asyncio.sleep(SEEN_WITHIN_S)  # the dashboard is granted this time for the last news too
         assert not running.done(), running
         running.cancel()
         truth = read_truth(system.witness)
@@ -238,8 +236,8 @@ async def watch(system: SirepoSystem, seed: int) -> Watched:
             asked=tuple(jobs.asked),
             truth=truth,
             ops=tuple(session.store.correlation.ops()),
-            seen=noted.seen,
-            frames=dashboard.frames,
+            seen=seen,
+            frames=frames,
             listings=listings,
             timelines=timelines,
             health=session.store.sources(),
