@@ -705,7 +705,7 @@ def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     line = next(one for one in log.read_text().splitlines(keepends=True) if job in one)
     monkeypatch.setattr(f"jobtui.commands.logs.{part}", reading)
     monkeypatch.setattr(logs, "FOLLOW_PERIOD_S", 0.01)
-    monkeypatch.setattr(logs, "output_places", lambda *given: (("/nowhere", "out"),))
+    monkeypatch.setattr(logs, "output_places", lambda *given: {"out": ["/nowhere"]})
     ran = run("logs", job, "-f", "--log", log, "--srdb", CAPTURE)
     assert looks > 3
     assert expected_faults.all()[0].words in ran.err

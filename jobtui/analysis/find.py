@@ -316,9 +316,7 @@ class _Search:
         self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
             Target.JOB: self._add_job,
             Target.USER: self._add_user,
-            Target.SIMULATION: lambda named: self._add_jobs(
-                self._by_simulation.get(named.text, ()), named.weight, named.why
-            ),
+            Target.SIMULATION: lambda named: self._add_fits(self._by_simulation.get(named.text, ()), named),
             Target.OP: self._add_ops,
             Target.AGENT: self._add_agents,
             Target.CONTAINER: self._add_container,
@@ -406,13 +404,16 @@ class _Search:
         for job_id in several[:MAX_CANDIDATES]:
             self._add("job", job_id, score, why, job_id)
 
+    def _add_fits(self, job_ids: Iterable[JobId], reference: Reference) -> None:
+        self._add_jobs(job_ids, reference.weight, reference.why)
+
     def _add_job(self, reference: Reference) -> None:
         job_id = JobId(reference.text)
         if job_id in self._ids:
             self._named.add(job_id)
             self._add("job", job_id, reference.weight, reference.why, job_id)
         elif (parts := numbered(job_id)) is not None:
-            self._add_jobs(self._alike(parts), reference.weight, reference.why)
+            self._add_fits(self._alike(parts), reference)
 
     def _alike(self, meant: Numbered) -> Iterator[JobId]:
         for job in self._jobs.values():
@@ -428,14 +429,12 @@ class _Search:
         if wanted is not None:
             ids = ((job_id, condor_id(job_id)) for job_id in self._ids)
             fits = (job_id for job_id, known in ids if known is not None and wanted.holds(known))
-            self._add_jobs(fits, reference.weight, reference.why)
+            self._add_fits(fits, reference)
 
     def _add_numbered(self, reference: Reference) -> None:
         """Jobs of systems that number them: `balsam/12`."""
         end = f"/{reference.text}"
-        self._add_jobs(
-            (job_id for job_id in self._ids if job_id.endswith(end)), reference.weight, reference.why
-        )
+        self._add_fits((job_id for job_id in self._ids if job_id.endswith(end)), reference)
         tasks = (
             job.id
             for job in self._jobs.values()

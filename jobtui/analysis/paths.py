@@ -208,15 +208,15 @@ def run_dirs_of(
     return tuple(dict.fromkeys((*named, *on_cluster, *logged, *beside, *moved)))
 
 
-def output_places(detail: JobDetail | None, reach: ClusterAccess) -> tuple[tuple[str, str], ...]:
-    """The files of its output and errors, by directory and name, at each place where they may be read."""
+def output_places(detail: JobDetail | None, reach: ClusterAccess) -> dict[str, list[str]]:
+    """The directories in which the files of its output and errors may be read, likeliest first, by name."""
+    found: dict[str, list[str]] = {}
     if detail is None:
-        return ()
-    found = []
+        return found
     for path in detail.outputs:
-        places = reached(posixpath.dirname(path), detail.job.host, reach, detail.job.source)
-        found += [(place, posixpath.basename(path)) for place in places]
-    return tuple(found)
+        directory, name = posixpath.split(path)
+        found.setdefault(name, []).extend(reached(directory, detail.job.host, reach, detail.job.source))
+    return found
 
 
 def _dirs_of(ops: Iterable[Op], dir_of: Callable[[Op], str | None]) -> Iterator[str]:

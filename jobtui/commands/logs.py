@@ -1,6 +1,6 @@
 """`logs ID`: the lines that belong to a job, merged in time order, source in front.
 
-The lines of its program's output come last: they have no times.
+The lines of its program's output have no times and come last, of several jobs in their order.
 """
 
 import asyncio
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
+from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, jobs_meant, ops_meant
+from jobtui.analysis.incidents import is_within
 from jobtui.analysis.paths import ADDRESS, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
@@ -97,6 +98,8 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
 FOLLOW_PERIOD_S = 0.25
 OUTPUT_LOOKS = 8
 """So many periods lie between two looks at a job's output."""
+MOST_OUTPUTS = 20
+"""Jobs of a user, a host or such of which the output is given, the newest."""
 CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "certainty", "text")
 
 Chosen = Callable[[JobLine], bool]
@@ -114,14 +117,15 @@ async def run(reader: Reader) -> Exit:
         return print_not_found("logs", {"lines": []}, found, reader)
     await reader.read_logs(found.detail)
     names = _logs_meant(reader, found.candidates[0]) if found.job is None else ()
-    ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)
+    details = [found.detail] if found.job is not None else await _with_output(reader, found.candidates[0])
+    ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found, has_output=bool(details))
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
     fresh = _WholeLogs(reader, names, chosen).fresh if names else _of_ops(reader.session, ops_of, chosen)
-    outputs = _Outputs(reader, found.detail, chosen, to_end=following)
-    lines = [*await fresh(), *await outputs.fresh()]
-    for name, problem in outputs.problems.items():
+    outputs = [_Outputs(reader, detail, chosen, to_end=following) for detail in details]
+    lines = [*await fresh(), *[line for one in outputs for line in await one.fresh()]]
+    for name, problem in (told for one in outputs for told in one.problems.items()):
         complain(f"its output {name}: {problem}")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
@@ -145,7 +149,17 @@ async def _of_container(reader: Reader, name: str) -> list[JobLine]:
     return lines
 
 
-def _ops_of(reader: Reader, found: FoundJob) -> Callable[[], OpsByJob]:
+async def _with_output(reader: Reader, meant: Candidate) -> list[JobDetail]:
+    """The records of jobs of a user or such with outputs, to which something happened in the asked time."""
+    context, store, knows = reader.context, reader.session.store, reader.session.store.correlation
+    begin, end = context.since or Nanos(0), context.until or context.clock.now()
+    jobs = map(store.job, reversed(jobs_meant(meant, store.jobs, knows.ops(), knows.agents())))
+    then = [job.id for job in jobs if job is not None and is_within(job, begin, end)]
+    details = [await reader.look_up(one) for one in then[-MOST_OUTPUTS:]]
+    return [detail for detail in details if detail is not None and detail.outputs]
+
+
+def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[], OpsByJob]:
     """What gives the ops of a job, or those of a user, or that an agent or the agents of a container had."""
     knows = reader.session.store.correlation
     if found.job is not None:
@@ -160,7 +174,7 @@ def _ops_of(reader: Reader, found: FoundJob) -> Callable[[], OpsByJob]:
 
     if count := len(ops_of()):
         complain(f"{meant.kind} {meant.id}: lines of {counted(count, 'job')} are given")
-    else:
+    elif not has_output:
         names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
         flags = spelled(reader.context.config, None)
         words = ("logs", f"--grep={meant.id}") if names else ("jobs",)
@@ -193,11 +207,10 @@ def _of_ops(
     seen: set[tuple[str, int, str]] = set()
 
     async def fresh() -> list[JobLine]:
-        correlation = session.store.correlation
         lines = [
             line
             for job_id, ops in ops_of().items()
-            for line in job_lines(job_id, ops, correlation.unlinked_of(job_id))
+            for line in job_lines(job_id, ops, session.store.correlation.unlinked_of(job_id))
             if line.place not in seen
         ]
         seen.update(line.place for line in lines)
@@ -215,9 +228,8 @@ class _WholeLogs:
         book = reader.session.logs()
         self._logs = {name: book.open(name) for name in names}
         self._ends: dict[str, int] = {}
-        is_bounded = self._context.since is not None
-        most = self._context.most
-        self._most = (MOST_LINES if is_bounded else LAST_LINES) if most is None else most
+        usual = LAST_LINES if reader.context.since is None else MOST_LINES
+        self._most = usual if reader.context.most is None else reader.context.most
 
     async def fresh(self) -> list[JobLine]:
         found = await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
@@ -264,10 +276,9 @@ class _WholeLogs:
         return line.at or self._parser.time_of(line.text.encode(), self._context.clock.now())
 
     def _line(self, name: str, line: LogLine) -> JobLine:
-        source = line.origin or name
         cursor = "" if line.at is not None else None
+        place = (line.origin or name, 0, line.place)
         at, text = self._time_of(line), line.text
-        place = (source, 0, line.place)
         return JobLine("", at, Component.LOG, text, *place, Certainty.ADJACENT, cursor)
 
 
@@ -275,16 +286,12 @@ class _Outputs:
     """The files that a job's output and errors go to: the end of each, and what comes to it."""
 
     def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
-        places = output_places(detail, reader.reach)
         self._job_reader = reader.session.job_reader()
         self._job_id = detail.job.id if detail is not None else JobId("")
-        self._chosen = chosen
-        self._to_end = to_end
+        self._chosen, self._to_end = chosen, to_end
         told = detail.directory if detail is not None else None
         self._kept = told if told is not None and ADDRESS.match(told) else None
-        self.places: dict[str, list[str]] = {}
-        for directory, name in places:
-            self.places.setdefault(name, []).append(directory)
+        self.places = output_places(detail, reader.reach)
         self._read: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}
 
@@ -346,7 +353,7 @@ async def _follow(
     reader: Reader,
     job_id: JobId | None,
     fresh_lines: Callable[[], Awaitable[list[JobLine]]],
-    outputs: _Outputs,
+    outputs: Sequence[_Outputs],
     *,
     has_log: bool,
 ) -> None:
@@ -360,7 +367,7 @@ async def _follow(
 
     async def follow() -> None:
         await reader.session.run(kinds_that_give(Gives.LOGS))
-        if outputs.places:
+        if any(one.places for one in outputs):
             await asyncio.Event().wait()
 
     async def tell() -> None:
@@ -372,7 +379,7 @@ async def _follow(
                     changed.clear()
                     fresh += await fresh_lines()
                 if looks % OUTPUT_LOOKS == 0:
-                    fresh += await outputs.fresh()
+                    fresh += [line for one in outputs for line in await one.fresh()]
             if fresh:
                 _print_followed(reader, fresh)
 
@@ -385,11 +392,10 @@ async def _follow(
 def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:
     """The test of `--agent`, `--op` and `--grep`; None when there is no such agent or op, which is said."""
     context = reader.context
-    correlation = reader.session.store.correlation
     ops = [op for several in ops_by_job.values() for op in several]
     tests: list[Chosen] = []
     if (name := context.flag("agent")) is not None:
-        wanted = agents_called(name, correlation.agents())
+        wanted = agents_called(name, reader.session.store.correlation.agents())
         agents = {str(_agent_of(op)) for op in ops if _agent_of(op)}
         if not wanted & agents:
             complain(f"no agent {name} worked for {name_of_all}, only {', '.join(sorted(agents)) or 'none'}")

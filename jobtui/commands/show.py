@@ -65,11 +65,9 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Wh
         names = () if detail and detail.outputs else OUTPUTS
         for output in filter(os.path.exists, (os.path.join(run_dir, name) for name in names)):
             yield Where("program output", output, exists=True)
-    outputs: dict[str, list[str]] = {}
-    for directory, name in output_places(detail, reach):
-        outputs.setdefault(name, []).append(os.path.join(directory, name))
-    for paths in outputs.values():  # the likeliest place of each that is on this machine
-        path = next(filter(os.path.exists, paths), paths[0])
+    for name, places in output_places(detail, reach).items():
+        paths = [os.path.join(place, name) for place in places]
+        path = next(filter(os.path.exists, paths), paths[0])  # the likeliest that is on this machine
         yield Where("program output", path, exists=os.path.exists(path))
     if agent is not None:
         yield from _of_agent(agent, log_of(agent, reach.hosts, reach.roots))

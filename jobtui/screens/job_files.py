@@ -1,6 +1,7 @@
 """The run directory of a job: its files, and what is in one of them, followed while it grows."""
 
 import asyncio
+from itertools import chain
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -52,8 +53,8 @@ class FilesTab(JobTab):
         job = subject.job and self.shared.store.with_agent(subject.job)
         places = output_places(subject.detail, reach)
         dirs = run_dirs_of(job, subject.detail, subject.ops, reach)
-        self._paths = tuple(dict.fromkeys((*(place for place, _ in places), *dirs)))
-        self._outputs = {path: [name for place, name in places if place == path] for path in self._paths}
+        self._paths = tuple(dict.fromkeys((*chain.from_iterable(places.values()), *dirs)))
+        self._outputs = {path: [name for name in places if path in places[name]] for path in self._paths}
         self._refresh()
 
     def tick(self) -> None:

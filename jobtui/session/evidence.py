@@ -310,9 +310,8 @@ class Gatherer:
     async def at_hand(self, job_id: JobId) -> Evidence:
         """The same, but that no server, scheduler or cluster is asked for the record."""
         job = self._store.job(job_id)
-        if job is None or self._is_asked_for(job):
-            return await with_memory(await self.gather(job_id), self._job_reader)
-        return await with_memory(await self.kept(job), self._job_reader)
+        found = await (self.gather(job_id) if job is None or self._is_asked_for(job) else self.kept(job))
+        return await with_memory(found, self._job_reader)
 
     async def kept(self, job: Job) -> Evidence:
         """The same with its record, for which of servers and schedulers MOST_ASKED are asked at most."""
@@ -463,10 +462,11 @@ class Gatherer:
         detail, reader, job = told.detail, self._job_reader, self._store.with_agent(job)
         command = dict(detail.facts).get("command", "") if detail else ""
         found: dict[str, str] = {}
-        for directory, name in output_places(detail, self._reach):
-            with suppress(Unreadable):
-                if name in await _files(reader, directory):
-                    found.setdefault(name, directory)
+        for name, directories in output_places(detail, self._reach).items():
+            for directory in directories:
+                with suppress(Unreadable):
+                    if name in await _files(reader, directory):
+                        found.setdefault(name, directory)
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
         for directory in run_dirs_of(job, detail, told.ops, self._reach):
             with suppress(Unreadable):
@@ -477,11 +477,10 @@ class Gatherer:
                 # What scripts of other jobs there write is theirs; a command has its arguments with it
                 own = [name for name in files if f"/{name} " in f"{command} "]
                 scripts = own if command else [name for name in files if name.endswith(SCRIPT_ENDS)]
-                number = job.id.rpartition("/")[2]
                 for script in scripts[:MOST_SCRIPTS]:
                     with suppress(Unreadable):
                         text = (await reader.read_file(directory, script, tail=False)).text
-                        for path in redirected(text, number):
+                        for path in redirected(text, job.id.rpartition("/")[2]):
                             place, name = posixpath.split(posixpath.join(directory, path))
                             with suppress(Unreadable):
                                 if (await _files(reader, place, begin)).get(name):

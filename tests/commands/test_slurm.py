@@ -71,6 +71,18 @@ def test_a_failure_is_remembered_by_what_its_program_wrote(
     assert run("--slurm", "local", "explain", "slurm/31", "--json").json["seen_before"]["count"] == 2
 
 
+def test_logs_of_a_user_have_the_outputs_of_jobs_that_ran_then(
+    run: Runner, cluster: StandIn, tmp_path: Path
+) -> None:
+    for number in (1, 2, 3):
+        cluster.show(str(number), shown(number, tmp_path, "beam-%j.out"))
+        (tmp_path / f"beam-{number}.out").write_text(f"{number}: line\n")
+    ran = run(*LOCAL, "logs", "jobuser", "--json")
+    assert {line["text"] for line in ran.json["lines"]} == {"1: line", "2: line", "3: line"}
+    late = run(*LOCAL, "logs", "jobuser", "--json", "--since", "2026-11-20T20:51:00Z")
+    assert [line["text"] for line in late.json["lines"]] == ["3: line"]
+
+
 def test_logs_print_the_end_of_long_output_and_say_so(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     cluster.show("31", shown(31, tmp_path, "long"))
     (tmp_path / "long").write_text("".join(f"{at:063}\n" for at in range(20_000)))

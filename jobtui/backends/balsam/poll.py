@@ -376,11 +376,9 @@ class Questions:
 
         return step
 
-    def _changes(self, told: Iterable[StateChange]) -> list[StateChange]:
-        return [change for change in self._each(told, self._known.take_change) if change is not None]
-
     def _of_events(self, page: records.DecodedList[StateChange], *, more: bool) -> Batch:
-        known, changes = self._known, self._changes(page.rows)
+        known = self._known
+        changes = [one for one in self._each(page.rows, known.take_change) if one is not None]
         numbers = dict.fromkeys(map(known.number_of, changes))
         self._ask_for([number for number in numbers if number not in known.rows])
         rows = (known.rows[number] for number in numbers if number in known.rows)
