@@ -386,9 +386,11 @@ def _state_test(node: FieldComparison) -> Callable[[Agent], bool]:
     return text_test(AGENT_FIELDS.texts["state"], node.op, [value.text.lower() for value in node.values])
 
 
-__all__ = ["Filter", "FilterError", "complete", "ids_beginning", "parse", "token_span"]
+__all__ = ["Filter", "FilterError", "KnownWords", "complete", "ids_beginning", "parse", "token_span"]
 
-_NOTHING_KNOWN: Mapping[str, Iterable[str]] = {}
+KnownWords = Mapping[str, Callable[[], Iterable[str]]]
+"""What gives values to offer, by the field of the filter language."""
+_NOTHING_KNOWN: KnownWords = {}
 # patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
 _VALUE_HEAD = r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)"
 _PLAIN_VALUE = r"[\w.@/+\-]+"
@@ -440,10 +442,10 @@ def token_span(text: str, cursor: int) -> tuple[int, int]:
     return (start + 1, cursor) if text[start:cursor].startswith("-") else (start, cursor)
 
 
-def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHING_KNOWN) -> list[str]:
+def complete(text: str, cursor: int, known: KnownWords = _NOTHING_KNOWN) -> list[str]:
     """The completions of the token that ends at `cursor`: fields, or values of the field before it.
 
-    `known` are values to offer for fields with free text, by the field's name: apps, users, hosts.
+    `known` gives values to offer for fields with free text: apps, users, hosts.
     """
     start, end = token_span(text, cursor)
     token = text[start:end]
@@ -455,16 +457,16 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
     if field is None:
         return []
     begun = found["begun"].lower()
-    words = VALUE_WORDS.get(field.kind) or known.get(field.name, ())
+    words = VALUE_WORDS.get(field.kind) or known.get(field.name, tuple)()
     fitting = islice((word for word in words if word.lower().startswith(begun)), MOST_OFFERED)
     plain = re.compile(_PLAIN_VALUE)
     values = (word if plain.fullmatch(word) else quoted(word) for word in fitting)
     return [found["head"] + value for value in values]
 
 
-def ids_beginning(text: str, known: Mapping[str, Iterable[str]]) -> list[str]:
+def ids_beginning(text: str, known: KnownWords) -> list[str]:
     """Known ids that begin so; none for fewer than LEAST_ID characters, as most would be chance."""
-    ids = known.get("id", ()) if len(text) >= LEAST_ID else ()
+    ids = known.get("id", tuple)() if len(text) >= LEAST_ID else ()
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 
 

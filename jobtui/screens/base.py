@@ -3,7 +3,7 @@
 What the first paint does not need is imported in the functions that need it, here and in the other screens.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -31,6 +31,7 @@ from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import Move
 
 if TYPE_CHECKING:
+    from jobtui.analysis.filter import KnownWords
     from jobtui.analysis.filter_syntax import FilterError, TextFields
     from jobtui.render.spans import Paragraph
     from jobtui.widgets.text_pane import WrappedText
@@ -126,14 +127,14 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         )
         await self.mount(bar, before=next(iter(self.query(KeyLine)), None))
 
-    def known_values(self) -> Mapping[str, Iterable[str]]:
+    def known_values(self) -> "KnownWords":
         from jobtui.screens.command_table import known_values
 
         try:
             views = self.shared.views.names()
         except ViewsError:
             views = []
-        return known_values(self.shared.store.jobs.values(), views)
+        return known_values(self.shared.store.jobs, views)
 
     def follow(self, command: str) -> str | None:
         """Run a `:` command that only this screen knows: "", or what is wrong with it; None for no such."""

@@ -1,13 +1,15 @@
 """The `:` commands in one table, from which parsing, completion and help are made. Runs nothing."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from jobtui.analysis.filter import MOST_OFFERED, ids_beginning, token_span
+from jobtui.analysis.filter import MOST_OFFERED, KnownWords, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.spelling import nearest
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import JOB_COLUMNS
@@ -35,21 +37,25 @@ COMMANDS: tuple[AppCommand, ...] = tuple(
 COMMAND_BY_NAME: Mapping[str, AppCommand] = {command.name: command for command in COMMANDS}
 COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
 
-KnownWords = Mapping[str, Iterable[str]]
-"""Values to offer, by the field of the filter language; those of `view` are the names that were kept."""
 
-
-def known_values(jobs: Collection[Job], views: Sequence[str]) -> KnownWords:
+def known_values(jobs: Mapping[JobId, Job], views: Sequence[str]) -> KnownWords:
     """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views.
 
-    Only what stays as it is in an input, where hostile characters become visible ones.
+    Only what stays as it is in an input, where hostile characters become visible ones. They are looked for
+    when they are needed first, as there may be a hundred thousand jobs.
     """
-    known: dict[str, Iterable[str]] = {}
-    for name, key in {"app": "app", "user": "owner", "model": "model"}.items():
-        values = set(map(attrgetter(key), jobs))  # few of many jobs, so only these are made safe
-        known[name] = sorted(value for value in values if value and safe(value) == value)[:MOST_OFFERED]
-    failed_first = sorted(jobs, key=lambda job: job.status is not JobStatus.FAILED)
-    return {**known, "id": [job.id for job in failed_first], "view": views}
+
+    def values_of(key: str) -> Sequence[str]:
+        values = set(map(attrgetter(key), jobs.values()))  # few of many jobs, so only these are made safe
+        return sorted(value for value in values if value and safe(value) == value)[:MOST_OFFERED]
+
+    def ids() -> Sequence[str]:
+        failed = dict.fromkeys(job.id for job in jobs.values() if job.status is JobStatus.FAILED)
+        return [*failed, *(job_id for job_id in jobs if job_id not in failed)]
+
+    fields = {"app": "app", "user": "owner", "model": "model"}
+    known = {name: cache(partial(values_of, key)) for name, key in fields.items()}
+    return {**known, "id": cache(ids), "view": lambda: views}
 
 
 class CommandError(FilterError):
@@ -104,7 +110,7 @@ def complete_command(text: str, cursor: int, known: KnownWords) -> Completion:
 _OFFERS: Mapping[str, Callable[[str, KnownWords], Iterable[str]]] = {
     "goto": ids_beginning,
     "sort": lambda last, known: (last[: last.startswith("-")] + key for key in COLUMN_KEYS),
-    **dict.fromkeys(("view", "forget", "save"), lambda last, known: known.get("view", ())),
+    **dict.fromkeys(("view", "forget", "save"), lambda last, known: known.get("view", tuple)()),
 }
 
 

@@ -135,7 +135,7 @@ def test_a_filter_without_terms_is_empty() -> None:
 
 @pytest.mark.parametrize(("text", "completions"), TABLES["completions"].items())
 def test_completion(text: str, completions: list[str]) -> None:
-    known = {"app": ["srw", "warp"], "name": ["fel scan"]}
+    known = {"app": lambda: ["srw", "warp"], "name": lambda: ["fel scan"]}
     assert complete(text, len(text), known) == completions
 
 
