@@ -1,12 +1,13 @@
 """The rows of the job table: which are shown, in which order, which need a person. No terminal in it.
 
 Single changes are worked in at once. A new order, a new filter and very many changes at a time are worked out
-in slices; until that is done the old order is served.
+in slices; until that is done the old order is served. Copies are tuples, which the garbage collector soon
+leaves alone; through a list of records it would look again and again.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from heapq import nlargest
-from itertools import chain, islice
+from heapq import merge, nlargest
+from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -38,8 +39,8 @@ Keep = Callable[[Job], bool]
 LIVE = frozenset(status for status in JobStatus if status.is_live)
 _NEVER_RUN = frozenset({JobStatus.MISSING, JobStatus.PURGED})
 _FAR = 1 << 64
-Entry = tuple[Any, JobId]
-"""Sort key and id. The keys of one list compare with each other; the id decides between equal ones."""
+Entry = tuple[int, Any, JobId]
+"""Whether it is a row without a key, sort key and id, which decides between equal ones."""
 SLICE = 1024
 """Rows looked at in one slice of a rebuild."""
 RUN = 4096
@@ -63,8 +64,7 @@ class RowIndex:
     def __init__(self, order: Order) -> None:
         self.order = order
         self._entries: dict[str, Entry] = {}
-        self._keyed: SortedList[Entry] = SortedList()
-        self._keyless: SortedList[Entry] = SortedList()
+        self._sorted: SortedList[Entry] = SortedList()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -74,104 +74,81 @@ class RowIndex:
         before = self._entries.get(job.id)
         if (entry := _entry(job, self.order)) is None:
             return before is not None and self.discard(job.id)
-        if before is not None and before[0] == entry[0]:
+        if before == entry:
             return False
         if before is not None:
-            self._part(before).remove(before)
+            self._sorted.remove(before)
         try:
-            self._part(entry).add(entry)
+            self._sorted.add(entry)
         except TypeError as error:  # its key does not compare with those of others
             FAULTS.note(error, "sorting rows")
-            self._keyless.add(entry := (None, job.id))
+            self._sorted.add(entry := _keyless(job, self.order))
         self._entries[job.id] = entry
         return True
 
     def discard(self, job_id: str) -> bool:
-        entry = self._entries.pop(job_id, None)
-        if entry is None:
-            return False
-        self._part(entry).remove(entry)
-        return True
+        if entry := self._entries.pop(job_id, None):
+            self._sorted.remove(entry)
+        return entry is not None
 
     def position(self, job_id: str) -> int | None:
         entry = self._entries.get(job_id)
-        if entry is None:
-            return None
-        if entry[0] is None:
-            behind: int = self._keyless.index(entry)
-            return len(self._keyed) + behind
-        at: int = self._keyed.index(entry)
-        return len(self._keyed) - 1 - at if self.order.reverse else at
+        return None if entry is None else self._place(self._sorted.index(entry))
 
     def window(self, start: int, stop: int) -> list[JobId]:
         """The ids at the places from `start` up to `stop`, clipped to what there is."""
-        count, start = len(self._keyed), max(0, start)
-        keyed = range(start, min(stop, count))
-        keyless = range(max(0, start - count), min(stop - count, len(self._keyless)))
-        shown = [self._keyed[count - 1 - at if self.order.reverse else at] for at in keyed]
-        return [entry[1] for entry in (*shown, *(self._keyless[at] for at in keyless))]
+        places = range(max(0, start), min(stop, len(self._sorted)))
+        return [self._sorted[self._place(at)][-1] for at in places]
 
     def ids(self) -> Iterator[JobId]:
-        keyed = reversed(self._keyed) if self.order.reverse else iter(self._keyed)
-        return (entry[1] for entry in chain(keyed, self._keyless))
+        entries = reversed(self._sorted) if self.order.reverse else iter(self._sorted)
+        return (entry[-1] for entry in entries)
 
-    def _part(self, entry: Entry) -> "SortedList[Entry]":
-        return self._keyless if entry[0] is None else self._keyed
+    def _place(self, at: int) -> int:
+        return len(self._sorted) - 1 - at if self.order.reverse else at
 
     @classmethod
     def rebuilt(cls, jobs: Sequence[Job], order: Order) -> Generator[None, None, "RowIndex"]:
         """An index over `jobs`, returned after as many slices of a few milliseconds as it takes."""
-        index = cls(order)
-        keyed: list[Entry] = []
-        keyless: list[Entry] = []
-        for entry in _entries(jobs, order):
-            if entry is None:
-                yield
-            else:
-                (keyless if entry[0] is None else keyed).append(entry)
-        index._keyed = SortedList((yield from _sorted(keyed)))
-        yield
-        index._keyless = SortedList((yield from _sorted(keyless)))
-        for part in (keyed, keyless):
-            for at in range(0, len(part), 8 * SLICE):
-                yield
-                index._entries.update((entry[1], entry) for entry in part[at : at + 8 * SLICE])
+        index: RowIndex = cls(order)
+        entries: list[Entry] = []
+        for at in range(0, len(jobs), SLICE):
+            entries += filter(None, (_entry(job, order) for job in jobs[at : at + SLICE]))
+            yield
+        index._sorted = yield from _sorted(entries)
+        for at in range(0, len(entries), 8 * SLICE):
+            yield
+            index._entries.update((entry[-1], entry) for entry in entries[at : at + 8 * SLICE])
         return index
-
-
-def _entries(jobs: Sequence[Job], order: Order) -> Iterator[Entry | None]:
-    """The entries of the shown rows, with a None after each slice."""
-    for at in range(0, len(jobs), SLICE):
-        for job in jobs[at : at + SLICE]:
-            if (entry := _entry(job, order)) is not None:
-                yield entry
-        yield None
 
 
 def _entry(job: Job, order: Order) -> Entry | None:
     """The entry of a row, None when it is not shown; with a fault of ours it is shown after all others."""
     try:
-        return (order.sort(job), job.id) if order.keep is None or order.keep(job) else None
+        if order.keep is not None and not order.keep(job):
+            return None
+        key = order.sort(job)
+        return _keyless(job, order) if key is None else (0, key, job.id)
     except Exception as error:  # noqa: BLE001 - it costs this row its place; a `with` would cost the others time
         FAULTS.note(error, "sorting rows")
-        return (None, job.id)
+        return _keyless(job, order)
 
 
-def _sorted(entries: list[Entry]) -> Generator[None, None, list[Entry]]:
-    """`entries` sorted, in slices: short runs first, then merged by twos, one pass of list.sort each."""
+def _keyless(job: Job, order: Order) -> Entry:
+    return (-1 if order.reverse else 1, None, job.id)
+
+
+def _sorted(entries: list[Entry]) -> "Generator[None, None, SortedList[Entry]]":
+    """`entries` sorted, in slices: short runs first, which are then merged."""
     runs = []
     for at in range(0, len(entries), RUN):
         runs.append(sorted(entries[at : at + RUN]))
         yield
-    while len(runs) > 1:
-        merged = []
-        for at in range(0, len(runs), 2):
-            pair = [entry for run in runs[at : at + 2] for entry in run]
-            pair.sort()
-            merged.append(pair)
-            yield
-        runs = merged
-    return runs[0] if runs else []
+    found, merged = SortedList(), merge(*runs)
+    while part := list(islice(merged, SLICE)):
+        found.update(part)
+        yield
+    return found
 
 
 class _RoundRobin:
@@ -184,7 +161,7 @@ class _RoundRobin:
     def next(self) -> list[JobId]:
         found = list(islice(self._left, SWEPT))
         if not found:
-            self._left = iter(list(self._mapping))
+            self._left = iter(tuple(self._mapping))
             found = list(islice(self._left, SWEPT))
         return found
 
@@ -375,7 +352,7 @@ class JobRows:
 
     def _begin(self) -> None:
         self._late.clear()
-        self._work = RowIndex.rebuilt(list(self.jobs.values()), self._wanted)
+        self._work = RowIndex.rebuilt(tuple(self.jobs.values()), self._wanted)
 
     def _serve(self, index: RowIndex) -> None:
         if len(self._late) > BULK:

@@ -15,6 +15,7 @@ from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, 
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.record_list import RecordTable
+from jobtui.widgets.row_view import Move
 
 MOST_KEPT = 400
 """Rows kept drawn at most; a page or a few of them."""
@@ -130,6 +131,11 @@ class JobTable(RecordTable[Job]):
         self._drawn.clear()
         self.repaint()
 
+    def move(self, move: Move) -> None:
+        super().move(move)
+        if move is Move.BOTTOM and self.rows.is_sorting:
+            self._held = move  # whichever row it is, once all are known
+
     def toggle_mark(self) -> None:
         self._drawn.pop(self.cursor_id or JobId(""), None)
         super().toggle_mark()
@@ -204,6 +210,8 @@ class JobTable(RecordTable[Job]):
     def _work(self) -> None:
         if self.rows.work():
             self._follow()
+            if self._held is Move.BOTTOM:
+                self.move(Move.BOTTOM)
             self.repaint()
             self.post_message(self.Recounted())
         self._is_working = self.rows.is_sorting

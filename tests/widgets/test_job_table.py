@@ -95,6 +95,15 @@ async def test_the_cursor_stays_with_its_job_while_rows_move_or_on_top(stage: Ta
         assert (table.cursor_id, table.cursor, table.top) == (job_id(0), 0, 0)
 
 
+async def test_the_last_row_is_that_of_all_that_a_filter_shows(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        stage.table.apply(running(20_000))
+        await wait_until(lambda: not stage.table.rows.is_sorting, pilot)
+        stage.table.set_filter(lambda job: job.mode == "sbatch")
+        stage.table.move(Move.BOTTOM)
+        await wait_until(lambda: stage.table.cursor == 19_999, pilot)
+
+
 async def test_ages_go_on_a_few_rows_at_a_time(stage: TableStage, clock: FixedClock) -> None:
     async with stage.run_test(size=(120, 30)) as pilot:
         table = stage.table
@@ -163,10 +172,10 @@ def built(rows: list[Any], order: Order) -> tuple[RowIndex, int]:
 
 def expected(rows: list[Any], order: Order) -> list[str]:
     shown = [row for row in rows if order.keep is None or order.keep(row)]
-    keyed = sorted((order.sort(row), row.id) for row in shown if order.sort(row) is not None)
-    if order.reverse:
-        keyed.reverse()
-    return [row_id for _, row_id in keyed] + sorted(row.id for row in shown if order.sort(row) is None)
+    keyed = [(order.sort(row), row.id) for row in shown if order.sort(row) is not None]
+    keyless = [row.id for row in shown if order.sort(row) is None]
+    keyed.sort(reverse=order.reverse)
+    return [row_id for _, row_id in keyed] + sorted(keyless, reverse=order.reverse)
 
 
 ROWS = st.lists(
