@@ -25,7 +25,7 @@ from jobtui.render.terminal import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.shared import CopyTarget, Shared, open_screen, screen_at
+from jobtui.screens.shared import CopyTarget, Shared, in_thread, open_screen, screen_at, start
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.terminal.app import TerminalApp
@@ -155,6 +155,7 @@ class JobtuiApp(TerminalApp[None]):
         from jobtui.screens.alarm import Alarm
 
         Alarm(self, self._shared, self._session.alarms, began)
+        start(self, partial(in_thread, import_inputs), group="imports")
 
     def _show_start(self) -> None:
         try:
@@ -396,6 +397,12 @@ class JobtuiApp(TerminalApp[None]):
                 )
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
                 self.notify(show(source.name), title="source is back", markup=False)
+
+
+def import_inputs() -> None:
+    """Import what the first key of a filter, a command or the palette would wait for."""
+    from jobtui.screens import command_table, palette  # noqa: F401
+    from jobtui.widgets import filter_input  # noqa: F401
 
 
 def run_app(
