@@ -199,7 +199,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fault(error)
 
 
-def _run(invocation: grammar.Invocation) -> int:
+def _answered(invocation: grammar.Invocation) -> int | None:
+    """Answer what needs nothing but the tables of the command line; None for anything else."""
     if "help" in invocation.flags:
         from jobtui.commands.help import help_text
 
@@ -210,6 +211,16 @@ def _run(invocation: grammar.Invocation) -> int:
 
         sys.stdout.write(f"jobtui {__version__}\n")
         return 0
+    if invocation.command.name == "completion":
+        from jobtui.commands.help import run_completion  # each key waits for it: nothing else is imported
+
+        return run_completion(invocation)
+    return None
+
+
+def _run(invocation: grammar.Invocation) -> int:
+    if (code := _answered(invocation)) is not None:
+        return code
     from jobtui.commands.context import make_context
     from jobtui.model.ids import JobFilter, JobId, TraceRef
 

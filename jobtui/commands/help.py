@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jobtui import grammar
-from jobtui.backends.registry import of_setting
 from jobtui.commands.streams import Exit
 from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:
     from jobtui.commands.context import Context
+    from jobtui.commands.reader import Reader
 INDENT = "  "
 
 _TABLE = tables_of("jobtui.commands", "help")
@@ -99,21 +99,21 @@ PATHS: Mapping[str, str] = {"FILE": "file", "DIR": "directory", "THING": "file"}
 """Arguments that are paths, or may be."""
 JOBS = frozenset({"ID", "THING"})
 """Arguments that are jobs, or may be."""
-OFFERED, READ_S = 1_000, 1.0
+OFFERED, READ_S = 200, 1.0
 """So many of the newest jobs are offered, those that are read by then."""
 PLAIN_ID = re.compile(r"[\w./@#:,+-]+", re.ASCII)
 """An id that no shell takes for something else."""
 
 
-def run_completion(context: "Context") -> Exit:
+def run_completion(asked: "Context | grammar.Invocation") -> Exit:
     """Print the script of a shell; with the words typed so far what may stand for the last of them."""
-    shell, *words = context.words
+    shell, *words = asked.words
     if not words:
         sys.stdout.write(SCRIPTS[shell].lstrip())
         return Exit.FINE
     if shell == "bash":
         words = _joined(words)
-    found, begun = list(_offered(words, context)), words[-1]
+    found, begun = list(_offered(words)), words[-1]
     paths = [row for row in found if row[0].startswith(":")]
     fits = [row for row in found if row[0].startswith(begun) and row not in paths]
     done = begun.rpartition(":")[0] + ":" if shell == "bash" and ":" in begun else ""
@@ -137,7 +137,7 @@ def _joined(words: Iterable[str]) -> list[str]:
     return whole[1:]
 
 
-def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
+def _offered(words: Sequence[str]) -> Iterable[_Row]:
     """What may be typed, each with a description; `:file` and `:directory` stand for paths."""
     *before, begun = words
     if "=" in (begun, *before[-1:]) or (begun.startswith("--") and "=" in begun):
@@ -163,7 +163,7 @@ def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
     )
     is_command = command is grammar.DASHBOARD and any(one.name.startswith(begun) for one in grammar.COMMANDS)
     takes_job = command.argument is not None and command.argument.name in JOBS
-    jobs = _ids(context, settings, begun) if takes_job and not is_elsewhere and not is_command else ()
+    jobs = _ids(settings, begun) if takes_job and not is_elsewhere and not is_command else ()
     return [*_words(command, begun), *jobs]
 
 
@@ -178,6 +178,8 @@ def _spelled(flag: grammar.Option | grammar.Setting) -> list[str]:
 
 def _values(flag: grammar.Option | grammar.Setting) -> Iterable[_Row]:
     if isinstance(flag, grammar.Setting):
+        from jobtui.backends.registry import of_setting  # of values only
+
         yield from ((word, "") for word in flag.choices)
         yield from ((f"{head}=", "") for head in of_setting(flag.name).heads)
         if flag.completes:
@@ -198,24 +200,34 @@ def _words(command: grammar.Subcommand, begun: str) -> Iterable[_Row]:
         yield f":{PATHS[argument.name]}", ""
 
 
-def _ids(context: "Context", settings: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[_Row]:
+def _ids(settings: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[_Row]:
     """The newest jobs of the sources that are named whose ids begin so, those that failed first."""
     import asyncio  # help does without all of this
 
-    from jobtui.commands.reader import Reader, in_session
+    from jobtui.backends.registry import SIREPO_DB, Gives, gives
     from jobtui.config import load
     from jobtui.model.jobs import Job, JobStatus
     from jobtui.render.text import show
 
-    found: list[Job] = []
-
-    async def read(reader: Reader) -> Exit:
+    async def read(reader: "Reader") -> Exit:
         with suppress(TimeoutError):
             async with asyncio.timeout(READ_S):
                 await reader.read_newest(OFFERED, begun)
-        found.extend(job for job in reader.session.store.jobs.values() if PLAIN_ID.fullmatch(job.id))
+        jobs.extend(reader.session.store.jobs.values())
         return Exit.FINE
 
-    in_session(context._replace(config=load(settings, os.environ)), read)
+    config, jobs = load(settings, os.environ), list[Job]()
+    named = [spec for spec in config.sources if gives(spec, Gives.JOBS)]
+    if named and all(map(SIREPO_DB.names, named)):
+        from jobtui.backends.sirepo.source import newest
+
+        jobs += [job for spec in named for job in newest(spec, OFFERED, begun)]
+    else:
+        from jobtui.commands.context import make_context
+        from jobtui.commands.reader import in_session
+
+        asked = grammar.Invocation(grammar.DASHBOARD, (), {}, {})
+        in_session(make_context(asked, config, lambda *about: None), read)
+    found = [job for job in jobs if PLAIN_ID.fullmatch(job.id)]
     found.sort(key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0)))
     return [(job.id, show(f"{job.status.value} {job.owner} {job.name}")) for job in found[:OFFERED]]

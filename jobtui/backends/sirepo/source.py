@@ -482,5 +482,12 @@ def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
     return None
 
 
+def newest(spec: SourceSpec, most: int, begun: str) -> Iterable[Job]:
+    """The newest jobs whose ids begin so, read in this thread; none where they cannot be."""
+    with suppress(SourceError):
+        return SirepoDb(Path(spec.target), most, begun)._poll(begins=True).jobs
+    return ()
+
+
 def open_source(spec: SourceSpec, window: ReadWindow) -> SirepoDb:
     return SirepoDb(Path(spec.target), window.most, window.begun)
