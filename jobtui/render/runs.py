@@ -20,14 +20,14 @@ def _time(get: Callable[[Run], Nanos | None]) -> Callable[[Run, TimeLook], str]:
 RUN_COLUMNS: tuple[TableColumn[Run, TimeLook], ...] = in_style(
     lambda run, look: STATUS_STYLES[run.status],
     TableColumn("run", "RUN", lambda run, look: str(run.number), fixed(3), 100, "right"),
-    TableColumn("state", "STATE", lambda run, look: state_text(run), Cells(6, 11, 11), 99),
+    TableColumn("state", "STATE", lambda run, look: state_text(run), Cells(8, 11, 11), 99),
     TableColumn("queued", "QUEUED", _time(lambda run: run.queued_at), fixed(19), 70),
     TableColumn("started", "STARTED", _time(lambda run: run.started_at), fixed(19), 40),
     TableColumn("ended", "ENDED", _time(lambda run: run.ended_at), fixed(19), 50),
     TableColumn("waited", "WAITED", lambda run, look: duration(waited_s(run, look.now)), fixed(6), 60,
                 "right"),
     TableColumn("ran", "RAN", lambda run, look: duration(ran_s(run, look.now)), fixed(6), 80, "right"),
-    TableColumn("result", "RESULT", lambda run, look: result_text(run), Cells(12, 30, 10_000), 90),
+    TableColumn("result", "RESULT", lambda run, look: result_text(run), Cells(10, 30, 10_000), 90),
 )  # fmt: skip
 
 

@@ -191,7 +191,7 @@ class Case:
 
     @property
     def still_read(self) -> tuple[str, ...]:
-        return tuple(_short(one.name) for one in self.own_sources if one.is_behind)
+        return tuple(one.name for one in self.own_sources if one.is_behind)
 
     @cached_property
     def usual(self) -> Mapping[Mark, UsualTime]:

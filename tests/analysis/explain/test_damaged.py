@@ -275,7 +275,7 @@ def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
 def test_while_more_is_read_of_its_own_system_a_verdict_is_not_sure() -> None:
     whole, behind = (explain(read_from(None, is_behind=more, is_hidden=False)) for more in (False, True))
     assert whole.confidence >= CONFIDENT > behind.confidence
-    assert f"{SUPERVISOR_LOG} is still being read" in behind.blind_spots
+    assert f"/var/log/{SUPERVISOR_LOG} is still being read" in behind.blind_spots
     evidence = read_from(None, is_hidden=False)
     other = SourceHealth(name="https://balsam.example", kind="balsam", state=SourceState.OK, is_behind=True)
     assert explain(msgspec.structs.replace(evidence, sources=(*evidence.sources, other))) == whole
