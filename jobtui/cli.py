@@ -204,18 +204,19 @@ def _answered(invocation: grammar.Invocation) -> int | None:
     if "help" in invocation.flags:
         from jobtui.commands.help import help_text
 
-        sys.stdout.write(help_text(invocation.command))
-        return 0
-    if "version" in invocation.flags:
+        text = help_text(invocation.command)
+    elif "version" in invocation.flags:
         from jobtui import __version__
 
-        sys.stdout.write(f"jobtui {__version__}\n")
-        return 0
-    if invocation.command.name == "completion":
+        text = f"jobtui {__version__}\n"
+    elif invocation.command.name == "completion":
         from jobtui.commands.help import run_completion  # each key waits for it: nothing else is imported
 
         return run_completion(invocation)
-    return None
+    else:
+        return None
+    sys.stdout.write(text)
+    return 0
 
 
 def _run(invocation: grammar.Invocation) -> int:

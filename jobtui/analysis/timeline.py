@@ -95,27 +95,16 @@ def _reset(job: Job, status: JobStatus, started_at: Nanos | None) -> Job:
 BY_LAUNCHER = frozenset({RUNNING, "RUN_DONE", RUN_ERROR, "RUN_TIMEOUT"})
 BY_SERVER = frozenset({"", "CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN"})
 RESULTS: Mapping[str, str] = {
-    "RUN_DONE": "completed",
-    "JOB_FINISHED": "completed",
-    "RUN_TIMEOUT": "canceled",
-    RUN_ERROR: "error",
-    FAILED: "error",
-    **{state: "error" for state in FAILURES},
-    "COMPLETED": "completed",
-    "CANCELLED": "canceled",
-    "REMOVED": "canceled",
-    "HELD": "error",
+    **dict.fromkeys(("RUN_DONE", "JOB_FINISHED", "COMPLETED"), "completed"),
+    **dict.fromkeys(("RUN_TIMEOUT", "CANCELLED", "REMOVED"), "canceled"),
+    **dict.fromkeys((RUN_ERROR, FAILED, "HELD", *FAILURES), "error"),
 }
 """The end of a run in the words of ops, by the state that followed."""
 LOST = "IDLE"
 """The state to which a job of HTCondor returns if its run was lost."""
 BY_CONDOR: Mapping[str, Component] = {
-    "execute": Component.EXECUTE,
-    "terminated": Component.EXECUTE,
-    "evicted": Component.EXECUTE,
-    "begin_execution": Component.JOB,
-    "completed": Component.JOB,
-    "signal": Component.JOB,
+    **dict.fromkeys(("execute", "terminated", "evicted"), Component.EXECUTE),
+    **dict.fromkeys(("begin_execution", "completed", "signal"), Component.JOB),
 }
 """The component of an event of HTCondor; for all others it is the queue."""
 RETURN_CODE = "returncode"

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from jobtui.demo.incidents import INCIDENTS, Arrivals, Scenario, play
-from jobtui.demo.messages import LIVE, Record
+from jobtui.demo.messages import LIVE, TABLES, Record
 from jobtui.demo.programs import ARCHIVE, RealDisk
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings
 from jobtui.demo.world import World
@@ -35,14 +35,7 @@ BUSY_S = 4.0
 WARM_UP_S = 240.0
 """How long before the start it begins to be busy, so that the first screen has something under way."""
 
-SETTINGS = Settings(
-    users=8,
-    sbatch_users=2,
-    hosts=tuple(f"v{number}.sirepo.example" for number in range(1, 7)),
-    slots_parallel=1,
-    slots_sequential=2,
-    dev=False,
-)
+SETTINGS = msgspec.convert(TABLES["settings"], Settings)
 MOST_STEPS = 300
 """Steps of a run that are sent, one after the other."""
 SERVER, SUPERVISOR, AGENT = "sirepo-server", "sirepo-supervisor", "sirepo-agent"

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow
 from jobtui.model.clock import SECOND
-from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus
+from jobtui.model.ops import LANES, Certainty, Component, Op
+from jobtui.model.tables import tables_of
 from jobtui.render.spans import Line, Piece, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
@@ -176,22 +177,9 @@ def _time(seconds: float | None, fine: bool, sign: str = "") -> str:
     return fit(sign + text if seconds >= 0 else text, TIME_CELLS, align="right")
 
 
-OP_GLYPHS: Mapping[OpStatus, tuple[str, str]] = {
-    OpStatus.CREATED: ("○", ""),
-    OpStatus.WAITING: ("○", "warning"),
-    OpStatus.SENT: ("●", "good"),
-    OpStatus.REPLIED: ("●", "good"),
-    OpStatus.ENDED: ("✓", "settled"),
-    OpStatus.DESTROYED: ("✗", "settled"),
-    OpStatus.LOST: ("?", "settled"),
-}
+OP_GLYPHS: Mapping[str, tuple[str, str]] = tables_of("jobtui", "theme")["op_glyphs"]
 """Sign and style of each status, as long as nothing is known of how it ended."""
-RESULT_GLYPHS: Mapping[str, tuple[str, str]] = {
-    "ok": ("✓", "settled"),
-    "completed": ("✓", "settled"),
-    "canceled": ("⊘", "warning"),
-    "error": ("✗", "error"),
-}
+RESULT_GLYPHS: Mapping[str, tuple[str, str]] = tables_of("jobtui", "theme")["result_glyphs"]
 """The same by how it ended."""
 FAILED = RESULT_GLYPHS["error"]
 

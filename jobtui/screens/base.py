@@ -24,7 +24,6 @@ from jobtui.render.columns import sort_records
 from jobtui.render.text import safe, show
 from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.store.store import NO_CHANGES, Changes
-from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import Completion, FilterBar, History, Mistake
 from jobtui.widgets.frame import TRAIL, Header, KeyLine, NoticeLine, RuleLine, SourceStrip
 from jobtui.widgets.lines import LineView
@@ -130,11 +129,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def known_values(self) -> "KnownWords":
         from jobtui.screens.command_table import known_values
 
-        try:
-            views = self.shared.views.names()
-        except ViewsError:
-            views = []
-        return known_values(self.shared.store.jobs, views)
+        return known_values(self.shared.store.jobs, self.shared.views)
 
     def follow(self, command: str) -> str | None:
         """Run a `:` command that only this screen knows: "", or what is wrong with it; None for no such."""

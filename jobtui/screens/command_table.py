@@ -1,6 +1,7 @@
 """The `:` commands in one table, from which parsing, completion and help are made. Runs nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import safe
+from jobtui.views import Views, ViewsError
 from jobtui.widgets.filter_bar import Completion
 
 
@@ -38,7 +40,7 @@ COMMAND_BY_NAME: Mapping[str, AppCommand] = {command.name: command for command i
 COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
 
 
-def known_values(jobs: Mapping[JobId, Job], views: Sequence[str]) -> KnownWords:
+def known_values(jobs: Mapping[JobId, Job], views: Views) -> KnownWords:
     """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views.
 
     Only what stays as it is in an input, where hostile characters become visible ones. They are looked for
@@ -53,9 +55,14 @@ def known_values(jobs: Mapping[JobId, Job], views: Sequence[str]) -> KnownWords:
         failed = dict.fromkeys(job.id for job in jobs.values() if job.status is JobStatus.FAILED)
         return [*failed, *(job_id for job_id in jobs if job_id not in failed)]
 
+    def names_of_views() -> Sequence[str]:
+        with suppress(ViewsError):
+            return views.names()
+        return ()
+
     fields = {"app": "app", "user": "owner", "model": "model"}
     known = {name: cache(partial(values_of, key)) for name, key in fields.items()}
-    return {**known, "id": cache(ids), "view": lambda: views}
+    return {**known, "id": cache(ids), "view": names_of_views}
 
 
 class CommandError(FilterError):

@@ -76,10 +76,9 @@ class ChartView(LineView):
         if self._chart is not None and self._chart.kind is not chart.kind:
             self.chosen = None
             self._drawn = None
-        if self._chart is None:
-            self.window.look_back_to(
-                max((one.series.x[-1] for one in chart.curves if one.series.x), default=0)
-            )
+        times = [one.series.x[-1] for one in chart.curves if one.series.x]
+        if self._chart is None and times and max(times) < self.window.now() - DAY:
+            self.window.show_whole()
         self._chart, self.kind = chart, chart.kind
         self.window.begin = chart.begin
         while self._keys_ahead:
@@ -210,7 +209,7 @@ SMALLEST = 10 * SECOND
 
 
 class ChartWindow:
-    """The time window of a chart: at first the last day in which something happened, following the present.
+    """The time window of a chart: at first the last day, or all where it is empty, following the present.
 
     `begin` is the first time of which anything is known. `cursor` is None where there is none: the newest is
     told then.
@@ -275,11 +274,6 @@ class ChartWindow:
         self._end = None if end >= self.now() else end
         if self.cursor is not None:
             self.cursor = max(Nanos(self.until - span), min(self.cursor, self.until))
-
-    def look_back_to(self, newest: int) -> None:
-        """Be so long that something happened in it, a day at least."""
-        age = self.now() - newest
-        self._span = next((span for span in SPANS if span >= max(age, DAY)), None)
 
     def show_whole(self) -> None:
         self._span = self._end = None

@@ -41,17 +41,12 @@ class History:
         self._at = len(self.lines)
         self._draft = ""
 
-    def earlier(self, now: str) -> str:
+    def step(self, by: int, now: str) -> str:
+        """The line so many after the one shown; the unfinished one, which is `now` at first, comes last."""
         if self._at == len(self.lines):
             self._draft = now
-        self._at = max(0, self._at - 1)
-        return self.lines[self._at] if self.lines else now
-
-    def later(self, now: str) -> str:
-        if self._at >= len(self.lines):
-            return now
-        self._at += 1
-        return self._draft if self._at == len(self.lines) else self.lines[self._at]
+        self._at = max(0, min(self._at + by, len(self.lines)))
+        return [*self.lines, self._draft][self._at]
 
 
 class Mistake(NamedTuple):
@@ -83,8 +78,8 @@ class FilterBar(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False),
-        Binding("up", "earlier", show=False),
-        Binding("down", "later", show=False),
+        Binding("up", "step(-1)", show=False),
+        Binding("down", "step(1)", show=False),
         Binding("tab", "complete", show=False),
     ]
     SIGN = "/"
@@ -163,11 +158,8 @@ class FilterBar(Vertical):
     def action_cancel(self) -> None:
         self.close(None)
 
-    def action_earlier(self) -> None:
-        self._put(self.history.earlier(self._input.value))
-
-    def action_later(self) -> None:
-        self._put(self.history.later(self._input.value))
+    def action_step(self, by: int) -> None:
+        self._put(self.history.step(by, self._input.value))
 
     def _put(self, text: str) -> None:
         if text != self._input.value:

@@ -53,14 +53,9 @@ def test_the_history_goes_back_and_forth_and_is_bounded() -> None:
         history.add(str(number))
     history.add(str(MOST))
     assert len(history.lines) == MOST
-    assert [history.earlier("draft"), history.earlier(""), history.later(""), history.later("")] == [
-        str(MOST),
-        str(MOST + 4),
-        str(MOST),
-        "draft",
-    ]
-    empty = History()
-    assert (empty.earlier("x"), empty.later("x")) == ("x", "x")
+    steps = ((-1, "draft"), (-1, ""), (1, ""), (1, ""))
+    assert [history.step(*step) for step in steps] == [str(MOST), str(MOST + 4), str(MOST), "draft"]
+    assert [History().step(by, "x") for by in (-1, 1)] == ["x", "x"]
 
 
 async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:

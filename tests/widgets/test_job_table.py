@@ -159,23 +159,20 @@ class Row(NamedTuple):
     key: int | None = None
 
 
-def built(rows: list[Any], order: Order) -> tuple[RowIndex, int]:
-    steps: Generator[None, None, RowIndex] = RowIndex.rebuilt(rows, order)
-    count = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value, count
-        count += 1
+def built(rows: list[Any], order: Order) -> RowIndex:
+    found: list[RowIndex] = []
+
+    def steps() -> Generator[None, None, None]:
+        found.append((yield from RowIndex.rebuilt(rows, order)))
+
+    assert not any(steps())
+    return found[0]
 
 
 def expected(rows: list[Any], order: Order) -> list[str]:
     shown = [row for row in rows if order.keep is None or order.keep(row)]
-    keyed = [(order.sort(row), row.id) for row in shown if order.sort(row) is not None]
-    keyless = [row.id for row in shown if order.sort(row) is None]
-    keyed.sort(reverse=order.reverse)
-    return [row_id for _, row_id in keyed] + sorted(keyless, reverse=order.reverse)
+    entries = [((row.key is None) is not order.reverse, row.key or 0, row.id) for row in shown]
+    return [entry[-1] for entry in sorted(entries, reverse=order.reverse)]
 
 
 ROWS = st.lists(
@@ -197,7 +194,7 @@ def test_the_order_is_that_of_sorting_anew(
     first: list[Any], then: list[Any], gone: set[str], order: Order
 ) -> None:
     rows = {row.id: row for row in first}
-    index, _ = built(list(rows.values()), order)
+    index = built(list(rows.values()), order)
     for row in then:
         rows[row.id] = row
         index.put(row)
