@@ -233,15 +233,15 @@ def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
 
 
 def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:
-    told = set()
+    seen = set()
     actions = with_wishes(wishes)
     for place in Place:
         meaning: dict[str, Action] = {}
         for action in actions:
             for key in action.keys if place in action.places else ():
                 first = meaning.setdefault(key, action)
-                if first.call != action.call and (key, first.name, action.name) not in told:
-                    told.add((key, first.name, action.name))
+                if first.call != action.call and (key, first.name, action.name) not in seen:
+                    seen.add((key, first.name, action.name))
                     yield Clash(shown_key(key), place.value, first.name, action.name)
 
 

@@ -25,7 +25,7 @@ class Trouble:
         self._only_failures = only_failures
         self._changed: dict[JobId, None] = {}
         self._live: dict[JobId, bool] = {}
-        self._told = Bounded[tuple[JobId, Nanos], None](TOLD_KEPT)
+        self._reported = Bounded[tuple[JobId, Nanos], None](TOLD_KEPT)
 
     def note(self, changed: Iterable[JobId]) -> None:
         self._changed.update(dict.fromkeys(changed))
@@ -63,9 +63,9 @@ class Trouble:
         ended = job.ended_at or job.written_at
         if job.status is not JobStatus.FAILED or ended is None or ended < self._began:
             return False
-        if (job.id, ended) in self._told:
+        if (job.id, ended) in self._reported:
             return False
-        self._told[job.id, ended] = None
+        self._reported[job.id, ended] = None
         return True
 
     def _is_stuck_now(self, job: Job, now: Nanos) -> bool:

@@ -122,9 +122,9 @@ class Output:
             if found is None or not found[0].at - above <= symptom[0].at <= found[0].at + 12:
                 found = symptom
         found = found or self._best(shapes)
-        return None if found is None or self._ended_well(found[0]) else self._told(*found)
+        return None if found is None or self._ended_well(found[0]) else self._cause_of(*found)
 
-    def _told(self, best: Suspect, others: Sequence[Suspect]) -> Cause:
+    def _cause_of(self, best: Suspect, others: Sequence[Suspect]) -> Cause:
         at = self._deepest(best.at)
         line = self._lines[at]
         text = _part("in_group").sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()

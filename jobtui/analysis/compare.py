@@ -354,8 +354,8 @@ def _steps_apart(this: RunSide, good: RunSide) -> Iterator[str]:
     )
     for own, other, whose in ((mine, theirs, "this run"), (theirs, mine, "the good one")):
         only = (step for step in own if other and step not in other and step not in EVERYDAY)
-        if told := next((step for step in only if not step.startswith(FINAL)), None):
-            yield f"only {whose} has: {told}"
+        if missing := next((step for step in only if not step.startswith(FINAL)), None):
+            yield f"only {whose} has: {missing}"
 
 
 FILES = ("in.json", "parameters.py")

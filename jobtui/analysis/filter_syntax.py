@@ -310,10 +310,10 @@ class TextFields(NamedTuple, Generic[Record]):
             return other(node)
         texts = self.texts.get(name)
         if texts is None:
-            meant = nearest(name, self.names)
-            if self.attribute is None or meant is not None:
+            near = nearest(name, self.names)
+            if self.attribute is None or near is not None:
                 message = f"{self.what} have no field {node.field.text}"
-                raise FilterError(node.field.start, node.field.end, message, meant)
+                raise FilterError(node.field.start, node.field.end, message, near)
             texts = self.attribute(node.field.text)
         check_text_op(node, node.field.text)
         return text_test(texts, node.op, [value.text.lower() for value in node.values])

@@ -234,14 +234,14 @@ def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
 
 
 def jobs_meant(
-    meant: Candidate, jobs: Mapping[JobId, Job], ops: Iterable[Op], agents: Collection[Agent]
+    candidate: Candidate, jobs: Mapping[JobId, Job], ops: Iterable[Op], agents: Collection[Agent]
 ) -> tuple[JobId, ...]:
     """The jobs of a candidate, such as those of a user or of the agents on a host, newest first."""
-    if meant.job is not None:
-        return (meant.job,)
-    found = {op.jid for op in ops_meant(meant, ops, agents) if op.jid is not None}
-    if (is_of := _OWNS.get(meant.kind)) is not None:
-        found.update(job.id for job in jobs.values() if is_of(job, meant.id))
+    if candidate.job is not None:
+        return (candidate.job,)
+    found = {op.jid for op in ops_meant(candidate, ops, agents) if op.jid is not None}
+    if (is_of := _OWNS.get(candidate.kind)) is not None:
+        found.update(job.id for job in jobs.values() if is_of(job, candidate.id))
     return tuple(sorted(found, key=lambda job_id: _newest_first(jobs, job_id)))
 
 
@@ -258,11 +258,11 @@ def filter_of(jobs: Collection[JobId]) -> str:
     return f"id:{','.join(islice(jobs, MOST_FILTERED))}"
 
 
-def ops_meant(meant: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) -> Iterator[Op]:
-    if meant.kind == "user":
-        yield from (op for op in ops if (op.jid or op.uid or "").partition("-")[0] == meant.id)
-    elif meant.kind in ("agent", "container", "host"):
-        called = agents_called(meant.id, agents)
+def ops_meant(candidate: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) -> Iterator[Op]:
+    if candidate.kind == "user":
+        yield from (op for op in ops if (op.jid or op.uid or "").partition("-")[0] == candidate.id)
+    elif candidate.kind in ("agent", "container", "host"):
+        called = agents_called(candidate.id, agents)
         yield from (op for op in ops if (op.agent or op.assigned_agent) in called)
 
 
@@ -364,9 +364,9 @@ class _Search:
         if len(text) < LEAST_LINE:
             return False
         named = ((op.jid, step) for op in self._ops if op.jid is not None for step in op.steps)
-        told = {job_id for job_id, step in named if _is_cut_from(step.text, text)}
-        self._add_jobs(told, 0.7, "a line of its log says this")
-        return bool(told)
+        ids = {job_id for job_id, step in named if _is_cut_from(step.text, text)}
+        self._add_jobs(ids, 0.7, "a line of its log says this")
+        return bool(ids)
 
     def add_near(self, text: str) -> None:
         """Add jobs whose id or name is spelled like `text`, unless it is as long as a line."""
@@ -415,12 +415,12 @@ class _Search:
         elif (parts := numbered(job_id)) is not None:
             self._add_fits(self._alike(parts), reference)
 
-    def _alike(self, meant: Numbered) -> Iterator[JobId]:
+    def _alike(self, wanted: Numbered) -> Iterator[JobId]:
         for job in self._jobs.values():
-            parts = numbered(job.id) if job.id.endswith(f"/{meant.number}") else None
-            if parts is None or (parts.system, parts.number) != (meant.system, meant.number):
+            parts = numbered(job.id) if job.id.endswith(f"/{wanted.number}") else None
+            if parts is None or (parts.system, parts.number) != (wanted.system, wanted.number):
                 continue
-            if not meant.label or answers_to(job.source, meant.label):
+            if not wanted.label or answers_to(job.source, wanted.label):
                 yield job.id
 
     def _add_condor(self, reference: Reference) -> None:
@@ -535,10 +535,10 @@ class _Search:
         return found
 
 
-def _is_cut_from(told: str, text: str) -> bool:
+def _is_cut_from(line: str, text: str) -> bool:
     """Whether a text is a piece of what a line tells, or the head of the line and the beginning of that."""
-    begins = text.find(told[:LEAST_LINE]) if len(told) >= LEAST_LINE else -1
-    return told.startswith(text[begins:]) if begins >= 0 else text in told
+    begins = text.find(line[:LEAST_LINE]) if len(line) >= LEAST_LINE else -1
+    return line.startswith(text[begins:]) if begins >= 0 else text in line
 
 
 _SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)

@@ -107,10 +107,10 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
 
 
 def differing(job: Job) -> tuple[Job, ...]:
-    return tuple(other for other in job.others if _told(other) != _told(job)) if job.others else ()
+    return tuple(other for other in job.others if _claims(other) != _claims(job)) if job.others else ()
 
 
-def _told(job: Job) -> tuple[object, ...]:
+def _claims(job: Job) -> tuple[object, ...]:
     return job.status, job.native_status, job.queued_at, job.runs, job.error
 
 

@@ -138,12 +138,12 @@ class EndMessage(NamedTuple):
 def find_killer(entries: Iterable[JournalEntry], ending: JobEnd) -> Killer:
     begin, end = ending.window
     own = (entry for entry in entries if not ending.host or is_host(entry.host, ending.host))
-    within = (one for one in _told(own) if begin <= one.at <= end)
-    told = sorted(within, key=lambda one: abs(one.at - ending.at))
-    tied = [one for one in told if one.tie(ending) and one.words]
+    within = (one for one in _kills(own) if begin <= one.at <= end)
+    closest = sorted(within, key=lambda one: abs(one.at - ending.at))
+    tied = [one for one in closest if one.tie(ending) and one.words]
     if not tied:
         where = f"the messages of {ending.host or 'its host'} around its end"
-        near = tuple(_fact(one, "near in time") for one in told[:MOST_TOLD])
+        near = tuple(_fact(one, "near in time") for one in closest[:MOST_TOLD])
         return Killer(near=near, doubt=f"who ended it: {where} name nothing that is its own")
     best = max(tied, key=lambda one: one.shape.weight)
     words = f"{best.words} (host {ending.host or best.entry.host}, {utc_of(best.at):%H:%M:%S} UTC)"
@@ -152,7 +152,7 @@ def find_killer(entries: Iterable[JournalEntry], ending: JobEnd) -> Killer:
     return Killer(words, best.tie(ending), facts)
 
 
-def _told(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
+def _kills(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
     """The kills in messages, each with the parts of the kernel's report before it."""
     parts: dict[str, str] = {}
     for entry in sorted(entries, key=lambda entry: entry.at):
@@ -172,10 +172,10 @@ def _told(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
             yield EndMessage(entry, shape, {**parts, **values} if shape.role == "kill" else values)
 
 
-def _fact(told: EndMessage, what: str) -> Fact:
-    entry = told.entry
+def _fact(message: EndMessage, what: str) -> Fact:
+    entry = message.entry
     source = f"{entry.identifier}@{entry.host}" if entry.host else entry.identifier
-    return Fact(text=entry.message, source=source, what=what, at=told.at, cursor=entry.cursor)
+    return Fact(text=entry.message, source=source, what=what, at=message.at, cursor=entry.cursor)
 
 
 def _size(kilobytes: float) -> str:
@@ -190,5 +190,5 @@ def _short(path: str) -> str:
     """The last parts of a control group that identify it, with ids of containers cut to twelve digits."""
     parts = [part for part in path.removesuffix(".scope").split("/") if part]
     jobs = [at for at, part in enumerate(parts) if part.startswith("job_")]
-    told = parts[jobs[0] :] if jobs else parts[-2:] if parts and _HEX.fullmatch(parts[-1]) else parts[-1:]
-    return _HEX.sub(r"\1", "/".join(told))
+    names = parts[jobs[0] :] if jobs else parts[-2:] if parts and _HEX.fullmatch(parts[-1]) else parts[-1:]
+    return _HEX.sub(r"\1", "/".join(names))

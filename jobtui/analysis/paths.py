@@ -198,10 +198,10 @@ def run_dirs_of(
     root is `<root>/user/<uid>/<app>/<simulation>/<model>`, except on a cluster; it may be in another now.
     """
     known, host = tuple(ops), job.host if job is not None else None
-    told = detail.directory if detail is not None else None
+    place = detail.directory if detail is not None else None
     sent = _dirs_of(known, lambda op: op.sent_dir)
     on_cluster = (path for there in sent for path in reached(there, host, reach))
-    named = reached(told, host, reach, job.source if job else "") if told else ()
+    named = reached(place, host, reach, job.source if job else "") if place else ()
     roots = (*([job.source] if job else ()), *reach.roots)
     beside, moved = _beside(job, roots) if job else (), _moved(known, roots)
     logged = _dirs_of(known, lambda op: op.run_dir)

@@ -56,11 +56,11 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Ended
 
     The app of a Slurm job is its partition. Slurm and HTCondor give nodes, other systems hosts.
     """
-    told = run or job
-    ended_at, started, queued = told.ended_at or told.updated_at, told.started_at, told.queued_at
-    if ended_at is None or told.status.is_live or job.is_quasi:
+    ended = run or job
+    ended_at, started, queued = ended.ended_at or ended.updated_at, ended.started_at, ended.queued_at
+    if ended_at is None or ended.status.is_live or job.is_quasi:
         return None
-    place, of_nodes = told.host or job.host or "", job.system in (SLURM, CONDOR, JOBSUB)
+    place, of_nodes = ended.host or job.host or "", job.system in (SLURM, CONDOR, JOBSUB)
     tags = dict(word.partition(":")[::2] for word in job.tags.split())
     return EndedRun(
         id=job.id,
@@ -71,7 +71,7 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Ended
         user=job.owner,
         app=job.app,
         model=_model(job),
-        driver=told.driver or job.driver or "",
+        driver=ended.driver or job.driver or "",
         host="" if of_nodes else place,
         node=place if of_nodes else "",
         version=next((tags[name] for name in VERSION_TAGS if name in tags), ""),

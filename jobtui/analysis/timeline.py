@@ -160,7 +160,7 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
     if before is not None:
         since = f" after {duration(seconds_between(before.at, change.at))}"
     detail = change.detail or {}
-    told = ", ".join(f"{name}: {value}" for name, value in detail.items())
+    shown = ", ".join(f"{name}: {value}" for name, value in detail.items())
     words = change.after or JobStatus.UNKNOWN.value
     if change.after == RUNNING and change.nodes is not None:
         words = f"{change.after} on {change.nodes:g} node{'s' * (change.nodes != 1)}"
@@ -170,7 +170,7 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
         step=words,
         at=change.at,
         component=_component(change),
-        text=f"{change.before} to {change.after}{since}{f'; {told}' if told else ''}",
+        text=f"{change.before} to {change.after}{since}{f'; {shown}' if shown else ''}",
         source=change.source,
         line=change.id,
         offset=change.id,

@@ -81,27 +81,27 @@ COUNTS = ("skip_count", "recovered", "count")
 
 def merged(batches: Iterable[Batch]) -> Batch:
     """Batches as one, in their order. Of several notes, and of several clocks, the last counts."""
-    told = tuple(batches)
+    every = tuple(batches)
     parts: dict[str, Any] = {
-        name: tuple(chain.from_iterable(getattr(one, name) for one in told)) for name in LISTS
+        name: tuple(chain.from_iterable(getattr(one, name) for one in every)) for name in LISTS
     }
     return Batch(
-        more=any(one.more for one in told),
-        is_whole_frame=any(one.is_whole_frame for one in told),
-        note=next((one.note for one in reversed(told) if one.note is not None), None),
-        ahead_s=next((one.ahead_s for one in reversed(told) if one.ahead_s), 0.0),
+        more=any(one.more for one in every),
+        is_whole_frame=any(one.is_whole_frame for one in every),
+        note=next((one.note for one in reversed(every) if one.note is not None), None),
+        ahead_s=next((one.ahead_s for one in reversed(every) if one.ahead_s), 0.0),
         **parts,
-        **{name: sum(getattr(one, name) for one in told) for name in COUNTS},
+        **{name: sum(getattr(one, name) for one in every) for name in COUNTS},
     )
 
 
-def batch_of(told: "Telemetry") -> Batch:
+def batch_of(found: "Telemetry") -> Batch:
     return Batch(
-        spans=told.spans,
-        span_logs=told.logs,
-        skipped=told.skipped,
-        skip_count=told.skip_count,
-        count=len(told.spans) + len(told.logs),
+        spans=found.spans,
+        span_logs=found.logs,
+        skipped=found.skipped,
+        skip_count=found.skip_count,
+        count=len(found.spans) + len(found.logs),
     )
 
 

@@ -120,11 +120,11 @@ class Doubts:
     def note_values(self, field: str, *, is_known: bool, names: Mapping[str, tuple[str, ...]]) -> str:
         """The names that no row has, when a preset fits none of the fields that tell whose a row is."""
         (self._empty.discard if is_known else self._empty.add)(field)
-        told = [one for one in STREAM_FIELDS if one in names]
-        if not self._empty.issuperset(told):
+        fields = [one for one in STREAM_FIELDS if one in names]
+        if not self._empty.issuperset(fields):
             return ""
         self._empty.clear()
-        return ", ".join(names[one][0] for one in told)
+        return ", ".join(names[one][0] for one in fields)
 
     @property
     def words(self) -> str:
@@ -286,9 +286,9 @@ class EngineFollowing:
         self._tailed += len(fresh)
         return [*fresh.values()]
 
-    async def _told(self, engine: TailEngine) -> AsyncGenerator[Slice, None]:
-        async with aclosing(engine.tail(self._matches)) as told:
-            async for rows, at_edge, is_partial in told:
+    async def _sent(self, engine: TailEngine) -> AsyncGenerator[Slice, None]:
+        async with aclosing(engine.tail(self._matches)) as tail:
+            async for rows, at_edge, is_partial in tail:
                 yield Slice(tuple(entries_of(self.engine, rows)), None, at_edge, is_partial)
 
     @property
@@ -346,8 +346,8 @@ class EngineFollowing:
         if not self._is_at_edge:
             return
         if self._tail is None and isinstance(self.engine, TailEngine):
-            told = partial(self._told, self.engine)
-            self._tail = Lane(lambda _: told(), At(self._begin), (), None, self._news)
+            tail = partial(self._sent, self.engine)
+            self._tail = Lane(lambda _: tail(), At(self._begin), (), None, self._news)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(timeout_s, PERIOD_S)):
                 await self._news.wait()

@@ -56,7 +56,7 @@ def _answering(ask: Callable[Asked, Awaitable[Answered]]) -> Callable[Asked, Cor
 class SessionJobReader:
     """A `JobReader` on the sources of a session, which may change while it runs.
 
-    `reach_back` is what the session does to read its logs from an earlier time on, `told` what it knows of
+    `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
     jobs that are put together out of several sources, `recall` what is remembered of finished runs.
     """
 
@@ -64,10 +64,10 @@ class SessionJobReader:
         self,
         sources: Callable[[], Sequence[base.Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
-        told: base.Told = no_detail,
+        detail_of: base.Told = no_detail,
         recall: Callable[[Job, str, Nanos], JobMemory] | None = None,
     ) -> None:
-        self._told = told
+        self._detail_of = detail_of
         self._recall = recall
         self._worker = Worker("memory")
         self._sources = sources
@@ -93,8 +93,8 @@ class SessionJobReader:
 
     @_answering
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        if (told := self._told(job_id)) is not None:
-            return base.with_files(told, self._sources())
+        if (detail := self._detail_of(job_id)) is not None:
+            return base.with_files(detail, self._sources())
         problem: SourceError | None = None
         details: list[JobDetail] = []
         kind = None

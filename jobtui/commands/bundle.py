@@ -17,7 +17,7 @@ from jobtui.commands.explain import explained, verdict_body
 from jobtui.commands.find import FoundJob, resolve
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import ONCE_S, Reader, in_session
-from jobtui.commands.script import meant
+from jobtui.commands.script import job_of
 from jobtui.commands.streams import Exit, complain
 from jobtui.commands.trace import look_for
 from jobtui.model.clock import SystemClock
@@ -166,7 +166,7 @@ async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
 async def _script(reader: Reader, job: Job, gathering: BundleCollector) -> None:
     await reader.open_archives()
     places = [source for source in reader.session.sources if isinstance(source, ScriptPlace)]
-    wanted = (await meant(reader, job.id))[1] if places else None
+    wanted = (await job_of(reader, job.id))[1] if places else None
     if wanted is None:
         return
     for place in places:

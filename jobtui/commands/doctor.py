@@ -31,8 +31,8 @@ STREAMS_NAMED = 8
 def _journal_faults(journal: Journal) -> Iterator[str]:
     condition = journal.condition
     if condition.unreadable:
-        told = f": {condition.note}" if condition.note else ""
-        yield f"{condition.unreadable} of its files cannot be read{told}"
+        note = f": {condition.note}" if condition.note else ""
+        yield f"{condition.unreadable} of its files cannot be read{note}"
     elif not journal.streams and condition.note:
         yield condition.note
     for gap in journal.gaps:

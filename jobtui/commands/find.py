@@ -168,12 +168,12 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
     is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
     if len(named) == 1 and not is_condor:
-        exact = await _one_of(reader, _meant(reader, named[0]), thing)
+        exact = await _one_of(reader, _ids_of(reader, named[0]), thing)
         if exact.job is not None or all(ref.target is not Target.SUBMITTED for ref in referred):
             return exact
         return await of_its_jobs(reader, thing, await candidates_for(reader, thing, referred)) or exact
     read = [system for system in numbering() if number is not None and _servers(reader.specs, system)]
-    by_number = [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
+    by_number = [job_id for system in read for job_id in _ids_of(reader, f"{system}/{number}")]
     if len(by_number) > 1 and len(several := await _known_ids(reader, by_number)) > 1:
         return _ambiguous(reader, thing, several)
     candidates = await candidates_for(reader, thing, referred)
@@ -183,7 +183,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     if (found := await of_its_jobs(reader, thing, candidates)) is not None:
         return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
-        by_number = _meant(reader, named[0])
+        by_number = _ids_of(reader, named[0])
     if by_number and not any(one.score >= SURE for one in candidates[:1]):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing)
@@ -236,20 +236,20 @@ def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
     return {spec.target: spec.label for spec in specs if system_of(spec) == system}
 
 
-def _meant(reader: Reader, thing: str) -> list[JobId]:
+def _ids_of(reader: Reader, thing: str) -> list[JobId]:
     """The ids that a job's id may mean, of the servers that can have it."""
     parts = numbered(thing)
     system = parts.system if parts is not None else ""
     return meant_by(thing, _servers(reader.specs, system), system)
 
 
-async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> FoundJob:
+async def _one_of(reader: Reader, ids: Sequence[JobId], thing: str) -> FoundJob:
     """The one of several ids that there is a job of; where there are several jobs, none."""
-    if len(meant) > 1:
-        meant = await _known_ids(reader, meant) or meant[:1]
-    if len(meant) > 1:
-        return _ambiguous(reader, thing, meant)
-    return await _exact(reader, meant[0])
+    if len(ids) > 1:
+        ids = await _known_ids(reader, ids) or ids[:1]
+    if len(ids) > 1:
+        return _ambiguous(reader, thing, ids)
+    return await _exact(reader, ids[0])
 
 
 async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
@@ -280,8 +280,8 @@ async def candidates_for(
     """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
     known = list(references(thing.strip())) if referred is None else referred
     await reader.read_jobs()
-    if told := await jobs_in_file(reader, thing.strip()):
-        return told
+    if in_file := await jobs_in_file(reader, thing.strip()):
+        return in_file
     session = reader.session
     store, names = session.store, session.logs().names
     only_logs_know = {Target.OP, Target.AGENT, Target.CONTAINER}

@@ -110,13 +110,13 @@ KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 
 async def run(reader: Reader) -> Exit:
     reader.follows = following = reader.context.flag("follow") is not None
-    if not following and (told := await _of_container(reader, reader.context.words[0])):
-        return answer(_report(reader, told), reader, Exit.FINE)
+    if not following and (written := await _of_container(reader, reader.context.words[0])):
+        return answer(_report(reader, written), reader, Exit.FINE)
     found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
     await reader.read_logs(found.detail)
-    names = _logs_meant(reader, found.candidates[0]) if found.job is None else ()
+    names = _logs_of(reader, found.candidates[0]) if found.job is None else ()
     details = [found.detail] if found.job is not None else await _with_output(reader, found.candidates[0])
     ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found, has_output=bool(details))
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
@@ -125,7 +125,7 @@ async def run(reader: Reader) -> Exit:
     fresh = _WholeLogs(reader, names, chosen).fresh if names else _of_ops(reader.session, ops_of, chosen)
     outputs = [_Outputs(reader, detail, chosen, to_end=following) for detail in details]
     lines = [*await fresh(), *[line for one in outputs for line in await one.fresh()]]
-    for name, problem in (told for one in outputs for told in one.problems.items()):
+    for name, problem in (fault for one in outputs for fault in one.problems.items()):
         complain(f"its output {name}: {problem}")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
@@ -149,11 +149,11 @@ async def _of_container(reader: Reader, name: str) -> list[JobLine]:
     return lines
 
 
-async def _with_output(reader: Reader, meant: Candidate) -> list[JobDetail]:
+async def _with_output(reader: Reader, candidate: Candidate) -> list[JobDetail]:
     """The records of jobs of a user or such with outputs, to which something happened in the asked time."""
     context, store, knows = reader.context, reader.session.store, reader.session.store.correlation
     begin, end = context.since or Nanos(0), context.until or context.clock.now()
-    jobs = map(store.job, reversed(jobs_meant(meant, store.jobs, knows.ops(), knows.agents())))
+    jobs = map(store.job, reversed(jobs_meant(candidate, store.jobs, knows.ops(), knows.agents())))
     then = [job.id for job in jobs if job is not None and is_within(job, begin, end)]
     details = [await reader.look_up(one) for one in then[-MOST_OUTPUTS:]]
     return [detail for detail in details if detail is not None and detail.outputs]
@@ -165,30 +165,30 @@ def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[]
     if found.job is not None:
         job_id = found.job.id
         return lambda: {job_id: knows.ops_of(job_id)}
-    meant = found.candidates[0]
+    candidate = found.candidates[0]
 
     def ops_of() -> OpsByJob:
         known = knows.agents()
-        jobs = dict.fromkeys(op.jid for op in ops_meant(meant, knows.ops(), known) if op.jid is not None)
-        return {job_id: tuple(ops_meant(meant, knows.ops_of(job_id), known)) for job_id in jobs}
+        jobs = dict.fromkeys(op.jid for op in ops_meant(candidate, knows.ops(), known) if op.jid is not None)
+        return {job_id: tuple(ops_meant(candidate, knows.ops_of(job_id), known)) for job_id in jobs}
 
     if count := len(ops_of()):
-        complain(f"{meant.kind} {meant.id}: lines of {counted(count, 'job')} are given")
+        complain(f"{candidate.kind} {candidate.id}: lines of {counted(count, 'job')} are given")
     elif not has_output:
         names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
         flags = spelled(reader.context.config, None)
-        words = ("logs", f"--grep={meant.id}") if names else ("jobs",)
-        command = Command("jobtui", *flags, *words, about=names or [f"{meant.kind}:{meant.id}"])
-        complain(f"{meant.kind} {meant.id}: no log that was read tells of a job of it; see {command}")
+        words = ("logs", f"--grep={candidate.id}") if names else ("jobs",)
+        command = Command("jobtui", *flags, *words, about=names or [f"{candidate.kind}:{candidate.id}"])
+        complain(f"{candidate.kind} {candidate.id}: no log that was read tells of a job of it; see {command}")
     return ops_of
 
 
-def _logs_meant(reader: Reader, meant: Candidate) -> tuple[str, ...]:
+def _logs_of(reader: Reader, named: Candidate) -> tuple[str, ...]:
     """The logs that a unit names, or those of a host; none where only ops and agents tell of it."""
     known = reader.session.logs().names()
-    if meant.kind == "host":
-        return tuple(name for name in known if "/" not in name and is_host(name.rpartition("@")[2], meant.id))
-    return tuple(name for name in known if meant.kind == "unit" and is_of_unit(name, meant.id))
+    if named.kind == "host":
+        return tuple(name for name in known if "/" not in name and is_host(name.rpartition("@")[2], named.id))
+    return tuple(name for name in known if named.kind == "unit" and is_of_unit(name, named.id))
 
 
 def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
@@ -289,8 +289,8 @@ class _Outputs:
         self._job_reader = reader.session.job_reader()
         self._job_id = detail.job.id if detail is not None else JobId("")
         self._chosen, self._to_end = chosen, to_end
-        told = detail.directory if detail is not None else None
-        self._kept = told if told is not None and ADDRESS.match(told) else None
+        place = detail.directory if detail is not None else None
+        self._kept = place if place is not None and ADDRESS.match(place) else None
         self.places = output_places(detail, reader.reach)
         self._read: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}

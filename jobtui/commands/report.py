@@ -245,8 +245,8 @@ def for_server(query: ReportQuery, spec: SourceSpec) -> ReportQuery | None:
         if label and label != spec.label and not answers_to(spec.target, label):
             return None
     system, server = named(BALSAM_SOURCE.setting, spec.label), {spec.target: spec.label}
-    meant = [job for text in query.jobs for job in meant_by(_full(text), server, BALSAM_SOURCE.setting)]
-    own = tuple(job for job in meant if job.startswith(f"{system}/"))
+    every = [job for text in query.jobs for job in meant_by(_full(text), server, BALSAM_SOURCE.setting)]
+    own = tuple(job for job in every if job.startswith(f"{system}/"))
     if query.jobs and not own:
         return None
     return msgspec.structs.replace(
@@ -369,7 +369,7 @@ async def post_mortem(reader: Reader) -> Exit:
     if found.job is None:
         return reader.settle(found.code)
     verdict = await explained(reader, found)
-    told = PostMortem(
+    report = PostMortem(
         job=reader.session.store.with_agent(found.job),
         verdict=verdict,
         runs=found.detail.runs if found.detail is not None else (),
@@ -378,7 +378,7 @@ async def post_mortem(reader: Reader) -> Exit:
         now=reader.now,
     )
     if reader.context.flag("html") is None:
-        print_lines(post_mortem_lines(told))
+        print_lines(post_mortem_lines(report))
     else:
-        sys.stdout.write(post_mortem_page(told))
+        sys.stdout.write(post_mortem_page(report))
     return reader.settle(Exit.FINE)

@@ -42,9 +42,9 @@ class Side(NamedTuple):
 
     @property
     def outputs(self) -> tuple[scripts.OutputFile, ...]:
-        told = scripts.named_outputs(self.found.detail.facts) if self.found.detail is not None else ()
+        named = scripts.named_outputs(self.found.detail.facts) if self.found.detail is not None else ()
         script = self.answer.script
-        return told or (scripts.outputs_of(script, self.wanted) if script is not None else ())
+        return named or (scripts.outputs_of(script, self.wanted) if script is not None else ())
 
 
 def run(context: Context) -> Exit:
@@ -93,7 +93,7 @@ def no_archive(reader: Reader) -> bool:
 
 async def _side(reader: Reader, text: str) -> Side | None:
     """A job and its script; None when it is not known which job is meant, which is said."""
-    found, wanted = await meant(reader, text)
+    found, wanted = await job_of(reader, text)
     if wanted is None:
         return None
     if wanted.submitted_at is None:
@@ -101,7 +101,7 @@ async def _side(reader: Reader, text: str) -> Side | None:
     return Side(text, wanted, found, await find_script(reader.session.sources, wanted))
 
 
-async def meant(reader: Reader, text: str) -> tuple[FoundJob, Wanted | None]:
+async def job_of(reader: Reader, text: str) -> tuple[FoundJob, Wanted | None]:
     """The job, and the number by which its script is kept. An id of a scheduler needs no other source."""
     named = parse_wanted(text)
     if named is None:
@@ -144,8 +144,8 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: scripts.Script
     def document() -> dict[str, object]:
         if other is None:
             return _side_record(side)
-        told = None if diff is None else job_files.diff_record(diff)
-        return _side_record(side) | {"other": _side_record(other), "diff": told}
+        changes = None if diff is None else job_files.diff_record(diff)
+        return _side_record(side) | {"other": _side_record(other), "diff": changes}
 
     def records() -> Iterator[Mapping[str, object]]:
         environment = side.answer.script.environment if side.answer.script is not None else None

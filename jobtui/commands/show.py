@@ -147,8 +147,8 @@ def _lines(
     job: Job, now: Nanos, detail: JobDetail | None, places: Sequence[Where], width: int | None, colour: bool
 ) -> Iterator[str]:
     yield headline(job, colour)
-    told = ((name, Piece(show(text))) for name, text in (detail.facts if detail else ()))
-    yield from fact_lines((*_facts(job, now), *told), width, colour)
+    facts = ((name, Piece(show(text))) for name, text in (detail.facts if detail else ()))
+    yield from fact_lines((*_facts(job, now), *facts), width, colour)
     if detail and detail.runs:
         yield ""
         yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width, colour)

@@ -111,11 +111,11 @@ def _lines(
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:
     sign, style = op_glyph(op)
     agent = op.agent or op.assigned_agent or "no agent"
-    told = (
+    words = (
         " ".join(part for part in (op.driver, agent, op.kind) if part),
         f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
     )
-    who, messages = ("", "") if timeline.is_of_states(op) else told
+    who, messages = ("", "") if timeline.is_of_states(op) else words
     status = op.result if op.result and (timeline.is_of_states(op) or style == "error") else op.status.value
     parts = [
         f"{sign} {op.name} {op.op}",

@@ -203,8 +203,8 @@ def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
     from jobtui.render.json_output import fields_of
     from jobtui.render.traces import EMPTY
 
-    told = [fields_of(one, "trace_id score why started_at") for one in found.candidates]
-    return answer(Report("trace", lambda: {**EMPTY, "candidates": told}), reader, code)
+    candidates = [fields_of(one, "trace_id score why started_at") for one in found.candidates]
+    return answer(Report("trace", lambda: {**EMPTY, "candidates": candidates}), reader, code)
 
 
 def _complain_of(thing: str, found: FoundTrace, book: TraceStore) -> None:

@@ -94,8 +94,8 @@ class WatchPrinter:
     def _beginning(self) -> Iterable[str]:
         jobs = self._news.of(self._store.jobs.values(), self._now_of)
         counts = Counter(job.status for job in jobs)
-        told = ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in JobStatus if counts[status])
-        yield f"{counted(len(jobs), 'job')}: {told}." if jobs else "No jobs."
+        summary = ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in JobStatus if counts[status])
+        yield f"{counted(len(jobs), 'job')}: {summary}." if jobs else "No jobs."
         yield from self._sources()
         wanted = in_order((job for job in jobs if job.status in LIVE), self._now_of)
         shown = wanted[: self._most]
@@ -111,14 +111,14 @@ class WatchPrinter:
         self._news.forget(changes.gone)
         jobs = [job for job_id in changes.jobs if (job := self._store.job(job_id)) is not None]
         live = (job for job in self._store.jobs.values() if job.status in LIVE)
-        told = in_order(self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of), self._now_of)
+        news = in_order(self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of), self._now_of)
         yield from FAULTS.each(
             "telling what changed",
-            told[: self._most],
+            news[: self._most],
             lambda job: f"{clock_time(now)}Z {job_words(job, self._now_of(job))}",
         )
-        if len(told) > self._most:
-            yield f"{clock_time(now)}Z and {len(told) - self._most:,} more jobs changed."
+        if len(news) > self._most:
+            yield f"{clock_time(now)}Z and {len(news) - self._most:,} more jobs changed."
         yield from (f"{clock_time(now)}Z {line}" for line in self._sources())
 
     def _sources(self) -> Iterable[str]:
@@ -196,7 +196,7 @@ async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None
 async def _until_reached(
     reader: Reader, job_id: JobId, wanted: tuple[str, ...], end: float | None
 ) -> Job | None:
-    store, changed, told = reader.session.store, asyncio.Event(), ""
+    store, changed, state = reader.session.store, asyncio.Event(), ""
     unsubscribe = store.subscribe(lambda changes: changed.set() if job_id in changes.jobs else None)
     reading = asyncio.ensure_future(reader.session.run())
     try:
@@ -208,9 +208,9 @@ async def _until_reached(
                 if is_stuck or ("done" in wanted and is_done) or ("failed" in wanted and has_failed):
                     return job
             if job is not None and sys.stderr.isatty():
-                before, told = told, f"{job.status.value}{await _reason(job, reader)}"
-                if told != before:
-                    complain(f"waiting for {job_id} to be {' or '.join(wanted)}: {told}")
+                before, state = state, f"{job.status.value}{await _reason(job, reader)}"
+                if state != before:
+                    complain(f"waiting for {job_id} to be {' or '.join(wanted)}: {state}")
             left_s = LOOK_S if end is None else min(LOOK_S, end - time.monotonic())
             if left_s <= 0 or reading.done() or reader.partial:
                 return None

@@ -92,7 +92,7 @@ class SimAgent:
     def reply(self, order: OpRequest, name: str = "ok", **reply: object) -> DemoMessage:
         return DemoMessage(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
 
-    def update(self, command: AgentCommand, state: str, **told: Any) -> None:
+    def update(self, command: AgentCommand, state: str, **fields: Any) -> None:
         """Send a status, with what is told of it: `error`, `parallel`."""
         command.state = state
         self.send(
@@ -103,7 +103,7 @@ class SimAgent:
                 serial=command.order.serial,
                 state=state,
                 start=command.start,
-                **told,
+                **fields,
             )
         )
 

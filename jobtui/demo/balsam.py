@@ -106,8 +106,8 @@ class BalsamSite:
                 return [{"id": nth, "site_id": 1, "name": name} for nth, name in enumerate(APPS, start=1)]
             case "/sessions/":
                 running = (one["id"] for one in self.batch_jobs.values() if one["state"] == "running")
-                heard = _naive(self._now_s - self._now_s % 60)
-                return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": heard} for nth in running]
+                beat = _naive(self._now_s - self._now_s % 60)
+                return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": beat} for nth in running]
         return None
 
     def _step(self) -> None:

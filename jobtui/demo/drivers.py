@@ -231,8 +231,8 @@ class ClusterAgent(SimAgent):
         self._follow(order, "pending")
         self.send(self.reply(order, state="ok"))
 
-    def update(self, command: AgentCommand, state: str, *, error: str | None = None, **told: Any) -> None:
-        super().update(command, state, error=error, **told)
+    def update(self, command: AgentCommand, state: str, *, error: str | None = None, **fields: Any) -> None:
+        super().update(command, state, error=error, **fields)
         job = self.site.batch_jobs[command.jid]
         job.noted(state, command.start)
         job.printed(job.state(self.site.kernel.now)[1], error)

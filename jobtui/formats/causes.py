@@ -130,7 +130,7 @@ class KillFormat(NamedTuple):
     def first(self, writer: str, text: str) -> tuple[KillShape, dict[str, str]] | None:
         for shape in self.shapes:
             if writer in shape.writers and (found := shape.pattern.search(text)) is not None:
-                return shape, {name: told for name, told in found.groupdict().items() if told}
+                return shape, {name: value for name, value in found.groupdict().items() if value}
         return None
 
 

@@ -433,7 +433,7 @@ class EventReader:
         A dynamic slot is a part of one that counts, as `condor_q -better-analyze` has it.
         """
         numbers: defaultdict[str, dict[str, list[list[int]]]] = defaultdict(dict)
-        slots = heard = 0
+        slots = newest = 0
         end = {b"<": b"</classads>", b"[": b"]"}.get(data.lstrip(BLANK_BYTES)[:1], b"")
         is_whole = data[taken:].strip(BLANK_BYTES) == end and (bool(end) or data.endswith(b"\n\n"))
         for frame in frames:
@@ -441,7 +441,7 @@ class EventReader:
             if ad.get("mytype") != '"Machine"' or "requirements" not in ad:
                 is_whole = False
             elif ad.get("dynamicslot") != "true":
-                heard = max(heard, whole(ad.get("lastheardfrom", "").strip('"'), 0))
+                newest = max(newest, whole(ad.get("lastheardfrom", "").strip('"'), 0))
                 for name, literal in ad.items():
                     values = numbers[name]
                     is_told = len(values) < MOST_VALUES or literal in values
@@ -453,13 +453,13 @@ class EventReader:
         if not is_whole:
             skip = Skip(f"{self.source}, byte {begin}", "not all machine ads are whole")
             return FactsRead([], [skip], taken)
-        told = {
+        slots_of = {
             f"{name}={literal}": ",".join(f"{first}-{last}" for first, last in spans)
             for name, values in numbers.items()
             for literal, spans in values.items()
         }
-        at, text = time_of_seconds(heard) or None, counted(slots, "slot")
-        fact = CondorFact("", Origin.AD, MACHINES, at, text, self.source, 0, begin, told)
+        at, text = time_of_seconds(newest) or None, counted(slots, "slot")
+        fact = CondorFact("", Origin.AD, MACHINES, at, text, self.source, 0, begin, slots_of)
         return FactsRead([fact], [], taken)
 
     def _fact(self, said: _EventFact, line: int, offset: int) -> CondorFact:

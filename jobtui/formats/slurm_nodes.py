@@ -156,11 +156,11 @@ def tally_of(mine: Sequence[Node], wants: NodeRequest) -> NodeTally:
         counts[how] += 1
         if how in ("down", "drained"):
             reasons.setdefault(node.reason or "no reason is given", []).append(node.name)
-    told = sorted(reasons.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
+    most = sorted(reasons.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
     return NodeTally(
         total=len(mine),
         wanted=wants.nodes,
-        reasons=tuple((why, ", ".join(names[:MOST_REASONS])) for why, names in told),
+        reasons=tuple((why, ", ".join(names[:MOST_REASONS])) for why, names in most),
         features=wants.features,
         gres=wants.gres,
         **counts,
@@ -245,15 +245,15 @@ def _records(printed: bytes, *, user: str, account: str, qos: str) -> Iterator[t
     if qos:
         yield from ((f"QOS {qos}", line) for line in lines if line.startswith(f"QOS={qos}("))
         return
-    told = [(fields_of_line(line), line) for line in lines if line.startswith("ClusterName=")]
-    for said, line in told:
+    rows = [(fields_of_line(line), line) for line in lines if line.startswith("ClusterName=")]
+    for said, line in rows:
         if said.get("Account") == account and said.get("UserName", "").partition("(")[0] == user:
             yield f"user {user} in account {account}", line
     above, seen = account, set[str]()
     while above and above not in seen:
         seen.add(above)
         line_of = (
-            (said, line) for said, line in told if said.get("Account") == above and not said.get("UserName")
+            (said, line) for said, line in rows if said.get("Account") == above and not said.get("UserName")
         )
         said, line = next(line_of, ({}, ""))
         yield f"account {above}", line

@@ -156,8 +156,8 @@ class ScriptPlace(Protocol):
 class ScriptArchive(ScriptPlace, Protocol):
     """A place whose scripts can be gone through one by one."""
 
-    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        """Every script in reach, the newest first where that can be had. `told` is handed where it is."""
+    def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        """Every script in reach, the newest first where that can be had. `progress` is handed where it is."""
 
 
 def text_of(data: bytes) -> str:

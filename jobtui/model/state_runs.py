@@ -45,8 +45,8 @@ def error_of(change: StateChange) -> str | None:
     if change.after == RUN_ERROR and "returncode" in detail:
         tail = str(detail.get("error") or "").strip()
         head = f"return code {detail['returncode']}"
-        told = tail.removeprefix(head).lstrip(": ")  # a launcher may have said it already
-        return f"{head}{': ' if told else ''}{told}"[:MESSAGE_CHARACTERS]
+        rest = tail.removeprefix(head).lstrip(": ")  # a launcher may have said it already
+        return f"{head}{': ' if rest else ''}{rest}"[:MESSAGE_CHARACTERS]
     if change.after in FAILURES:
         words = dict.fromkeys(str(detail[key]) for key in ("message", "exception") if detail.get(key))
         return ": ".join(words)[:MESSAGE_CHARACTERS] or None

@@ -262,20 +262,20 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     growing: str = ""
 
 
-def more_complete(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
+def more_complete(known: TraceSummary | None, other: TraceSummary) -> TraceSummary:
     """Of two that tell of one trace the one that knows more spans."""
-    return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
+    return known if known is not None and (known.spans or 0) >= (other.spans or 0) else other
 
 
 def with_awaited(
     found: TraceList, before: Iterable[TraceSummary], most: int = MOST
 ) -> tuple[TraceSummary, ...]:
     """What was found and what sources told `before` that have not answered yet, at `most` so many."""
-    told = {one.trace_id: one for one in found.traces}
+    by_id = {one.trace_id: one for one in found.traces}
     for one in before:
         if one.source in found.awaited:
-            told[one.trace_id] = more_complete(told.get(one.trace_id), one)
-    return newest(told.values(), most)
+            by_id[one.trace_id] = more_complete(by_id.get(one.trace_id), one)
+    return newest(by_id.values(), most)
 
 
 def summary_of(trace: Trace, source: str = "", names: tuple[str, ...] = ()) -> TraceSummary:

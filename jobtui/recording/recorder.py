@@ -64,8 +64,8 @@ class RecordedLines:
         known = len(batch.records) - len(new)
         left["count"] = max(len(new), min(left["count"], batch.count - known))
         skipped = batch.skipped if left["skip_count"] or not batch.skip_count else ()
-        told = {name: left[name] for name in COUNTS}
-        return msgspec.structs.replace(batch, records=new, skipped=skipped, **told)
+        rest = {name: left[name] for name in COUNTS}
+        return msgspec.structs.replace(batch, records=new, skipped=skipped, **rest)
 
     def _is_new(self, record: LogRecord) -> bool:
         log, line = _line_of(record)

@@ -244,7 +244,7 @@ class ReplayedScripts(ReplayedSource):
         found: Answer | None = await self._opened.answer(Item.SCRIPT, self.number, wanted.shown)
         return found or Answer(None, (Tried(self.name, Outcome.NOT_THERE, NOT_KEPT),))
 
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+    async def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         yield Walked(cut=NOT_KEPT)
 
 
@@ -260,9 +260,9 @@ class ReplayedTraces(ReplayedSource):
             return TraceList(())
         found = []
         for key in await self._worker.run(lambda: self._recording.keys(Item.TRACE, number)):
-            told = await self.trace(TraceId(key))
-            if told is not None and told.spans:
-                trace = Trace(trace_id=told.spans[0].trace_id, spans=told.spans, logs=told.logs)
+            answer = await self.trace(TraceId(key))
+            if answer is not None and answer.spans:
+                trace = Trace(trace_id=answer.spans[0].trace_id, spans=answer.spans, logs=answer.logs)
                 if is_wanted(trace, search):
                     found.append(summary_of(trace, self.name))
         return TraceList(newest(found, search.most))
@@ -346,9 +346,9 @@ class ReplayedJobReader(SessionJobReader):
     """Answers as they were given when the recording was made."""
 
     def __init__(
-        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, told: Told = no_detail
+        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, detail_of: Told = no_detail
     ) -> None:
-        super().__init__(sources, _stays, told)
+        super().__init__(sources, _stays, detail_of)
         self._opened = opened
 
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
@@ -521,8 +521,8 @@ class RecordingReplay:
         number = self.recording.source(source.kind, source.name)
         return make(self._opened, source.kind, source.name, number)
 
-    def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobReader:
-        return ReplayedJobReader(sources, self._opened, told)
+    def job_reader(self, sources: Callable[[], Sequence[Source]], detail_of: Told) -> JobReader:
+        return ReplayedJobReader(sources, self._opened, detail_of)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> SourceLogs:
         kinds = kinds_that_give(Gives.LOGS)

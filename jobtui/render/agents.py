@@ -140,15 +140,15 @@ def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[s
         yield "host", show(agent.host), ""
     if agent.container:
         yield "container", show(" ".join(filter(None, (agent.container, agent.container_id)))), ""
-    heard = [counted(agent.messages, "message")]
+    parts = [counted(agent.messages, "message")]
     for words, at in (
         ("last", agent.last_message_at),
         ("connected", agent.connected_at),
         ("started", agent.started_at),
     ):
         if at is not None:
-            heard.append(f"{words} {_last_line_ago(at, look)}")
-    yield "heard", ", ".join(heard), ""
+            parts.append(f"{words} {_last_line_ago(at, look)}")
+    yield "heard", ", ".join(parts), ""
     if agent.restarts:
         yield "restarts", str(agent.restarts), ""
     yield from log_facts(log)

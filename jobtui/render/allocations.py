@@ -45,10 +45,10 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
     for site in known:
         now, label = look.now_of(site), look.label(site)
         is_down = site.is_down(now)
-        heard = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
+        seen = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
         words = [
             f"{'!' if is_down else '●'} {show(site.name)}{f'@{label}' if label else ''}",
-            f"agent {'last ' if is_down or site.seen_at is None else ''}heard of {heard}",
+            f"agent {'last ' if is_down or site.seen_at is None else ''}heard of {seen}",
             f"{site.queued} jobs in its scheduler" if site.queued else "",
             show(site.path),
         ]
@@ -83,10 +83,10 @@ def _taken(one: Allocation, look: ServerLook) -> str:
 
 
 def _launcher(one: Allocation, look: ServerLook) -> str:
-    heard = one.heartbeat_at
-    if one.state != RUNNING or heard is None:
+    seen = one.heartbeat_at
+    if one.state != RUNNING or seen is None:
         return ""
-    return age(max(0.0, seconds_between(heard, look.now_of(one))))
+    return age(max(0.0, seconds_between(seen, look.now_of(one))))
 
 
 ALLOCATION_COLUMNS: tuple[TableColumn[Allocation, ServerLook], ...] = in_style(

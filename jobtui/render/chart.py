@@ -133,9 +133,9 @@ def axis_ticks(since: Nanos, until: Nanos, columns: int) -> Iterator[tuple[int, 
     is_whole = step > 0 and step % (DAY if span > DAY else 60 * SECOND) == 0
     for at in ticks:
         date, text = date_time(at)[5:10], time_text(at, span)
-        told = f"{date} " * (span <= DAY and date != day)
+        day_words = f"{date} " * (span <= DAY and date != day)
         day = date
-        yield (at - since) * columns // span, f"{told}{text[:5] if is_whole else text}"
+        yield (at - since) * columns // span, f"{day_words}{text[:5] if is_whole else text}"
 
 
 def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
@@ -215,8 +215,8 @@ class DrawnChart(NamedTuple):
 def main_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
     if chart.kind is not ChartKind.RATE:
         return chart.curves
-    told = rate(chart.curves[0], frame.since, frame.until, chart.end, max(1, frame.cells // 2))
-    return (Curve(told),)
+    shown = rate(chart.curves[0], frame.since, frame.until, chart.end, max(1, frame.cells // 2))
+    return (Curve(shown),)
 
 
 def style_names(chart: Chart) -> tuple[str, ...]:
@@ -243,8 +243,8 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> DrawnCh
     if chosen is not None:
         curves, styles = curves[chosen : chosen + 1], styles[chosen : chosen + 1]
     beside = [(chart.outline, OUTLINE), (chart.waiting, WAITING)] if is_area else []
-    told = [*curves, *(curve for curve, _ in beside if curve is not None)]
-    top = nice_top(max((curve.step(frame.since, frame.until).high for curve in told), default=0.0))
+    shown = [*curves, *(curve for curve, _ in beside if curve is not None)]
+    top = nice_top(max((curve.step(frame.since, frame.until).high for curve in shown), default=0.0))
     left = 1 + max(len(number) for number in _numbers(top, rows).values())
     columns = max(1, frame.cells - left)
     frame = frame._replace(cells=left + columns)
@@ -398,8 +398,8 @@ def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
     if chart.failures is not None:  # in the column of this time
         width = max(1, (frame.until - frame.since) // max(1, frame.cells))
         failed = chart.failures.at(at) - chart.failures.at(Nanos(at - width))
-    told = f", {number_text(failed)} failed" if failed > 0 else ""
-    return f"{time}  {reading}{_values(chart, at, frame)}{told}"
+    shown = f", {number_text(failed)} failed" if failed > 0 else ""
+    return f"{time}  {reading}{_values(chart, at, frame)}{shown}"
 
 
 def _values(chart: Chart, at: Nanos, frame: Frame) -> str:

@@ -23,8 +23,8 @@ def chart_svg(chart: Chart, since: Nanos, until: Nanos) -> Iterator[str]:
     frame = Frame(since, until, COLUMNS // CELL_WIDTH, ROWS // CELL_HEIGHT)
     curves = main_curves(chart, frame)
     beside = {"nodes available": chart.outline, "jobs waiting": chart.waiting}
-    told = [*curves, *(curve for curve in beside.values() if curve is not None)]
-    top = nice_top(max((curve.step(since, until).high for curve in told), default=0.0))
+    shown = [*curves, *(curve for curve in beside.values() if curve is not None)]
+    top = nice_top(max((curve.step(since, until).high for curve in shown), default=0.0))
     title = f"{date_time(since)} to {date_time(until)}{Zone.mark()}, {curves[0].series.unit}"
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
     yield f'<style>{STYLE}</style><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
@@ -82,5 +82,5 @@ def _path(curve: Curve, chart: Chart, frame: Frame, top: float, look: str, *, is
     if is_area and points:
         base = float(TOP + ROWS)
         points = [(points[0][0], base), *points, (points[-1][0], base)]
-    told = " L".join(f"{x} {y:.1f}" for x, y in points)
-    return f'<path d="M{told or "0 0"}" {look}/>'
+    way = " L".join(f"{x} {y:.1f}" for x, y in points)
+    return f'<path d="M{way or "0 0"}" {look}/>'

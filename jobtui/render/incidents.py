@@ -45,8 +45,8 @@ def _why(one: Incident) -> str:
         _, found, place = one.sentence.partition(f": {text}")
         return show(text + place if found else one.sentence)
     parts = f"{count:,} of {of:,}" if count < of else f"{count:,}"
-    told = f" ({parts}{' read' if of < len(one.jobs) else ''})" if count < len(one.jobs) else ""
-    return show(text) + told
+    share = f" ({parts}{' read' if of < len(one.jobs) else ''})" if count < len(one.jobs) else ""
+    return show(text) + share
 
 
 def shared_words(one: Incident, fact: SharedFact) -> str:

@@ -36,8 +36,8 @@ def state_text(run: Run) -> str:
 
 
 def result_text(run: Run) -> str:
-    told = run.error or run.alert or run.message
-    return show(told) if told else f"limit {duration(run.limit_s)}" if run.limit_s else ""
+    text = run.error or run.alert or run.message
+    return show(text) if text else f"limit {duration(run.limit_s)}" if run.limit_s else ""
 
 
 def waited_s(run: Run, now: Nanos) -> float | None:
@@ -92,8 +92,8 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
     spans = {"waited": waited_s(run, now), "ran": ran_s(run, now), "limit": run.limit_s}
     texts |= {name: "" if seconds is None else duration(seconds) for name, seconds in spans.items()}
     own = {"status": run.native_status, "mode": run.mode, "driver": run.driver, "host": run.host}
-    told = {"error": run.error, "alert": run.alert, "message": run.message}
-    return {name: show(text or "") for name, text in (*told.items(), *own.items())} | texts
+    matter = {"error": run.error, "alert": run.alert, "message": run.message}
+    return {name: show(text or "") for name, text in (*matter.items(), *own.items())} | texts
 
 
 def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:

@@ -73,11 +73,11 @@ def fact_lines(
     known = list(facts)
     column = max((width(name) for name, _ in known), default=0)
     for name, value in known:
-        told = value if isinstance(value, Piece) else Piece(value)
-        text = safe(told.text)
+        piece = value if isinstance(value, Piece) else Piece(value)
+        text = safe(piece.text)
         if cells is not None:
             text = fit(text, max(SMALLEST, cells - column - len(GAP))).rstrip()
-        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, told.style, colour)}".rstrip()
+        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, piece.style, colour)}".rstrip()
 
 
 def _layout(

@@ -72,7 +72,7 @@ def _dim(one: object, look: object) -> str:
 
 
 def _errors(listed: ListedTrace, look: TimeLook) -> str:
-    errors = listed.told.errors
+    errors = listed.summary.errors
     return f"✗ {errors:,}" if errors else "" if errors == 0 else NONE
 
 
@@ -85,7 +85,7 @@ def _state_cell(listed: ListedTrace, look: TimeLook) -> str:
 
 def _source_cell(listed: ListedTrace) -> str:
     """The name of a file without its directories, the address of a server as it is."""
-    source = listed.told.source
+    source = listed.summary.source
     return source if "://" in source else source.rstrip("/").rpartition("/")[2]
 
 
@@ -99,7 +99,7 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
                 sort=lambda listed: _ORDER.index(listed.standing),
                 style=lambda listed, look: GLYPHS[listed.standing][1],
                 narrow=(Narrow(70, fixed(1), lambda listed, look: GLYPHS[listed.standing][0], ""),)),
-    time_column("started", "START", lambda listed: listed.told.started_at, fixed(6), 90),
+    time_column("started", "START", lambda listed: listed.summary.started_at, fixed(6), 90),
     TableColumn("took", "TOOK", lambda listed, look: span_time(listed.duration_ns), Cells(6, 7, 7), 78,
                 sort=lambda listed: -(listed.duration_ns or 0), align="right"),
     TableColumn("job", "JOB", _jobs, Cells(20, 20, 38), 92,
@@ -112,19 +112,19 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
                 style=lambda listed, look: "error",
                 narrow=(Narrow(100, Cells(24, 40, 10_000)), Narrow(70, Cells(12, 40, 10_000)))),
     TableColumn("errors", "ERRORS", _errors, Cells(6, 6, 7), 70,
-                sort=lambda listed: -(listed.told.errors or 0),
-                style=lambda listed, look: "error" if listed.told.errors else "settled"),
-    count_column("spans", "SPANS", lambda listed: listed.told.spans, Cells(6, 6, 8), 60),
-    text_column("service", "SERVICE", lambda listed: listed.told.service, Cells(10, 18, 24), 40),
-    text_column("root", "ROOT", lambda listed: listed.told.name, Cells(14, 20, 30), 55),
-    TableColumn("id", "TRACE", lambda listed, look: short_id(listed.told.trace_id), fixed(13), 50,
-                sort=lambda listed: listed.told.trace_id, style=_dim),
+                sort=lambda listed: -(listed.summary.errors or 0),
+                style=lambda listed, look: "error" if listed.summary.errors else "settled"),
+    count_column("spans", "SPANS", lambda listed: listed.summary.spans, Cells(6, 6, 8), 60),
+    text_column("service", "SERVICE", lambda listed: listed.summary.service, Cells(10, 18, 24), 40),
+    text_column("root", "ROOT", lambda listed: listed.summary.name, Cells(14, 20, 30), 55),
+    TableColumn("id", "TRACE", lambda listed, look: short_id(listed.summary.trace_id), fixed(13), 50,
+                sort=lambda listed: listed.summary.trace_id, style=_dim),
     text_column("source", "SOURCE", _source_cell, Cells(12, 14, 30), 30, style=_dim),
 )  # fmt: skip
 
 
 def newest_first(traces: Iterable[ListedTrace]) -> list[ListedTrace]:
-    return sorted(traces, key=lambda listed: (-(listed.told.started_at or 0), listed.told.trace_id))
+    return sorted(traces, key=lambda listed: (-(listed.summary.started_at or 0), listed.summary.trace_id))
 
 
 CHANGES: Mapping[ChangeKind, tuple[str, str]] = {
@@ -170,8 +170,8 @@ CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
 
 def change_words(steps: Iterable[StepChange]) -> str:
     counts = Counter(step.change for step in steps)
-    told = (change for change in ChangeKind if counts[change] and change is not ChangeKind.SAME)
-    return ", ".join(f"{counts[change]:,} {change}" for change in told) or "no difference"
+    kinds = (change for change in ChangeKind if counts[change] and change is not ChangeKind.SAME)
+    return ", ".join(f"{counts[change]:,} {change}" for change in kinds) or "no difference"
 
 
 USUAL_CELLS = 120
@@ -374,20 +374,20 @@ def _events_and_logs(found: Findings, span: Span, cause: RootCause | None) -> It
     open_ids = {one.span.span_id for one in found.failures if one.kind is FailureKind.UNFINISHED}
     if span.span_id in open_ids:
         logs = (*logs, *found.unplaced)
-    told = [
+    rows = [
         (event.at, "event", _event_text(event), "error" if event.name == EXCEPTION else "")
         for event in span.events
     ]
     for log in logs:
         level = log.level.upper()
         style = "error" if level.startswith(BAD_LEVELS) else "warning" if level.startswith("WARN") else ""
-        told.append((log.at, log.level or "log", log.body, style))
-    told.sort(key=lambda one: one[0])
-    if len(told) > MOST_HAPPENINGS:
+        rows.append((log.at, log.level or "log", log.body, style))
+    rows.sort(key=lambda one: one[0])
+    if len(rows) > MOST_HAPPENINGS:
         yield Paragraph(
-            f"{len(told) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning"
+            f"{len(rows) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning"
         )
-    for at, kind, text, style in told[-MOST_HAPPENINGS:]:
+    for at, kind, text, style in rows[-MOST_HAPPENINGS:]:
         since = f"+{span_time(at - span.started_at)}" if at >= span.started_at > 0 else _moment(at)
         head = f"{clock_time(at, millis=True)} {since:>8} {show(kind):<{LEVEL_CELLS}}"
         yield Paragraph(f"{head} {show(text)}", style, 30)

@@ -74,8 +74,8 @@ def brief_lines(job: Job, verdict: Verdict) -> list[str]:
         if len(lines[place]) < left:
             kept.append(place)
             left -= len(lines[place]) + 1
-    told = [lines[place] for place in sorted(kept, key=lambda place: place[::-1])]
-    return told if len(kept) == len(lines) else [*told, more]
+    shown = [lines[place] for place in sorted(kept, key=lambda place: place[::-1])]
+    return shown if len(kept) == len(lines) else [*shown, more]
 
 
 def _step_words(step: NextStep) -> str:
@@ -144,8 +144,8 @@ def _fact_line(fact: Fact) -> str:
     return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_place(fact))}"
 
 
-def _place(told: Fact | Step) -> str:
-    return f"{told.source}:{told.line}" if told.line > 0 else told.source
+def _place(fact: Fact | Step) -> str:
+    return f"{fact.source}:{fact.line}" if fact.line > 0 else fact.source
 
 
 def contradiction_record(one: Contradiction) -> dict[str, object]:
@@ -225,8 +225,8 @@ _OP = "op=op.op name=op.name job=op.jid uid=op.uid"
 _TALLY = "total wanted up down drained reserved no_feature no_gres too_small full free"
 
 
-def _pairs(told: Iterable[tuple[str, str]]) -> list[dict[str, object]]:
-    return [{"what": mask_text(what), "how": mask_text(how)} for what, how in told]
+def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, object]]:
+    return [{"what": mask_text(what), "how": mask_text(how)} for what, how in pairs]
 
 
 def chain_record(chain: Chain) -> dict[str, object]:
@@ -240,13 +240,13 @@ def chain_record(chain: Chain) -> dict[str, object]:
 
 
 def _wait_record(wait: OpWait) -> dict[str, object]:
-    told = fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
-    return {**told, "holders": list(map(_holder_record, wait.holders))}
+    record = fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
+    return {**record, "holders": list(map(_holder_record, wait.holders))}
 
 
 def _holder_record(holder: Holder) -> dict[str, object]:
-    told = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s", masks=False)
-    return {**told, "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None}
+    record = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s", masks=False)
+    return {**record, "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None}
 
 
 SUMMARY_ROWS = 3
@@ -343,44 +343,44 @@ class PostMortem(NamedTuple):
     now: Nanos
 
 
-def post_mortem_lines(told: PostMortem) -> Iterator[str]:
-    yield f"# {_plain(told.job.id)}: {_plain(told.job.status.value)}"
+def post_mortem_lines(of: PostMortem) -> Iterator[str]:
+    yield f"# {_plain(of.job.id)}: {_plain(of.job.status.value)}"
     yield ""
-    yield f"**{_plain(told.verdict.sentence)}**"
+    yield f"**{_plain(of.verdict.sentence)}**"
     yield ""
-    yield f"Verdict {code(told.verdict.code.value)}, {sureness(told.verdict)}, {to_rfc3339(told.now)}."
-    if step := step_line(told.verdict):
+    yield f"Verdict {code(of.verdict.code.value)}, {sureness(of.verdict)}, {to_rfc3339(of.now)}."
+    if step := step_line(of.verdict):
         yield f"Flow: {_plain(step)}."
-    if history := history_line(told.verdict):
+    if history := history_line(of.verdict):
         yield f"Earlier runs: {_plain(history)}."
-    yield from _markdown_section("The job", _markdown_table(("", ""), _facts(told.job)))
+    yield from _markdown_section("The job", _markdown_table(("", ""), _facts(of.job)))
     yield from _markdown_section(
-        "Runs", _markdown_table(("run", "state", "queued", "started", "ended", "took"), _runs(told.runs))
+        "Runs", _markdown_table(("run", "state", "queued", "started", "ended", "took"), _runs(of.runs))
     )
-    yield from _markdown_section("What happened", _timeline(told.ops))
-    yield from _markdown_section("What the verdict rests on", _quoted_evidence(told.verdict))
-    yield from _markdown_section("Sources disagree", _disputes(told.verdict.contradictions))
+    yield from _markdown_section("What happened", _timeline(of.ops))
+    yield from _markdown_section("What the verdict rests on", _quoted_evidence(of.verdict))
+    yield from _markdown_section("Sources disagree", _disputes(of.verdict.contradictions))
     yield from _markdown_section(
-        "What is not known", (f"- {_plain(spot)}" for spot in told.verdict.blind_spots)
+        "What is not known", (f"- {_plain(spot)}" for spot in of.verdict.blind_spots)
     )
-    steps = (f"- {_plain(step.why)}: {code(step.command)}" for step in told.verdict.next)
+    steps = (f"- {_plain(step.why)}: {code(step.command)}" for step in of.verdict.next)
     yield from _markdown_section("What to do next", steps)
     yield from _markdown_section(
-        "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(told))
+        "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(of))
     )
 
 
-def post_mortem_page(told: PostMortem) -> str:
+def post_mortem_page(of: PostMortem) -> str:
     """The same as an HTML page that loads nothing and runs nothing."""
     from markdown_it import MarkdownIt  # few ask for a page
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
-    policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(told.job.id))
+    policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(of.job.id))
     style = text_of("jobtui.render", "post_mortem.css")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style></head>\n'
-        f"<body>\n{parser.render(chr(10).join(post_mortem_lines(told)))}</body></html>\n"
+        f"<body>\n{parser.render(chr(10).join(post_mortem_lines(of)))}</body></html>\n"
     )
 
 
@@ -469,8 +469,8 @@ def _disputes(found: Sequence[Contradiction]) -> Iterator[str]:
             yield f"    - {_time(fact.at)} {code(fact.source)}: {code(telling(show(fact.text), LONGEST))}"
 
 
-def _read(told: PostMortem) -> Iterator[tuple[str, ...]]:
-    for source in told.sources:
+def _read(of: PostMortem) -> Iterator[tuple[str, ...]]:
+    for source in of.sources:
         note = source.error or source.note or NONE
         yield (
             code(source.name), _plain(source.state.value), _time(source.read_at), f"{source.records:,}",

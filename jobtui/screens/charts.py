@@ -246,7 +246,7 @@ class ChartsScreen(JobsFilteringScreen):
         for row in (HEADS, *time_rows(chart.times)) if chart.times else ():
             yield Paragraph("  ".join(f"{text:<12}" for text in row).rstrip())
         for curve in chart.curves:
-            told = f"{curve.series.name}: {len(curve.series.x):,} points, in {curve.series.unit}"
-            yield Paragraph(show(told))
+            words = f"{curve.series.name}: {len(curve.series.x):,} points, in {curve.series.unit}"
+            yield Paragraph(show(words))
         for note in chart.notes:
             yield Paragraph(show(note), "dim")

@@ -97,8 +97,8 @@ async def look_up(text: str, store: Store, logs: Sequence[str], gatherer: "Gathe
     jump = jump_to(text, store, logs) if text.strip() else NOWHERE
     if jump.goals or not text.strip():
         return jump
-    told = await gatherer.jobs_on_disk(text[:LONGEST])
-    return Jump(tuple(Goal(one.id, one.why, job=one.job) for one in told), len(told) == 1, bool(told))
+    found = await gatherer.jobs_on_disk(text[:LONGEST])
+    return Jump(tuple(Goal(one.id, one.why, job=one.job) for one in found), len(found) == 1, bool(found))
 
 
 def spans_goals(named: Iterable[tuple[TraceId, str]]) -> tuple[Goal, ...]:

@@ -126,10 +126,10 @@ async def job_report(shared: Shared, job_id: JobId) -> str:
     if job is None:
         return ""
     runs = detail.runs if detail is not None else ()
-    told = PostMortem(
+    report = PostMortem(
         shared.store.with_agent(job), explain(evidence), runs, evidence.ops, evidence.sources, evidence.now
     )
-    return "\n".join(post_mortem_lines(told))
+    return "\n".join(post_mortem_lines(report))
 
 
 async def job_target(shared: Shared, job: Job, context: RowContext) -> CopyTarget:

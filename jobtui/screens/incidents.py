@@ -117,8 +117,8 @@ class IncidentsScreen(HeadedScreen):
             self._list.set_records((*self._found.groups, *self._found.alone))
             nothing = f"Nothing went wrong in the last {rendered.period(self._span_s)}."
             earlier = self._earlier
-            told = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier)
-            self._list.empty = (told, f"{key_of('window')} looks at other times.")
+            words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier)
+            self._list.empty = (words, f"{key_of('window')} looks at other times.")
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()

@@ -130,15 +130,15 @@ class LogBackReader:
         if not logs:
             return ("No log is read, so that nothing is known of what happened to it.",)
         what = "this job" if number is None else f"run {number}"
-        told = [f"No op of {what} in what was read of the logs:"]
+        words = [f"No op of {what} in what was read of the logs:"]
         for label, source in logs:
             state = source.error if source.state is SourceState.DOWN else source.note
-            told.append(f"{show(label)}: {show(state) if state else 'read as a whole'}")
+            words.append(f"{show(label)}: {show(state) if state else 'read as a whole'}")
         if self._problem:
-            told.append(self._problem)
+            words.append(self._problem)
         elif self._back_to is not None:
-            told.append(f"They were read back to {self._time(self._back_to)} for this.")
-        return tuple(told)
+            words.append(f"They were read back to {self._time(self._back_to)} for this.")
+        return tuple(words)
 
 
 TABS: tuple[type[JobTab], ...] = (
@@ -425,8 +425,8 @@ class JobScreen(LiveScreen):
 
     async def action_error(self) -> None:
         job, run = self.shared.store.job(self.job_id), self._run
-        told = run or job
-        text = (told.error or told.alert or told.message) if told else None
+        ended = run or job
+        text = (ended.error or ended.alert or ended.message) if ended else None
         if text or self._problem:
             title = f"run {run.number}" if run else "error"
             taken = await self.taken()

@@ -98,8 +98,8 @@ class ScriptTab(JobTab):
             self._read, self._problem = None, "the script cannot be looked for"
             self._set((), (_line(show(str(error))),))
             return
-        script, told = answer.script, named_outputs(detail.facts) if detail is not None else ()
-        outputs = told or (outputs_of(script, wanted) if script is not None else ())
+        script, named = answer.script, named_outputs(detail.facts) if detail is not None else ()
+        outputs = named or (outputs_of(script, wanted) if script is not None else ())
         self._read = ScriptRead(answer, outputs)
         # a script can be large, and keys are not to wait for it
         self._set(*await asyncio.to_thread(_drawn, self._read))

@@ -64,9 +64,9 @@ class TraceTab(JobTab):
                 f"no source that was asked knows of trace {tracing.link.trace_id}, which {tracing.link.why}",
             )
         maybe = tracing.ways.candidates
-        told = [f"{100 * one.score:.0f} %  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
-        head = ["These were submitted near it, ↵ lets you choose one:"] if told else []
-        return (*NONE_FOUND, *head, *told, *map(show, tracing.ways.notes))
+        offered = [f"{100 * one.score:.0f} %  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
+        head = ["These were submitted near it, ↵ lets you choose one:"] if offered else []
+        return (*NONE_FOUND, *head, *offered, *map(show, tracing.ways.notes))
 
     @property
     def words(self) -> str:

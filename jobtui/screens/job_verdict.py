@@ -41,14 +41,14 @@ def keys_for(step: NextStep, flags: Sequence[str], *, in_job: bool = False) -> s
 
 
 class JobVerdict:
-    """The verdict on a job. `told` is called when it was made."""
+    """The verdict on a job. `on_change` is called when it was made."""
 
     def __init__(
-        self, screen: DOMNode, shared: Shared, told: Callable[[], None], job_id: JobId | None = None
+        self, screen: DOMNode, shared: Shared, on_change: Callable[[], None], job_id: JobId | None = None
     ) -> None:
         self._screen = screen
         self._shared = shared
-        self._told = told
+        self._on_change = on_change
         self._detail: JobDetail | None = None
         self._slurm_id: str | None = None
         self._is_due = False
@@ -113,8 +113,8 @@ class JobVerdict:
         self._made_at = monotonic()
         known, words = explain(evidence), self._shared.words
         reach, sources = self._shared.reach, self._shared.store.sources()
-        told = evidence.job, evidence.detail, evidence.ops
-        verdict = await with_steps_here(known, words, *told, reach, sources)
+        facts = evidence.job, evidence.detail, evidence.ops
+        verdict = await with_steps_here(known, words, *facts, reach, sources)
         if job_id == self.job_id:
             self.verdict = verdict
-            self._told()
+            self._on_change()

@@ -31,7 +31,7 @@ SHARE = 10
 
 
 class TraceReader:
-    """Reads and follows one trace. `told` is called when it changes; `expects_more` says that more must come.
+    """Reads and follows one trace. Each change calls `on_change`; `expects_more` says that more must come.
 
     `part_of` gives what of it is shown, when that is not all.
     """
@@ -41,7 +41,7 @@ class TraceReader:
         node: DOMNode,
         shared: Shared,
         trace_id: TraceId,
-        told: Callable[[], None],
+        on_change: Callable[[], None],
         expects_more: Callable[[], bool] = lambda: False,
         part_of: Callable[[Trace], Trace] = lambda trace: trace,
     ) -> None:
@@ -54,7 +54,7 @@ class TraceReader:
         """Which sources could not be asked, and why; outside text."""
         self.is_read = False
         """Whether all that could be asked was asked once."""
-        self._node, self._shared, self._told, self._expects_more = node, shared, told, expects_more
+        self._node, self._shared, self._on_change, self._expects_more = node, shared, on_change, expects_more
         self._part_of = part_of
         self._size = -1
         self._rests_until = 0.0
@@ -76,7 +76,7 @@ class TraceReader:
         if self._shared.trace_client is None:
             await self._study_known()
             self.is_read = True
-            self._told()
+            self._on_change()
             return
         async for answer in self._shared.trace_client().follow(self.trace_id, self._expects_more):
             self.growing, self.notes = answer.growing, answer.notes
@@ -84,7 +84,7 @@ class TraceReader:
             if self.picture is None or self._shared.paused_at is None:
                 await self._study_known()
             self.is_read = True
-            self._told()
+            self._on_change()
 
     async def _study_known(self) -> None:
         self._is_due = False
@@ -99,7 +99,7 @@ class TraceReader:
         if self.growing:  # why is known better than when it was asked for
             self.growing = await in_thread(lambda: growing(trace, now, now))
         self._rests_until = monotonic() + SHARE * (monotonic() - began)
-        self._told()
+        self._on_change()
 
 
 MOST_LOOKED_AT = 20
@@ -107,10 +107,10 @@ MOST_LOOKED_AT = 20
 
 
 class JobTracing:
-    """The trace of one job. `told` is called when it changes."""
+    """The trace of one job. `on_change` is called when it changes."""
 
-    def __init__(self, node: DOMNode, shared: Shared, told: Callable[[], None]) -> None:
-        self._node, self._shared, self._told = node, shared, told
+    def __init__(self, node: DOMNode, shared: Shared, on_change: Callable[[], None]) -> None:
+        self._node, self._shared, self._on_change = node, shared, on_change
         self._job: Job | None = None
         self._op: tuple[object, Op] | None = None
         self.link: TraceLink | None = None
@@ -130,7 +130,7 @@ class JobTracing:
             if self.ways.found:
                 self._follow(TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why))
         self.is_looked_for = True
-        self._told()
+        self._on_change()
 
     def note(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
         self._job = job
@@ -161,9 +161,9 @@ class JobTracing:
         if self.reader is not None or not self.is_looked_for:
             return False
         book, names = self._shared.live.traces, self._shared.job_attributes()
-        told = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
+        some = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
         known = {one.trace_id for one in self.ways.candidates}
-        return not {one.trace_id for one in candidates(told, self._job, names)} <= known
+        return not {one.trace_id for one in candidates(some, self._job, names)} <= known
 
     def _names_job(self, trace_id: TraceId) -> bool:
         trace = self._shared.live.traces.trace(trace_id)
@@ -176,7 +176,7 @@ class JobTracing:
     def _follow(self, link: TraceLink) -> None:
         self.link = link
         self.reader = TraceReader(
-            self._node, self._shared, link.trace_id, self._told, self._is_live, self._alone
+            self._node, self._shared, link.trace_id, self._on_change, self._is_live, self._alone
         )
         self.reader.begin()
 

@@ -59,14 +59,14 @@ class TracesScreen(TableScreen[ListedTrace]):
     PLACE = Place.TRACES
     WHAT = "trace"
     COLUMNS = TRACE_COLUMNS
-    KEY = attrgetter("told.trace_id")
+    KEY = attrgetter("summary.trace_id")
     FIELDS = TRACE_FIELDS
     PLACEHOLDER = "words, or: service:fife dur>10m error:yes state:growing name:submit"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._traces: tuple[ListedTrace, ...] = ()
-        self._told = TraceList()
+        self._found = TraceList()
         """What the sources answered last."""
         self._notes: tuple[str, ...] = ()
         """Which sources could not be asked, and why; outside text."""
@@ -116,43 +116,43 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     async def _list(self, found: TraceList) -> None:
         now, before = self.shared.now(), self._traces
-        known = with_awaited(found, (one.told for one in before), LISTED)
+        known = with_awaited(found, (one.summary for one in before), LISTED)
         jobs = [self.shared.live.traces.jobs_of(one.trace_id) or one.jobs for one in known]
         judged = [await self._judge(*one, now) for one in zip(known, jobs, strict=True)]
         self._traces = tuple(map(ListedTrace, known, judged, jobs))
-        self._told = found
+        self._found = found
         if not found.awaited:
             self._notes = found.notes
         elif self._traces != before:
             self.show_all()
 
-    async def _judge(self, told: TraceSummary, jobs: Sequence[str], now: Nanos) -> TraceJudgement:
+    async def _judge(self, summary: TraceSummary, jobs: Sequence[str], now: Nanos) -> TraceJudgement:
         book = self.shared.live.traces
-        size, before = book.size(told.trace_id), self._known.get(told.trace_id)
+        size, before = book.size(summary.trace_id), self._known.get(summary.trace_id)
         if before is not None and before[0] == size and before[1].standing in SETTLED:
             return before[1]
-        found = await asyncio.to_thread(judged, book.trace(told.trace_id), now)
+        found = await asyncio.to_thread(judged, book.trace(summary.trace_id), now)
         records = (self.shared.live.job(JobId(job)) for job in jobs)
         owner = next((job.owner for job in records if job is not None and job.owner), found.user)
         if len(self._known) > 2 * LISTED:
             self._known.clear()
-        self._known[told.trace_id] = size, found._replace(user=owner)
-        return self._known[told.trace_id][1]
+        self._known[summary.trace_id] = size, found._replace(user=owner)
+        return self._known[summary.trace_id][1]
 
     def silence(self) -> tuple[str, ...]:
         return (*NOTHING_CONFIGURED, *map(show, self._notes)) if self._is_read else ("asking …",)
 
     def total(self) -> str:
-        listed, left_out = len(self._traces), self._told.left_out
-        if left_out or self._told.may_be_more:
-            more = " or more" * self._told.may_be_more
+        listed, left_out = len(self._traces), self._found.left_out
+        if left_out or self._found.may_be_more:
+            more = " or more" * self._found.may_be_more
             return f"the newest {listed:,} of {listed + left_out:,}{more} traces"
         return super().total()
 
     def words(self) -> Iterator[str]:
         standings = [one.standing for one in self._traces]
         failed, growing = standings.count(TraceState.FAILED), standings.count(TraceState.GROWING)
-        errors = sum(bool(one.told.errors) and one.standing is not TraceState.FAILED for one in self._traces)
+        errors = sum(one.standing is not TraceState.FAILED for one in self._traces if one.summary.errors)
         yield f"{failed:,} failed" if failed else ""
         yield f"{errors:,} with errors" if errors else ""
         yield f"{growing:,} growing" if growing else ""
@@ -160,19 +160,19 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def action_open(self) -> None:
         if (listed := self._table.record) is not None:
-            open_screen(self.app, Place.TRACE, self.shared, listed.told.trace_id)
+            open_screen(self.app, Place.TRACE, self.shared, listed.summary.trace_id)
 
     def copied(self) -> str:
-        return self._table.record.told.trace_id if self._table.record is not None else ""
+        return self._table.record.summary.trace_id if self._table.record is not None else ""
 
     def action_compare(self) -> None:
-        marked = [one for one in self._table.records if one.told.trace_id in self._table.marked]
+        marked = [one for one in self._table.records if one.summary.trace_id in self._table.marked]
         marked.sort(key=lambda listed: listed.standing is not TraceState.FAILED)
         chosen = marked or [listed for listed in (self._table.record,) if listed is not None]
         if len(chosen) > 2:
             self.notify(f"{len(chosen):,} traces are marked: mark two to compare them", timeout=4)
         elif chosen:
-            ids = [one.told.trace_id for one in chosen]
+            ids = [one.summary.trace_id for one in chosen]
             open_screen(self.app, Place.TRACE_CHANGES, self.shared, *ids)
 
     def action_back(self) -> None:
@@ -185,13 +185,13 @@ class TracesScreen(TableScreen[ListedTrace]):
     def paragraphs(self) -> Iterator[Paragraph]:
         if (listed := self._table.record) is not None:
             look = self.look()
-            yield Paragraph(f"{'trace':<10}{listed.told.trace_id}")
+            yield Paragraph(f"{'trace':<10}{listed.summary.trace_id}")
             for column in TRACE_COLUMNS:
                 yield Paragraph(f"{column.key:<10}{column.cell(listed, look)}")
 
     def command(self) -> Command:
         listed = self._table.record
-        return Command() if listed is None else self.shared.command("trace", about=[listed.told.trace_id])
+        return Command() if listed is None else self.shared.command("trace", about=[listed.summary.trace_id])
 
 
 class TraceChangesScreen(HeadedScreen):

@@ -262,8 +262,8 @@ class Session:
         If a source, or the record, cannot be read, its health says so and the next source is asked. If one
         has the job, others of its kind are asked too: two roots may hold the same id.
         """
-        if (told := self.store.detail(job_id)) is not None:
-            return base.with_files(told, self.sources)
+        if (detail := self.store.detail(job_id)) is not None:
+            return base.with_files(detail, self.sources)
         details: list[JobDetail] = []
         kind = None
         for source in self.sources:

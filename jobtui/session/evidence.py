@@ -287,7 +287,7 @@ class Gatherer:
                 found.append(Candidate("job", job.id, 0.97, why, job.id))
         failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
-            cause = await self._cause(self.told(job.id))
+            cause = await self._cause(self.stated(job.id))
             line = cause.text.casefold() if cause is not None else ""
             if len(line) >= LEAST_ERROR and (line in said or said in line):
                 found.append(Candidate("job", job.id, 0.7, "its output says this", job.id))
@@ -357,41 +357,41 @@ class Gatherer:
         wants_chain: bool = True,
     ) -> Evidence:
         """What is known of a job. `detail` is its record and `slurm_id` its number in Slurm, where read."""
-        told, knows = self.told(job_id, detail, slurm_id), self._store.correlation
-        run = next((op for op in reversed(told.ops) if op.name == "run"), None)
+        stated, knows = self.stated(job_id, detail, slurm_id), self._store.correlation
+        run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
         parts = split_jid(job_id) if run is not None else None
         waits = wants_chain and run is not None and waited_slot(run) is not None
         return msgspec.structs.replace(
-            told,
+            stated,
             alike=knows.runs_like(parts.model, run.driver) if parts is not None and run is not None else (),
-            texts=await self._lines(told.ops),
+            texts=await self._lines(stated.ops),
             agents=self._scene.agents,
-            flaps=self._flaps if told.ops else NO_FLAPS,
+            flaps=self._flaps if stated.ops else NO_FLAPS,
             chain=wait_chain(run, self._scene) if waits and run is not None else Chain(),
             allocations=self._store.allocations(),
             sites=self._store.sites(),
-            cause=await self._cause(told),
+            cause=await self._cause(stated),
         )
 
-    async def _cause(self, told: Evidence) -> Cause | None:
+    async def _cause(self, stated: Evidence) -> Cause | None:
         """The line of what the program of a failed job wrote that says why, of the surest file."""
-        job = told.job
+        job = stated.job
         if job is None or job.status not in ENDED_BADLY:
             return None
         before, known = self.reads.causes.get(job.id, (None, None))
         if before != job and self._outputs_read < MOST_JOBS_READ:
             self._outputs_read += 1
             with contained("reading what its program wrote"):
-                known = await self._read_cause(job, told)
+                known = await self._read_cause(job, stated)
             self.reads.causes[job.id] = job, known
         return known
 
-    async def _read_cause(self, job: Job, told: Evidence) -> Cause | None:
+    async def _read_cause(self, job: Job, stated: Evidence) -> Cause | None:
         from jobtui.analysis.cause import find_cause  # most jobs have not failed
 
         failed = True if job.status is JobStatus.FAILED else None
         best: Cause | None = None
-        for directory, name in await self._outputs(job, told):
+        for directory, name in await self._outputs(job, stated):
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(directory, name, tail=True)
                 found = await asyncio.to_thread(find_cause, part.text, failed=failed)
@@ -437,9 +437,9 @@ class Gatherer:
             killer = find_killer(entries, ending)
         return msgspec.structs.replace(evidence, killer=killer)
 
-    async def _last_lines(self, job: Job, told: Evidence) -> tuple[Fact, ...]:
+    async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:
         """What a program wrote last, where it still runs as far as is known: what it does, and no cause."""
-        for directory, name in await self._outputs(job, told):
+        for directory, name in await self._outputs(job, stated):
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(directory, name, tail=True)
                 said = [
@@ -452,14 +452,14 @@ class Gatherer:
                 )  # fmt: skip
         return ()
 
-    async def _outputs(self, job: Job, told: Evidence) -> list[tuple[str, str]]:
+    async def _outputs(self, job: Job, stated: Evidence) -> list[tuple[str, str]]:
         """The files to read: those its record names, else what looks like output in its run directory.
 
         Scripts there name more, to which their commands write.
         """
         from jobtui.analysis.scripts import redirected  # few look so far
 
-        detail, reader, job = told.detail, self._job_reader, self._store.with_agent(job)
+        detail, reader, job = stated.detail, self._job_reader, self._store.with_agent(job)
         command = dict(detail.facts).get("command", "") if detail else ""
         found: dict[str, str] = {}
         for name, directories in output_places(detail, self._reach).items():
@@ -468,7 +468,7 @@ class Gatherer:
                     if name in await _files(reader, directory):
                         found.setdefault(name, directory)
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
-        for directory in run_dirs_of(job, detail, told.ops, self._reach):
+        for directory in run_dirs_of(job, detail, stated.ops, self._reach):
             with suppress(Unreadable):
                 files = await _files(reader, directory, begin)
                 fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
@@ -488,7 +488,7 @@ class Gatherer:
                 break
         return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
 
-    def told(
+    def stated(
         self,
         job_id: JobId,
         detail: JobDetail | None = None,
@@ -509,7 +509,7 @@ class Gatherer:
         )  # fmt: skip
 
     def is_disputed(self, job_id: JobId, slurm_jobs: Iterable[Job] | None = None) -> bool:
-        return bool(contradictions(self.told(job_id, slurm_jobs=slurm_jobs)))
+        return bool(contradictions(self.stated(job_id, slurm_jobs=slurm_jobs)))
 
     def blind_spots(self) -> tuple[str, ...]:
         """What is wrong with any source, whichever job it may concern."""
@@ -521,10 +521,10 @@ class Gatherer:
         What is well by its record and logs costs next to nothing.
         """
         if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
-            told = self.told(job.id) if job.status in ENDED_WELL else None
+            stated = self.stated(job.id) if job.status in ENDED_WELL else None
             # Nothing contradicts its record, and no log tells of a later run
-            if told and not contradictions(told) and not (told.ops and Case(told).is_record_old):
-                run = next((op for op in reversed(told.ops) if op.name == "run"), None)
+            if stated and not contradictions(stated) and not (stated.ops and Case(stated).is_record_old):
+                run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
                 agent = self._store.correlation.agent_of(job.id)
                 driver, host = run.driver if run else None, agent.host if agent else None
                 return Sample(job, driver=driver, host=host)

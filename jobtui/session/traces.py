@@ -147,12 +147,12 @@ class SessionTraces:
 
         yield listed()
         async with aclosing(self._as_answered(lambda source: source.search(search))) as all_told:
-            async for name, told, fault in all_told:
-                notes[name] = (fault,) if told is None else told.notes
+            async for name, answer, fault in all_told:
+                notes[name] = (fault,) if answer is None else answer.notes
                 awaited -= {name}
-                for one in told.traces if told is not None else ():
+                for one in answer.traces if answer is not None else ():
                     found[one.trace_id] = traces.more_complete(found.get(one.trace_id), one)
-                full = full or (told is not None and len(told.traces) >= search.most)
+                full = full or (answer is not None and len(answer.traces) >= search.most)
                 yield listed()
 
     async def _take_in(self, name: str, trace_id: TraceId, found: traces.Telemetry) -> None:
@@ -231,19 +231,19 @@ async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...])
     search = submission_search(job)
     if search is None:
         return by_attribute
-    told = await client.search(search)
-    by_time = sorted(told.traces, key=lambda one: abs((one.started_at or 0) - (job.queued_at or 0)))
+    near = await client.search(search)
+    by_time = sorted(near.traces, key=lambda one: abs((one.started_at or 0) - (job.queued_at or 0)))
     fetched = [(await client.fetch(one.trace_id)).trace for one in by_time[:MOST_LOOKED_AT]]
-    return TraceMatches((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
+    return TraceMatches((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *near.notes))
 
 
 async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str, ...]) -> TraceMatches:
     found: dict[TraceId, TraceMatch] = {}
     notes: dict[str, None] = {}
     for value in traces.spellings(job_id):
-        told = await client.search(traces.TraceSearch(names=names, value=value))
-        notes.update(dict.fromkeys(told.notes))
-        for one in told.traces:
+        answer = await client.search(traces.TraceSearch(names=names, value=value))
+        notes.update(dict.fromkeys(answer.notes))
+        for one in answer.traces:
             found.setdefault(one.trace_id, TraceMatch(one.trace_id, f"its spans name the job as {value}"))
         if found:
             break  # what is written more shortly may be another job's
@@ -257,8 +257,8 @@ async def last_good(client: SessionTraces, this: Tree) -> Findings | None:
     search = traces.TraceSearch(
         service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT
     )
-    for told in (await client.search(search)).traces:
-        trace = None if told.trace_id == this.trace_id else (await client.fetch(told.trace_id)).trace
+    for answer in (await client.search(search)).traces:
+        trace = None if answer.trace_id == this.trace_id else (await client.fetch(answer.trace_id)).trace
         found = None if trace is None else await asyncio.to_thread(study_trace, trace)
         if found is not None and not (found.has_failed or found.is_unfinished or found.tree.missing):
             return found

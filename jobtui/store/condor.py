@@ -119,7 +119,7 @@ def _shift(difference: int) -> int | None:
 
 def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
     """The facts of a job in order of time; with each, whether no file before told of the same event."""
-    told: Counter[object] = Counter()
+    counts: Counter[object] = Counter()
     told_in: Counter[object] = Counter()
     for fact in facts:
         if fact.origin is not Origin.EVENT or fact.what in PASSING:
@@ -128,8 +128,8 @@ def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, boo
         moment = fact.what, fact.text if fact.at is None else fact.at // SECOND
         told_in[fact.source, fact.rotation, moment] += 1
         count = told_in[fact.source, fact.rotation, moment]
-        yield fact, count > told[moment]
-        told[moment] = max(count, told[moment])
+        yield fact, count > counts[moment]
+        counts[moment] = max(count, counts[moment])
 
 
 class CondorChanges(NamedTuple):
@@ -203,9 +203,9 @@ class CondorStore:
             if found:
                 self._ids[number] = tuple(found)
             for job_id, own in found.items():
-                told = self._with_gaps(own)
-                life = self._life_of(job_id, told)
-                jobs[job_id] = job_of(job_id, life, min(told, key=lambda fact: fact.origin.rank).source)
+                facts = self._with_gaps(own)
+                life = self._life_of(job_id, facts)
+                jobs[job_id] = job_of(job_id, life, min(facts, key=lambda fact: fact.origin.rank).source)
                 by_events = (turn for turn in life.turns if turn.fact.origin is Origin.EVENT)
                 changes[job_id] = changes_of(job_id, by_events)
         gone, self._gone = frozenset(self._gone - jobs.keys()), set()
@@ -371,7 +371,7 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
     An event that several files tell of is given as one of them has it.
     """
     runs = tuple(life.runs)
-    told = [
+    records = [
         {"what": fact.what, "by": fact.origin.value, "source": fact.source, "offset": fact.offset,
          "text": fact.text}
         for fact, is_new in first_reports(facts)
@@ -384,7 +384,7 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
         job=job_of(job_id, life, source),
         runs=runs,
         history=runs,
-        native={"ad": dict(ads[-1]) if ads else None, "told": told},
+        native={"ad": dict(ads[-1]) if ads else None, "told": records},
         path=source,
         changes=changes_of(job_id, life.turns),
         facts=tuple(_statements(life, facts)),

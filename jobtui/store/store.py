@@ -56,10 +56,10 @@ class ChangeLog:
             self._drop_oldest()
         return fresh
 
-    def replace(self, told: Mapping[JobId, Iterable[StateChange]]) -> set[JobId]:
+    def replace(self, by_job: Mapping[JobId, Iterable[StateChange]]) -> set[JobId]:
         """Let these be all changes of some jobs; the jobs that had others before."""
         changed: set[JobId] = set()
-        for job_id, changes in told.items():
+        for job_id, changes in by_job.items():
             own = tuple(change for change in sorted(changes, key=_order) if change.at >= self._oldest)
             if own != self.of_job(job_id):
                 changed.add(job_id)
@@ -191,10 +191,10 @@ class Store:
         notices: dict[str, str | None] = dict.fromkeys(kinds_that_give(Gives.SPANS), self.traces.notice)
         notices[CONDOR_LOG.kind] = self._condor.notice if self._condor is not None else None
         logs = self.correlation.repeated
-        told = ((one, notices.get(one.kind, logs.get(one.name))) for one in self._health.values())
+        notes = ((one, notices.get(one.kind, logs.get(one.name))) for one in self._health.values())
         return tuple(
             replace(one, note=f"{one.note}; {notice}" if one.note else notice) if notice else one
-            for one, notice in told
+            for one, notice in notes
         )
 
     def snapshot(self) -> "Store":

@@ -181,8 +181,8 @@ class HttpClient:
                 answer = await self._requests.run(send)
                 if answer.status not in BUSY or pause_s is None:
                     break
-                told = _seconds_in(answer.headers.get("retry-after"))
-                await asyncio.sleep(min(LONGEST_PAUSE_S, pause_s if told is None else told))
+                wait_s = _seconds_in(answer.headers.get("retry-after"))
+                await asyncio.sleep(min(LONGEST_PAUSE_S, pause_s if wait_s is None else wait_s))
         if answer.status in fine:
             return answer
         is_form = (headers or {}).get("Content-Type", "").endswith("form-urlencoded")
@@ -215,8 +215,8 @@ class HttpClient:
             if head.status != 101 or not accepted:
                 raise await self.refused(head, _pieces(got))
             yield b""
-            async with contextlib.aclosing(_messages(got.extensions["network_stream"], self.limits)) as told:
-                async for message in told:
+            async with contextlib.aclosing(_messages(got.extensions["network_stream"], self.limits)) as wire:
+                async for message in wire:
                     yield message
         raise SourceUnreachable(f"{self.name}: it ended what it sends as it comes")
 
@@ -305,22 +305,22 @@ class HttpClient:
             named, line = statuses.get(str(answer.status), ("unreachable", "failed ({status}): {told}"))
             kind = KINDS[named]
         wait_s = _seconds_in(answer.headers.get("retry-after"))
-        told = in_words(answer.body)
+        words = in_words(answer.body)
         return self._error(
-            kind, line, status=answer.status, told=told, bytes=len(answer.body),
-            says="" if answer.is_page or told == NOTHING else f", it says: {told}",
+            kind, line, status=answer.status, told=words, bytes=len(answer.body),
+            says="" if answer.is_page or words == NOTHING else f", it says: {words}",
             wait="a while" if wait_s is None else f"{wait_s} s",
             login_is="the login is refused, it may have expired" if self._sent else "a login is wanted",
         )  # fmt: skip
 
     def _fault(self, error: Exception) -> SourceError:
-        told = in_words(reason_of(error).encode("utf-8", "replace"))
+        words = in_words(reason_of(error).encode("utf-8", "replace"))
         kinds = {kind.__name__ for kind in type(error).__mro__}
         faults = tables_of("jobtui.transport", "faults")["http"]
-        line = next(line for kind, what, line in faults if kind in kinds and re.search(what, told, re.I))
-        told = told if told != NOTHING else type(error).__name__
+        line = next(line for kind, what, line in faults if kind in kinds and re.search(what, words, re.I))
+        words = words if words != NOTHING else type(error).__name__
         kind = Silence if "ReadTimeout" in kinds else SourceUnreachable
-        return self._error(kind, str(line), told=told, **self.limits._asdict())
+        return self._error(kind, str(line), told=words, **self.limits._asdict())
 
     def _error(self, kind: type[SourceError], line: str, **values: object) -> SourceError:
         host = self.host

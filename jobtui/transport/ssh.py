@@ -266,8 +266,8 @@ def known_fault(table: Sequence[KnownFault], said: str, values: Mapping[str, str
 def in_words(text: str) -> str:
     """The last line of what a program said, short, without control characters and secrets."""
     lines = ["".join(char if char.isprintable() else " " for char in line) for line in text.splitlines()]
-    told = [" ".join(line.split()) for line in lines if line.strip()]
-    return mask_text(told[-1][:WORDS_LIMIT]) if told else ""
+    said = [" ".join(line.split()) for line in lines if line.strip()]
+    return mask_text(said[-1][:WORDS_LIMIT]) if said else ""
 
 
 LOCAL_START_S = 10.0
@@ -301,10 +301,10 @@ class LocalShell:
             "user": account,
             "usermod": Command("sudo", "usermod", "-aG", "systemd-journal", about=[account]) or "usermod",
         }
-        told = in_words(said) or printed
+        words = in_words(said) or printed
         known = known_fault(self._known or faults_of("journalctl"), said, values)
         return known or SourceError(
-            f"{self.name}: the program ended with {code}{f': {told}' if told else ''}"
+            f"{self.name}: the program ended with {code}{f': {words}' if words else ''}"
         )
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
@@ -407,12 +407,12 @@ class SshShell:
         for table in tables:
             if known := known_fault(table, said or printed, self._values):
                 return known
-        told = in_words(said) or printed
-        if code == FAILED_ITSELF and not told:  # a shared connection that breaks says nothing
+        why = in_words(said) or printed
+        if code == FAILED_ITSELF and not why:  # a shared connection that breaks says nothing
             how = f"the connection to {self._address.host} broke off, or it gives no answer any more"
             return SourceUnreachable(f"{self.name}: {how}; check that it is up: {self._by_hand}")
         how = f"ended with {code}" if code else "gave no answer"
-        return SourceUnreachable(f"{self.name}: ssh {how}{f': {told}' if told else ''}; try: {self._by_hand}")
+        return SourceUnreachable(f"{self.name}: ssh {how}{f': {why}' if why else ''}; try: {self._by_hand}")
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
         return SourceUnreachable(

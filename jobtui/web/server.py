@@ -226,13 +226,13 @@ class DashboardServer(Server):
 
     async def handle_index(self, request: web.Request) -> web.Response:
         own, job = f"//{request.host}", _job_of(request)
-        told = {
+        values = {
             "font_size": min(max(to_int(request.query.get("fontsize", ""), 16), 6), 60),
             "app_websocket_url": f"ws:{own}{JOB_SOCKET + quote(job) if job else '/ws'}",
             "config": {"static": {"url": f"http:{own}/static/"}},
             "application": {"name": self.title},
         }
-        page = aiohttp_jinja2.render_template("app_index.html", request, told)
+        page = aiohttp_jinja2.render_template("app_index.html", request, values)
         title = f"<title>{escape(f'{job} - {self.title}' if job else self.title)}</title>"
         text = ELSEWHERE.sub("", page.text or "")
         page.text = text.replace("<head>", f'<head><meta charset="utf-8">{title}{FOCUS}', 1)

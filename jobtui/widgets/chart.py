@@ -166,12 +166,12 @@ class ChartView(LineView):
         if not chart.curves:
             return [(Piece(fit(f" {NOTHING}", self.cells), "dim"),)]
         if self.is_small:
-            told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
+            value = self.words.partition("  ")[2] if self.rows_high == 1 else ""
             scale = (charts.scale_words(chart, self.frame),) if self.rows_high > 1 else ()
             words = [
                 (Piece(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
             ]
-            return [charts.spark_line(chart, self.frame, told), *words]
+            return [charts.spark_line(chart, self.frame, value), *words]
         said = Piece(fit(f" {self.words}", self.cells).rstrip(), "strong")
         head = spread((said,), (Piece(f"  {charts.title_of(chart)} ", "dim"),), self.cells)
         return [head, *self._picture(chart)]

@@ -31,7 +31,7 @@ class RecordList(RowView, Generic[Record]):
         super().__init__()
         self.records: Sequence[Record] = tuple(records)
         self._held: Hashable = None
-        self._told: Record | None = None
+        self._announced: Record | None = None
 
     def key_of(self, record: Record) -> Hashable:
         return record
@@ -59,7 +59,7 @@ class RecordList(RowView, Generic[Record]):
         self.keep_in_view()
         self.repaint()
         if at is not None:
-            self._told = self.record
+            self._announced = self.record
         self._announce()
 
     def go(self, index: int) -> None:
@@ -77,8 +77,8 @@ class RecordList(RowView, Generic[Record]):
             self.post_message(self.Opened())
 
     def _announce(self) -> None:
-        if self.record != self._told:
-            self._told = self.record
+        if self.record != self._announced:
+            self._announced = self.record
             self.post_message(self.Highlighted(self.record))
 
 

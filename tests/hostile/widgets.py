@@ -198,7 +198,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
         lambda table: table.set_records([hostile(Agent, text, state=state) for state in AgentState]),
     ),
     TraceTable: lambda text: case(
-        TraceTable(TRACE_COLUMNS, lambda: TimeLook(NOW), lambda one: one.told.trace_id),
+        TraceTable(TRACE_COLUMNS, lambda: TimeLook(NOW), lambda one: one.summary.trace_id),
         lambda table: table.set_records(
             [
                 ListedTrace(

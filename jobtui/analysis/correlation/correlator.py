@@ -101,14 +101,14 @@ class RepeatFilter:
                 return False  # a copy far behind the others: this line was read before and is forgotten
             self._keep(line, (source, 1, 1, second, process))
             return True
-        owner, own, told, _, _ = known
+        owner, own, given, _, _ = known
         if source == owner:
             count = own = own + 1
         else:
             self._again[line, source] += 1
             count = self._again[line, source]
-        is_new = count > told
-        self._keep(line, (owner, own, count if is_new else told, second, process))
+        is_new = count > given
+        self._keep(line, (owner, own, count if is_new else given, second, process))
         if is_new or source == owner:
             return is_new
         self.repeated[source, owner] += 1

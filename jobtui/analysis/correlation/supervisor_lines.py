@@ -426,10 +426,10 @@ def _unsent(
             and (t.kind is None or (t.kind, t.driver) == (agent.kind, agent.driver))
         ),
     )
-    meant = [t for t in found if t.assigned_agent == agent.agent] or found
-    if not meant:
+    fitting = [t for t in found if t.assigned_agent == agent.agent] or found
+    if not fitting:
         return _adopt(state, record, agent), []
-    return (state.newest if state.newest in meant else meant[0]), meant
+    return (state.newest if state.newest in fitting else fitting[0]), fitting
 
 
 def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
@@ -463,21 +463,21 @@ def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
     found = state.ops.kept_with(
         record.fields["o"] or "", lambda t: t.name == name and not t.sends and t.belongs_to_user(uid)
     )
-    meant = [t for t in found if t.assigned_agent == agent.agent] or found
-    if not meant:
+    fitting = [t for t in found if t.assigned_agent == agent.agent] or found
+    if not fitting:
         return None
-    op = meant[-1]
+    op = fitting[-1]
     if op.name in NEVER_SENT:
         state.ops.reopen(op, OpStatus.WAITING)
         if record.shape == "agent_ready":
             op.end(OpStatus.ENDED, record.at)
-    add_step(op, record, step, _DRIVER, _PREFIX, meant)
+    add_step(op, record, step, _DRIVER, _PREFIX, fitting)
     return op.jid
 
 
 def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
     agent = state.agents.of_driver(record)
-    _heard(agent, record)
+    _note_contact(agent, record)
     name = record.fields["op_name"]
     if name == "run_status_update":
         return None
@@ -506,7 +506,7 @@ def _sent_stderr(state: PassState, record: LogRecord) -> JobId | None:
 
 def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
     agent = state.agents.of_driver(record)
-    _heard(agent, record)
+    _note_contact(agent, record)
     text = record.fields["message"] or ""
     message = read_message(text)
     if message.op_id is not None:
@@ -604,7 +604,7 @@ def note_place(state: PassState, record: LogRecord) -> None:
         state.replies_bear_names = True
 
 
-def _heard(agent: AgentTrack, record: LogRecord) -> None:
+def _note_contact(agent: AgentTrack, record: LogRecord) -> None:
     agent.messages += 1
     agent.last_message_at = record.at
     agent.speaks()

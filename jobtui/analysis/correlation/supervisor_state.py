@@ -92,7 +92,7 @@ class Restarts:
         self._ops = ops
         self._origin = origin
         self._logs: dict[str, SupervisorLog] = {}
-        self._told: dict[str, deque[tuple[int, LogRecord]]] = {}
+        self._starts: dict[str, deque[tuple[int, LogRecord]]] = {}
 
     def log(self, source: str) -> SupervisorLog:
         if (log := self._logs.get(source)) is None:  # not `setdefault`: each line comes here
@@ -105,15 +105,15 @@ class Restarts:
     def take_in(self, other: "Restarts", keys: Mapping[int, int]) -> None:
         """Add the restarts that are not known here. `keys` are the new keys of ops by the old ones."""
         first_own = self._ops.first_key + len(keys)
-        for source, theirs in other._told.items():
-            own = self._told.get(source, ())
+        for source, theirs in other._starts.items():
+            own = self._starts.get(source, ())
             known = {place_of(record) for _, record in own}
             earlier = [
                 (min((new for old, new in keys.items() if old >= key), default=first_own), record)
                 for key, record in theirs
                 if place_of(record) not in known
             ]
-            self._told[source] = deque((*earlier, *own), maxlen=KEPT)
+            self._starts[source] = deque((*earlier, *own), maxlen=KEPT)
         self._logs = {**other._logs, **self._logs}
 
     def goes_on(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
@@ -146,7 +146,7 @@ class Restarts:
 
     def restarted(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
         log = self._whole(log)
-        self._told.setdefault(log.source, deque(maxlen=KEPT)).append((self._ops.next_key, record))
+        self._starts.setdefault(log.source, deque(maxlen=KEPT)).append((self._ops.next_key, record))
         own = [op for op in self._ops.open_ops() if self._origin(op.source) == log.source]
         changed = _end(own, record)
         if log.root is None:
@@ -156,8 +156,8 @@ class Restarts:
 
     def first_after(self, op: OpTrack) -> LogRecord | None:
         """The first restart after an op's creation in the same log."""
-        told = self._told.get(self._origin(op.source), ())
-        return next((record for next_key, record in told if op.key < next_key), None)
+        starts = self._starts.get(self._origin(op.source), ())
+        return next((record for next_key, record in starts if op.key < next_key), None)
 
     def _whole(self, log: SupervisorLog) -> SupervisorLog:
         origin = self._origin(log.source)

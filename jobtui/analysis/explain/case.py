@@ -305,8 +305,8 @@ class Case:
     @property
     def restart(self) -> Step | None:
         """The first restart of the supervisor after the latest run was asked for."""
-        told = self.evidence.restarted_ops.get(self.run.key) if self.run is not None else None
-        return told or self.last(Mark.RESTARTED)
+        step = self.evidence.restarted_ops.get(self.run.key) if self.run is not None else None
+        return step or self.last(Mark.RESTARTED)
 
     def later_step(self, *marks: Mark) -> Step | None:
         steps = (step for op in reversed(self.later) for step in reversed(op.steps))

@@ -121,9 +121,9 @@ def _tally(nodes: NodeTally, queue: str) -> str:
         (nodes.down, "down"), (nodes.no_feature, f"without the feature {nodes.features}"),
         (nodes.no_gres, f"without {nodes.gres}"), (nodes.too_small, "too small"),
     ]  # fmt: skip
-    told = ", ".join(f"{count} {words}" for count, words in parts if count)
+    sums = ", ".join(f"{count} {words}" for count, words in parts if count)
     why = f" ({reasons})" if reasons else ""
-    return f"Of {counted(nodes.total, 'node')}{where}, {nodes.up} up, it asks for {nodes.wanted}: {told}{why}"
+    return f"Of {counted(nodes.total, 'node')}{where}, {nodes.up} up, it asks for {nodes.wanted}: {sums}{why}"
 
 
 def _holders(pending: Pending) -> str:

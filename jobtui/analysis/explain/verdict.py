@@ -282,16 +282,16 @@ def _state_doubts(health: SourceHealth, writers_read: WritersRead, now: Nanos) -
 
 def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Iterator[Nanos]:
     job = evidence.job
-    told = [fact.at for fact in verdict.evidence if evidence.origin_of(fact.source) == health.name]
+    times = [fact.at for fact in verdict.evidence if evidence.origin_of(fact.source) == health.name]
     if job is not None and job.source == health.name:
-        told += [job.queued_at, job.started_at, job.updated_at, job.written_at]
-    return (at for at in told if at is not None)
+        times += [job.queued_at, job.started_at, job.updated_at, job.written_at]
+    return (at for at in times if at is not None)
 
 
-def _clock_doubts(health: SourceHealth, now: Nanos, told: Iterable[Nanos] = ()) -> Iterator[str]:
+def _clock_doubts(health: SourceHealth, now: Nanos, times: Iterable[Nanos] = ()) -> Iterator[str]:
     """Doubts about impossible times: later than now, or already old when they came."""
     there = health.now_at(now)
-    ahead_s = max((seconds_between(there, at) for at in told), default=0.0)
+    ahead_s = max((seconds_between(there, at) for at in times), default=0.0)
     late_s = min(health.news_late, default=None)  # negative if its clock is ahead
     most_s = CLOCK_S if BALSAM_SERVER.made(health) else AHEAD_S
     if ahead_s > most_s:

@@ -112,11 +112,11 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Materi
             passes = job is not None and keeps(job)
             left_out += job is not None and not passes
         if keeps is None or passes:
-            told = own if own[-1].at <= now else _until(own, now)
-            future += len(own) - len(told)
-            if told:
-                found.append(told)
-                begin = min(begin, told[0].at)
+            past = own if own[-1].at <= now else _until(own, now)
+            future += len(own) - len(past)
+            if past:
+                found.append(past)
+                begin = min(begin, past[0].at)
     logged = len(found)
     again, first = _add_records(found, known, keeps)
     notes = ["jobs are still being read: there is more to come"] if known.is_reading else []
@@ -140,11 +140,11 @@ def _add_records(
     again, begin = 0, known.now
     for job in list(known.jobs.values()):
         if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):
-            told = _until(tuple(changes_of_job(job)), known.now)
-            if told:
-                found.append(told)
+            past = _until(tuple(changes_of_job(job)), known.now)
+            if past:
+                found.append(past)
                 again += job.runs > 1
-                begin = min(begin, told[0].at)
+                begin = min(begin, past[0].at)
     return again, begin
 
 

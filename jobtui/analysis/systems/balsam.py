@@ -190,11 +190,11 @@ def _parents(matter: BalsamCase) -> Ruling:
     needs = job.needs
     bad = [(name, state) for name, state in needs if state in HOPELESS]
     if bad:
-        told = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_TOLD])
+        parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_TOLD])
         more = f", and {len(bad) - MOST_TOLD} more" if len(bad) > MOST_TOLD else ""
         command = Command("jobtui", "explain", about=[bad[0][0]])
         first = NextStep("see what became of the parent", command)
-        pending = _pending(matter, Category.DEPENDENCY, f"{told}{more}", is_stuck=True)
+        pending = _pending(matter, Category.DEPENDENCY, f"{parents}{more}", is_stuck=True)
         sentence = f"It will not start as it is: {pending.words}."
         return Ruling(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
@@ -373,8 +373,8 @@ def _running(matter: BalsamCase) -> Ruling:
 
 
 def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
-    heard = one.heartbeat_at if one.launchers else one.start_at
-    silent = for_words(since_s(heard, matter.now))
+    alive_at = one.heartbeat_at if one.launchers else one.start_at
+    silent = for_words(since_s(alive_at, matter.now))
     sentence = (
         f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
         "what it should do does not get done."

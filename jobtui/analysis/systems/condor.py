@@ -216,8 +216,8 @@ class SlotSets:
         self._missing = UNDEFINED if self._own and len(ad.text) < MOST_CHARACTERS else ""
         self._prefix = prefix
         self._slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for told, spans in machines.values.items():
-            name, _, literal = told.partition("=")
+        for entry, spans in machines.values.items():
+            name, _, literal = entry.partition("=")
             bits = 0
             for span in spans.split(","):
                 first, last = (whole(number, -1) for number in span.partition("-")[::2])
@@ -309,17 +309,17 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
 
 
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    told = sorted(condor_life.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
+    exits = sorted(condor_life.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
     def fact_of(origin: condor.Origin, end: condor_life.CondorExit) -> Fact:
         fact = next(one for one in reversed(evidence.facts) if one.origin is origin and one.what in _ENDS)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
     return tuple(
-        Contradiction("how its program ended", fact_of(*told[0]), fact_of(origin, end))
-        for origin, end in told[1:]
+        Contradiction("how its program ended", fact_of(*exits[0]), fact_of(origin, end))
+        for origin, end in exits[1:]
         # a wrapper that a signal ends has a status of its own
-        if told[0][1] != end and not (end.signal and not told[0][1].is_good) and (end.status or end.signal)
+        if exits[0][1] != end and not (end.signal and not exits[0][1].is_good) and (end.status or end.signal)
     )
 
 
@@ -459,8 +459,8 @@ def _text(fact: condor.CondorFact) -> str:
     lines = [line.strip() for line in fact.text.strip().split("\n")]
     if fact.origin is not condor.Origin.EVENT:
         return lines[0]
-    told = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
-    return " | ".join((lines[0], *told[:2]))
+    parts = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
+    return " | ".join((lines[0], *parts[:2]))
 
 
 def _condor(matter: CondorCase, why: str, command: str) -> NextStep:

@@ -145,14 +145,14 @@ def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
     """The words of the record and of Slurm, then the lines, oldest first and each once."""
     facts, job, slurm = [], case.job, case.slurm
     if job is not None:
-        told = (
+        pairs = (
             ("status", job.native_status),
             ("error", job.error),
             ("alert", job.alert),
             ("waits for", job.message),
             ("canceledAfterSecs", job.limit_s),
         )
-        text = ", ".join(f"{name}: {value}" for name, value in told if value is not None)
+        text = ", ".join(f"{name}: {value}" for name, value in pairs if value is not None)
         facts.append(Fact(what="record", text=text, source=job.source, at=job.written_at))
     if slurm is not None:
         words = [f"{slurm.id}: {slurm.native_status}"]
@@ -241,11 +241,11 @@ def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     return tuple(found for check in CHECKS if (found := check(case)) is not None)
 
 
-def _live_but(about: str, told: Callable[[Case], Step | None]) -> Callable[[Case], Contradiction | None]:
+def _live_but(about: str, step_of: Callable[[Case], Step | None]) -> Callable[[Case], Contradiction | None]:
     """A line that is not new and that a live record does not reflect."""
 
     def check(case: Case) -> Contradiction | None:
-        step = told(case)
+        step = step_of(case)
         since = case.since(step)
         is_new = since is not None and since <= SETTLED_S
         if step is None or not case.status.is_live or is_new:

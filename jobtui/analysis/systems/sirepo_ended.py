@@ -102,9 +102,9 @@ def prepare_failed(case: Case) -> Finding | None:
 def _on_stderr(case: Case) -> Step | None:
     """The line of job_cmd's stderr, else the line of its end if that says that there was some."""
     steps = case.steps
-    told = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
+    line = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
     ended = [step for step in steps if mark_of(step) is Mark.EXITED and _STDERR.search(step.text)]
-    return next(reversed(told or ended), None)
+    return next(reversed(line or ended), None)
 
 
 def failed_on_cluster(case: Case) -> Finding | None:
@@ -270,16 +270,16 @@ def canceled_by_user(case: Case) -> Finding:
 
 
 def run_dir_gone(case: Case) -> Finding | None:
-    told = _run_dir_gone_line(case)
+    line = _run_dir_gone_line(case)
     earlier = [run for run in case.runs if run.status is not JobStatus.MISSING]
     has_run = bool(earlier) or (case.job is not None and case.job.runs > 0)
-    if told is None and not has_run:
+    if line is None and not has_run:
         return None
     last = f" The last run {earlier[-1].status}." if earlier else ""
     sentence = (
         f"It has run, and its run directory was found to be gone, so that it counts as never run.{last}"
     )
-    return Finding(Code.RUN_DIR_GONE, sentence, CERTAIN if told is not None else SURE, (told,))
+    return Finding(Code.RUN_DIR_GONE, sentence, CERTAIN if line is not None else SURE, (line,))
 
 
 def never_run(case: Case) -> Finding:
@@ -304,14 +304,14 @@ def purged(case: Case) -> Finding:
 
 def gone_since(case: Case) -> Finding | None:
     """A completed run whose record was not read, and whose directory was gone when somebody asked for it."""
-    told = _run_dir_gone_line(case)
-    if told is None or case.record is not None:
+    line = _run_dir_gone_line(case)
+    if line is None or case.record is not None:
         return None
     return Finding(
         Code.RUN_DIR_GONE,
         "It completed; when its files were asked for later, its run directory was gone.",
         LIKELY,
-        (case.ended_in_log, told),
+        (case.ended_in_log, line),
         doubts=("its record was not read",),
     )
 
@@ -382,19 +382,19 @@ def reason_in(text: str) -> str:
 
 def noted(case: Case, code: Code) -> str:
     """What else is said of the run: by its agent from afar, of the agent, other runs, later requests."""
-    told = []
+    notes = []
     if code in TOUCHED:
-        told = [_from_afar(case, word) for word in FROM_AFAR]
+        notes = [_from_afar(case, word) for word in FROM_AFAR]
         agent = case.agent
         if agent is not None and agent.state in UNWANTED_ENDS and agent.why.startswith(_TELLS_WHY):
-            told.append(f"Of its agent it is said: {agent.why}")
-    told.append(_other_runs(case))
+            notes.append(f"Of its agent it is said: {agent.why}")
+    notes.append(_other_runs(case))
     failed = [op for op in case.later if op.name in LATER_OPS and op.error]
     if failed and code is Code.COMPLETED:
         error = failed[-1].error or ""
         why = reason_in(error) or error[:MOST_QUOTED]
-        told.append(f"What was asked of it later failed {_times(len(failed))} ({failed[-1].name}): {why}")
-    return "".join(f" {words}." for words in told if words)
+        notes.append(f"What was asked of it later failed {_times(len(failed))} ({failed[-1].name}): {why}")
+    return "".join(f" {words}." for words in notes if words)
 
 
 def _from_afar(case: Case, word: str) -> str:

@@ -164,7 +164,7 @@ def queued_on_cluster(case: Case) -> Finding | None:
         return None
     slurm = case.slurm
     if slurm is not None and slurm.status.is_live:
-        code, told = Code.SBATCH_QUEUED, (case.last(Mark.SENT), case.last(Mark.UPDATED))
+        code, steps = Code.SBATCH_QUEUED, (case.last(Mark.SENT), case.last(Mark.UPDATED))
         if slurm.status is not JobStatus.PENDING:
             sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
         elif slurm.alert is not None:
@@ -174,7 +174,7 @@ def queued_on_cluster(case: Case) -> Finding | None:
         else:
             waited = for_words(_pending_s(case))
             sentence = f"It is {slurm.id} in Slurm's queue and waits{waited} for {slurm.message}."
-        return Finding(code, sentence, CERTAIN, told)
+        return Finding(code, sentence, CERTAIN, steps)
     step = case.last(Mark.UPDATED, Mark.REPLIED)
     if step is None:
         doubt = "a login that is missing, or an agent that does not answer, would look the same"
@@ -183,8 +183,8 @@ def queued_on_cluster(case: Case) -> Finding | None:
     if case.last(Mark.AGENT_GONE) is not None:
         return None
     sentence = f"The run is in Slurm's queue{for_words(_pending_s(case))} and has not begun."
-    told, is_alone = (case.last(Mark.SENT), step), case.record is None
-    return Finding(Code.SBATCH_QUEUED, sentence, SURE, told, Mark.UPDATED, needs_all_lines=is_alone)
+    steps, is_alone = (case.last(Mark.SENT), step), case.record is None
+    return Finding(Code.SBATCH_QUEUED, sentence, SURE, steps, Mark.UPDATED, needs_all_lines=is_alone)
 
 
 def sent_without_answer(case: Case) -> Finding | None:

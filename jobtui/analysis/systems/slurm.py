@@ -245,14 +245,14 @@ def _out_of_memory(matter: SlurmCase) -> Ruling:
 
 def _node_failed(matter: SlurmCase) -> Ruling:
     where = f" ({matter.job.host})" if matter.job.host else ""
-    told = [
+    words = [
         f"{name[:1].upper()}{name[1:]} is {text}" for name, text in matter.facts.items() if _is_node(name)
     ]
     others = [f"Lost with it: {matter.facts[ALSO_LOST]}"] if ALSO_LOST in matter.facts else []
     sentence = f"It was lost{matter.after()}: {matter.job.error}{where}"
     nodes = NextStep("see the nodes, and why they are down", Command("jobtui", "nodes", "is:broken"))
     doubts = (matter.facts[NODE_NOT_KNOWN],) if NODE_NOT_KNOWN in matter.facts else ()
-    text = "".join(f"{part}. " for part in (sentence, *told, *others)).rstrip()
+    text = "".join(f"{part}. " for part in (sentence, *words, *others)).rstrip()
     return Ruling(Code.NODE_FAILED, text, CERTAIN, (nodes,), doubts)
 
 

@@ -139,7 +139,7 @@ class TraceJudgement(NamedTuple):
 class ListedTrace(NamedTuple):
     """A trace of a list, and how it stands."""
 
-    told: TraceSummary
+    summary: TraceSummary
     judged: TraceJudgement = TraceJudgement()
     jobs: tuple[str, ...] = ()
     """The jobs that its spans name, as they are written there."""
@@ -151,9 +151,9 @@ class ListedTrace(NamedTuple):
     @property
     def duration_ns(self) -> int | None:
         """Nanoseconds from its first start to its last end, None where that is not known."""
-        if self.told.started_at is None or self.told.ended_at is None:
+        if self.summary.started_at is None or self.summary.ended_at is None:
             return None
-        return self.told.ended_at - self.told.started_at
+        return self.summary.ended_at - self.summary.started_at
 
 
 USERS = ("enduser.id", "user.name", "user.id", "process.owner")
@@ -178,15 +178,15 @@ def judged(trace: Trace | None, now: Nanos) -> TraceJudgement:
 
 
 TRACE_FIELDS: filter_syntax.TextFields[ListedTrace] = filter_syntax.TextFields("traces", {
-    "name": lambda listed: (listed.told.name,),
-    "service": lambda listed: (listed.told.service, *listed.told.services),
+    "name": lambda listed: (listed.summary.name,),
+    "service": lambda listed: (listed.summary.service, *listed.summary.services),
     "job": lambda listed: listed.jobs,
     "user": lambda listed: (listed.judged.user,),
     "failed": lambda listed: (listed.judged.failed,),
-    "id": lambda listed: (listed.told.trace_id,),
-    "source": lambda listed: (listed.told.source,),
+    "id": lambda listed: (listed.summary.trace_id,),
+    "source": lambda listed: (listed.summary.source,),
     "state": lambda listed: (listed.standing.value,),
 }, {
     DURATION: lambda node: duration_test(node, lambda listed: listed.duration_ns),
-    ERROR: lambda node: error_test(node, lambda listed: bool(listed.told.errors)),
+    ERROR: lambda node: error_test(node, lambda listed: bool(listed.summary.errors)),
 })  # fmt: skip

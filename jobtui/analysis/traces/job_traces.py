@@ -69,9 +69,9 @@ def _candidate(trace: Trace, job: Job, names: tuple[str, ...]) -> TraceCandidate
     of_time = -0.3 * min(1.0, before_s / USUAL_S), f"submitted {late} before the job was in the queue"
     if before_s < 0:
         of_time = -0.1, f"it was submitted {late} after the job was in the queue"
-    told = [of_time, *_of_command(root, job), *_of_parts(trace, job), *_of_others(trace, job, names)]
-    score = min(0.95, max(0.01, _START + sum(weight for weight, _ in told)))
-    return TraceCandidate(trace.trace_id, round(score, 2), tuple(why for _, why in told), root.started_at)
+    reasons = [of_time, *_of_command(root, job), *_of_parts(trace, job), *_of_others(trace, job, names)]
+    score = min(0.95, max(0.01, _START + sum(weight for weight, _ in reasons)))
+    return TraceCandidate(trace.trace_id, round(score, 2), tuple(why for _, why in reasons), root.started_at)
 
 
 _Told = tuple[float, str]

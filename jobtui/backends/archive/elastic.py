@@ -57,14 +57,14 @@ class ElasticArchive(Archive):
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
 
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+    async def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         for form in FORMS:
             after: object = None
             while True:
                 async with self._asking:
                     hits = (await self._client.search(page_query(form, span, after))).hits
                 if hits:
-                    told(self.name)
+                    progress(self.name)
                 for hit in hits:
                     where = f"{self.name}/_doc/{hit.get('_id')}: is no script of a job"
                     scripts = self._scripts([hit])

@@ -223,8 +223,8 @@ class KafkaArchive(Archive):
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(self._find, wanted))
 
-    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        return self._walked(self._worker, self._walk(span, told))
+    def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        return self._walked(self._worker, self._walk(span, progress))
 
     async def aclose(self) -> None:
         if not self.closing.is_set():
@@ -269,7 +269,7 @@ class KafkaArchive(Archive):
                 return Tried(self.name, Outcome.BEGAN_LATER, since)
         return tried._replace(note=f"nor in the messages {words}")
 
-    def _walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> Generator[Walked, None, None]:
+    def _walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> Generator[Walked, None, None]:
         bounds = self._topic.bounds()
         begin = {n: b.low for n, b in bounds.items()}
         end = {n: b.high for n, b in bounds.items()}
@@ -277,7 +277,7 @@ class KafkaArchive(Archive):
             begin = self._topic.offsets_at(span.since, bounds)
         if span.until is not None:
             end = self._topic.offsets_at(span.until, bounds)
-        told(self.name)
+        progress(self.name)
         for message in self._topic.read(begin, end, float("inf")):
             script = self._script(message)
             unreadable = "" if script else f"{self._where(message)}: is no script of a job"

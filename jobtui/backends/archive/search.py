@@ -170,8 +170,8 @@ def _hit(pattern: re.Pattern[bytes], script: ArchivedScript) -> Hit | None:
     found = [number for number, line in enumerate(lines, 1) if pattern.search(line.rstrip(b"\r"))]
     if not found:
         return None
-    told = tuple((number, text_of(lines[number - 1])) for number in found[:MOST_LINES])
-    return Hit(script, user_of(script), len(found), told)
+    first = tuple((number, text_of(lines[number - 1])) for number in found[:MOST_LINES])
+    return Hit(script, user_of(script), len(found), first)
 
 
 def user_of(script: ArchivedScript) -> str:

@@ -322,8 +322,8 @@ class Archive(PolledSource):
         self.cluster = cluster
 
     @abstractmethod
-    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        """Every script in reach of a span of time; `told` hears where it is."""
+    def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        """Every script in reach of a span of time; `progress` hears where it is."""
 
     async def _walked(
         self, worker: Worker, walking: Generator[Walked, None, None]
@@ -537,12 +537,12 @@ MOST_NAMES = 2_000_000
 
 
 def walk(
-    place: str, cluster: str, span: ScriptPeriod, told: Callable[[str], None]
+    place: str, cluster: str, span: ScriptPeriod, progress: Callable[[str], None]
 ) -> Generator[Walked, None, None]:
     """Every script in reach. Raises SourceError where nothing may be listed."""
     root = root_of(place)
     for period in _periods(root, place, span):
-        told(f"{place}/{period.name}")
+        progress(f"{place}/{period.name}")
         try:
             with listed(root, period.name) as entries:
                 for entry in islice(entries, MOST_NAMES):
@@ -615,8 +615,8 @@ class ArchiveDirectory(Archive):
         now = SystemClock().now()
         return await self._worker.run(lambda: DirectorySearch(self.name, self.cluster, wanted, now).answer())
 
-    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        return self._walked(self._worker, walk(self.name, self.cluster, span, told))
+    def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        return self._walked(self._worker, walk(self.name, self.cluster, span, progress))
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> ArchiveDirectory:

@@ -58,9 +58,9 @@ class BalsamClient:
         lists = {key: [given] if isinstance(given, str | int) else given for key, given in parameters.items()}
         said = [(key, str(value)) for key, given in lists.items() for value in given]
         answer = await self._http.ask(path, said)
-        told = time_of_mail(answer.headers.get("date") or "")
-        if told is not None:
-            self.ahead_s = seconds_between(SystemClock().now(), told)
+        server_at = time_of_mail(answer.headers.get("date") or "")
+        if server_at is not None:
+            self.ahead_s = seconds_between(SystemClock().now(), server_at)
         try:
             # Others have their turn meanwhile
             return await asyncio.to_thread(decode_page, kind, answer.body, f"{self.name}{path}")

@@ -80,8 +80,8 @@ class SiteLogs(PolledSource):
             except SourceError as error:
                 skips.append(Skip(path, str(error)))
         note = f"{self._left_out:,} older files were not read" if self._left_out else ""
-        told = Batch(skipped=tuple(skips), skip_count=len(skips), note=note)
-        return merged((*batches, told))
+        rest = Batch(skipped=tuple(skips), skip_count=len(skips), note=note)
+        return merged((*batches, rest))
 
     def _look(self, places: tuple[SitePlace, ...]) -> None:
         found: dict[str, str] = {}

@@ -93,8 +93,8 @@ class ElasticClient(HttpClient):
         for path in self._points:
             asked = f"/{self._index}/{path}"
             answer = await self.ask(asked, (("keep_alive", POINT_KEPT),), method="POST", fine=NOT_OFFERED)
-            told = await document_of(answer.body)
-            if answer.status == 200 and (point := as_text(told.get("id") or told.get("pit_id"))):
+            document = await document_of(answer.body)
+            if answer.status == 200 and (point := as_text(document.get("id") or document.get("pit_id"))):
                 self._points = (path,)
                 return point
         self._points = ()

@@ -229,13 +229,13 @@ class DocumentReader:
         if job is None:
             raise ValueError("is no record of a Slurm job")
         limit = whole_of(row.body.get("time_limit"))
-        told = msgspec.structs.replace(
+        whole = msgspec.structs.replace(
             job,
             limit_s=None if limit is None else float(limit),
             stdout=text_at(row.body, ("std_out",)),
             stderr=text_at(row.body, ("std_err",)),
         )
-        return job_of(told, self._source, self._system_of(job.cluster))
+        return job_of(whole, self._source, self._system_of(job.cluster))
 
     def _facts(self, row: EngineRow) -> list[CondorFact]:
         if self._preset.reads == "ads":

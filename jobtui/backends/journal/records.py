@@ -214,9 +214,9 @@ class Gaps:
 
     @property
     def words(self) -> str:
-        told = list(self)[-GAPS_TOLD:]
+        gaps = list(self)[-GAPS_TOLD:]
         more = len(self._gaps) - GAPS_TOLD
-        return "; ".join([*(map(gap_words, told)), *([f"{more} earlier gaps"] if more > 0 else [])])
+        return "; ".join([*(map(gap_words, gaps)), *([f"{more} earlier gaps"] if more > 0 else [])])
 
 
 def gap_words(gap: Gap) -> str:

@@ -170,11 +170,11 @@ class Journal(PolledSource):
         )
         return skipping(batch, [Skip(self.name, one) for one in why])
 
-    def _note(self, told: str) -> str | None:
+    def _note(self, note: str) -> str | None:
         begin = self._begin()
         whole = Nanos(begin // SECOND * SECOND)
         began = f"read from {to_rfc3339(whole)} on; what is before was not read" if begin else ""
-        return "; ".join(filter(None, (began, self.condition.note, told, self.gaps.words)))
+        return "; ".join(filter(None, (began, self.condition.note, note, self.gaps.words)))
 
     # What a record was made of.
 

@@ -186,8 +186,8 @@ def _row_of(line: tuple[Document, object]) -> engine.EngineRow:
     more = as_dict(parts[2]) if len(parts) > 2 else {}
     labels = {**of_stream, **as_dict(more.get("structuredMetadata")), **as_dict(more.get("parsed"))}
     own = {name: value for name, value in of_stream.items() if not name.startswith("__")}
-    told = json.dumps([at, own, parts[1]], sort_keys=True, default=str).encode("utf-8", "replace")
-    identity = blake2b(told, digest_size=8).hexdigest()
+    content = json.dumps([at, own, parts[1]], sort_keys=True, default=str).encode("utf-8", "replace")
+    identity = blake2b(content, digest_size=8).hexdigest()
     return engine.EngineRow(Nanos(at), identity, {"labels": labels, "line": parts[1]})
 
 

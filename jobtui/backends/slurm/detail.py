@@ -149,8 +149,8 @@ def _answered(
             holders = [one for one in running if _counts_for(one, job)]
         case Category.LICENSE:
             names = licenses_of(job.licenses or said.get("Licenses", ""))
-            told = [one for name in names if (one := slurm_nodes.license_of(printed, name)) is not None]
-            short = (one for one in told if one.most - (one.used or 0.0) < names[one.name])
+            found = [one for name in names if (one := slurm_nodes.license_of(printed, name)) is not None]
+            short = (one for one in found if one.most - (one.used or 0.0) < names[one.name])
             changed["limit"] = next(short, None)
             holders = [one for one in running if names.keys() & licenses_of(one.licenses)]
         case Category.PARTITION:
@@ -289,7 +289,7 @@ async def fetch_detail(
     accounted, fault = await _accounted(commands, native, shown)
     fault = away or fault
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
-    wanted = _meant(native, list(known.values()))
+    wanted = _wanted(native, list(known.values()))
     if not wanted:
         if fault is not None:
             raise fault
@@ -345,8 +345,8 @@ async def _accounted(
     except SourceError as error:
         return [], error
     fields = (*slurm.SACCT, *slurm.STEP_FIELDS)
-    told = slurm.jobs_with_steps(slurm.rows_of(answer.printed, answer.separator, fields))
-    accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in told]
+    found = slurm.jobs_with_steps(slurm.rows_of(answer.printed, answer.separator, fields))
+    accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in found]
     if accounted and not shown:  # the JSON of accounting has whole exit codes, and where output is
         with suppress(SourceError, ValueError):
             ends = slurm.ends_in_json((await commands.sacct("--json", native)).printed)
@@ -373,7 +373,7 @@ def _whole(job: SlurmJob, end: slurm.JsonEnd | None) -> SlurmJob:
     )  # fmt: skip
 
 
-def _meant(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
+def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
     """The one job of this id or number, else the tasks of the array: the last task has the array's number."""
     tasks = [job for job in known if job.array == native]
     if len(tasks) > 1:
@@ -390,8 +390,8 @@ def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: st
     job = _present(said[0] if said is not None else None, runs)
     record = records.job_of(job, source, label, left if job.status.is_live else "")
     record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))
-    told = [*runs[:-1], job]
-    made = tuple(_run(number, one, is_last=one is job) for number, one in enumerate(told, 1))
+    found = [*runs[:-1], job]
+    made = tuple(_run(number, one, is_last=one is job) for number, one in enumerate(found, 1))
     return JobDetail(
         job=record,
         runs=made,
@@ -402,7 +402,7 @@ def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: st
             "sacct": [msgspec.to_builtins(one) for one in runs],
         },
         path=f"{source}: scontrol show job {job.id}",
-        changes=tuple(_changes(told, record)),
+        changes=tuple(_changes(found, record)),
         directory=job.directory or None,
         facts=tuple(_facts(job, runs[:-1], record)),
         outputs=outputs_of(job),

@@ -250,9 +250,9 @@ class ClusterJobs:
         self.wants_accounting = False
         return self._news(len(jobs), skips, recovered)
 
-    def _note_runs(self, key: str, *told: SlurmJob | None) -> None:
+    def _note_runs(self, key: str, *jobs: SlurmJob | None) -> None:
         """Remember when a job was submitted before it was requeued: number, name and user are the same."""
-        runs = [job for job in told if job is not None and job.submitted_at is not None]
+        runs = [job for job in jobs if job is not None and job.submitted_at is not None]
         last = max(runs, key=_submitted, default=None)
         for job in runs:
             if last is not None and _is_older(job, last) and (job.name, job.user) == (last.name, last.user):
@@ -272,12 +272,12 @@ class ClusterJobs:
 
         def made(row: tuple[str, ...]) -> None:
             known = before.get(row[0])
-            told = hash(row[:-1] if command == QUEUE else row)  # priorities change all the time
-            is_same = known is not None and known[0] == told
+            digest = hash(row[:-1] if command == QUEUE else row)  # priorities change all the time
+            is_same = known is not None and known[0] == digest
             job = known[1] if known is not None and is_same else make(dict(zip(fields, row, strict=True)))
             if job is not None:
                 jobs.append(job)
-                seen[row[0]] = told, job
+                seen[row[0]] = digest, job
                 if command == QUEUE and job.status is JobStatus.PENDING:
                     self.priorities[key_of(job)] = whole(row[-1], 0)
             elif "." not in row[0] or command == QUEUE:

@@ -183,10 +183,10 @@ class Slurm(PolledSource):
             await self._ask()
         elif not self._news.jobs:
             await self._ask()
-        told, count = self._news, self.batch_jobs
-        self._news = Batch(jobs=told.jobs[count:])
+        news, count = self._news, self.batch_jobs
+        self._news = Batch(jobs=news.jobs[count:])
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
-        return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note="; ".join(self._notes()))
+        return msgspec.structs.replace(news, jobs=news.jobs[:count], more=more, note="; ".join(self._notes()))
 
     @property
     def _is_accounts_turn(self) -> bool:

@@ -80,17 +80,17 @@ class TraceFile(PolledFile[_Position]):
         """All of a packed file up to a limit, lines in pieces: reading on would start again."""
         are_lines = is_line_of_json(packed.read(0, FIRST_BYTES))
         size = self._piece_bytes if are_lines else PACKED_BYTES
-        told: list[Telemetry] = []
+        found: list[Telemetry] = []
         offset = 0
         while offset < PACKED_BYTES and (data := packed.read(offset, size)):
             end = data.rfind(b"\n") + 1 if are_lines and len(data) == size else 0
-            told.append(read_telemetry(data[: end or len(data)], self.name))
+            found.append(read_telemetry(data[: end or len(data)], self.name))
             offset += end or len(data)
         why = packed.broken or (packed.read(offset, 1) and f"unpacks to more than {PACKED_BYTES >> 20} MiB")
         if why:
             cut = (Skip(self.name, f"{why}: the rest is left out; unpack it"),)
-            told.insert(0, Telemetry(spans=(), logs=(), skipped=cut, skip_count=1))
-        batch = _batch(told, recovered=place.skips)
+            found.insert(0, Telemetry(spans=(), logs=(), skipped=cut, skip_count=1))
+        batch = _batch(found, recovered=place.skips)
         return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)
 
     def _read_whole(self, opened: OpenFile, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
@@ -104,8 +104,8 @@ class TraceFile(PolledFile[_Position]):
         return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)
 
 
-def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
-    return merged((*map(batch_of, told), Batch(recovered=recovered, more=more)))
+def _batch(found: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
+    return merged((*map(batch_of, found), Batch(recovered=recovered, more=more)))
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> TraceFile:

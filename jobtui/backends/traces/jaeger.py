@@ -129,19 +129,19 @@ def _is_none_v3(answer: ServerAnswer) -> bool:
 
 
 def _summary(value: object) -> traces.TraceSummary | None:
-    told = as_dict(value)
-    trace_id = trace_id_of_hex(as_text(told.get("traceId")))
+    trace = as_dict(value)
+    trace_id = trace_id_of_hex(as_text(trace.get("traceId")))
     if trace_id is None:
         return None
     return traces.TraceSummary(
         trace_id=trace_id,
-        service=as_text(told.get("rootServiceName")),
-        name=as_text(told.get("rootOperationName")),
-        started_at=as_nanos(told.get("minStartTimeUnixNano")) or None,
-        ended_at=as_nanos(told.get("maxEndTimeUnixNano")) or None,
-        spans=whole_of(told.get("spanCount")),
-        errors=whole_of(told.get("errorSpanCount")) or 0,
-        services=_texts(as_dict(one).get("name") for one in as_list(told.get("services"))),
+        service=as_text(trace.get("rootServiceName")),
+        name=as_text(trace.get("rootOperationName")),
+        started_at=as_nanos(trace.get("minStartTimeUnixNano")) or None,
+        ended_at=as_nanos(trace.get("maxEndTimeUnixNano")) or None,
+        spans=whole_of(trace.get("spanCount")),
+        errors=whole_of(trace.get("errorSpanCount")) or 0,
+        services=_texts(as_dict(one).get("name") for one in as_list(trace.get("services"))),
     )
 
 

@@ -339,8 +339,8 @@ class Receiver(PolledSource):
         if method != "POST":
             return self.error(405, f"{method} is not taken, but POST", headers)
         if encoding is None:
-            told = headers.get("content-type", "nothing")
-            return self.error(415, f"content type {told}, expected {' or '.join(Encoding)}", headers)
+            kind = headers.get("content-type", "nothing")
+            return self.error(415, f"content type {kind}, expected {' or '.join(Encoding)}", headers)
         if signal is Signal.METRICS:
             return Reply(200, answer_to(signal, encoding, 0, NO_METRICS), encoding.value)
         async with self._turn:

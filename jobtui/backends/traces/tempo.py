@@ -69,12 +69,12 @@ class Tempo(client.AskedServer):
         document = await self._ask_within(search, "/api/search", params)
         jobs = await self._jobs(search)
         lost: list[str] = []
-        told = rows_of(
+        listed = rows_of(
             as_list(document.get("traces")),
             lambda one: _summary(as_dict(one), self.name, search.names, jobs),
             lambda _, why: lost.append(f"{self.name}: a trace is not listed: {why}"),
         )
-        traces = newest(filter(None, told), search.most)
+        traces = newest(filter(None, listed), search.most)
         since, _ = self._window(search)
         if since != client.window_of(search, self._usual, self.clock)[0]:
             begin = to_rfc3339(Nanos(since - since % SECOND))
@@ -90,8 +90,8 @@ class Tempo(client.AskedServer):
             document = await self._ask_within(search, "/api/search", params)
         except client.Refused:  # an old one does not know whether there is an attribute
             return {}
-        told = map(as_dict, as_list(document.get("traces")))
-        ids = ((trace_id_of_hex(as_text(one.get("traceID"))), one) for one in told)
+        traces = map(as_dict, as_list(document.get("traces")))
+        ids = ((trace_id_of_hex(as_text(one.get("traceID"))), one) for one in traces)
         return {trace_id: _jobs_in(one, search.names) for trace_id, one in ids if trace_id is not None}
 
     async def _ask_within(self, search: TraceSearch, path: str, params: Params = ()) -> Document:
@@ -137,35 +137,35 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _jobs_in(told: Document, names: tuple[str, ...]) -> tuple[str, ...]:
+def _jobs_in(trace: Document, names: tuple[str, ...]) -> tuple[str, ...]:
     """The jobs that the spans name with which a server says that a trace fits."""
     spans = (
-        as_dict(span) for one in as_list(told.get("spanSets")) for span in as_list(as_dict(one).get("spans"))
+        as_dict(span) for one in as_list(trace.get("spanSets")) for span in as_list(as_dict(one).get("spans"))
     )
     written = (names_job(attributes_of(span.get("attributes")), names) for span in spans)
     return tuple(dict.fromkeys(one for one in written if one is not None))
 
 
 def _summary(
-    told: Document, source: str, names: tuple[str, ...], jobs: Mapping[TraceId, tuple[str, ...]]
+    trace: Document, source: str, names: tuple[str, ...], jobs: Mapping[TraceId, tuple[str, ...]]
 ) -> TraceSummary | None:
-    trace_id = trace_id_of_hex(as_text(told.get("traceID")))
+    trace_id = trace_id_of_hex(as_text(trace.get("traceID")))
     if trace_id is None:
         return None
-    started_at = as_nanos(told.get("startTimeUnixNano")) or None
-    lasted = (whole_of(told.get("durationMs")) or 0) * MILLISECOND
-    counts = as_dict(told.get("serviceStats"))
+    started_at = as_nanos(trace.get("startTimeUnixNano")) or None
+    lasted = (whole_of(trace.get("durationMs")) or 0) * MILLISECOND
+    counts = as_dict(trace.get("serviceStats"))
     return TraceSummary(
         trace_id=trace_id,
-        service=as_text(told.get("rootServiceName")),
-        name=as_text(told.get("rootTraceName")),
+        service=as_text(trace.get("rootServiceName")),
+        name=as_text(trace.get("rootTraceName")),
         started_at=started_at,
         ended_at=None if started_at is None else Nanos(started_at + lasted),
         spans=_sum(counts, "spanCount"),
         errors=(_sum(counts, "errorCount") or 0) if counts else None,
         services=tuple(counts),
         source=source,
-        jobs=jobs.get(trace_id) or _jobs_in(told, names),
+        jobs=jobs.get(trace_id) or _jobs_in(trace, names),
     )
 
 
