@@ -316,7 +316,9 @@ class _Search:
         self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
             Target.JOB: self._add_job,
             Target.USER: self._add_user,
-            Target.SIMULATION: lambda named: self._add_fits(self._by_simulation.get(named.text, ()), named),
+            Target.SIMULATION: lambda named: self._add_jobs(
+                self._by_simulation.get(named.text, ()), named.weight, named.why
+            ),
             Target.OP: self._add_ops,
             Target.AGENT: self._add_agents,
             Target.CONTAINER: self._add_container,
@@ -340,8 +342,7 @@ class _Search:
         names = [(job.id, job.name.casefold()) for job in self._jobs.values() if job.name]
         exact = [job_id for job_id, name in names if name in (low, low.rpartition("/")[2])]
         named = exact or [job_id for job_id, name in names if low in name]
-        if named:
-            self.surest = 1.0
+        self.surest = 1.0 if named else self.surest
         if exact:
             self._add_jobs(exact, 0.9, "this is its name")
         elif not text.isdigit():
@@ -404,16 +405,13 @@ class _Search:
         for job_id in several[:MAX_CANDIDATES]:
             self._add("job", job_id, score, why, job_id)
 
-    def _add_fits(self, job_ids: Iterable[JobId], reference: Reference) -> None:
-        self._add_jobs(job_ids, reference.weight, reference.why)
-
     def _add_job(self, reference: Reference) -> None:
         job_id = JobId(reference.text)
         if job_id in self._ids:
             self._named.add(job_id)
             self._add("job", job_id, reference.weight, reference.why, job_id)
         elif (parts := numbered(job_id)) is not None:
-            self._add_fits(self._alike(parts), reference)
+            self._add_jobs(self._alike(parts), reference.weight, reference.why)
 
     def _alike(self, wanted: Numbered) -> Iterator[JobId]:
         for job in self._jobs.values():
@@ -429,12 +427,12 @@ class _Search:
         if wanted is not None:
             ids = ((job_id, condor_id(job_id)) for job_id in self._ids)
             fits = (job_id for job_id, known in ids if known is not None and wanted.holds(known))
-            self._add_fits(fits, reference)
+            self._add_jobs(fits, reference.weight, reference.why)
 
     def _add_numbered(self, reference: Reference) -> None:
         """Jobs of systems that number them: `balsam/12`."""
         end = f"/{reference.text}"
-        self._add_fits((job_id for job_id in self._ids if job_id.endswith(end)), reference)
+        self._add_jobs((one for one in self._ids if one.endswith(end)), reference.weight, reference.why)
         tasks = (
             job.id
             for job in self._jobs.values()

@@ -398,9 +398,7 @@ async def run(reader: Reader) -> Exit:
     )
     code = Exit.FINE
     if not candidates or candidates[0].score < SURE:
-        complain(f"nothing is known of {_shown(thing)}")
-        code = Exit.NOT_FOUND
+        code = complain(f"nothing is known of {_shown(thing)}", Exit.NOT_FOUND)
     elif is_ambiguous(candidates) and "\n" not in thing.strip():
-        complain(f"{_shown(thing)} is ambiguous")
-        code = Exit.NOT_FOUND
+        code = complain(f"{_shown(thing)} is ambiguous", Exit.NOT_FOUND)
     return answer(report, reader, code)

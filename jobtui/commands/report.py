@@ -81,8 +81,7 @@ async def _report(reader: Reader) -> Exit:
             series += [one._replace(name=f"{one.name}{suffix}") for one in of_one]
             times += [one._replace(state=f"{one.state}{suffix}") for one in stays]
     except ReportError as error:
-        complain(str(error))
-        return reader.settle(Exit.FAILED)
+        return reader.settle(complain(str(error), Exit.FAILED))
     report = Report(
         "report",
         lambda: {

@@ -53,8 +53,7 @@ def run(context: Context) -> Exit:
     if context.flag("user") is not None:
         return complain("--user is for --grep: which scripts of this user contain something", Exit.USAGE)
     if not context.words:
-        complain("script needs ID: a job of Slurm or Torque, or a computeJid; or --grep RE")
-        return Exit.USAGE
+        return complain("script needs ID (a job of Slurm or Torque, a computeJid) or --grep RE", Exit.USAGE)
     return in_session(context, _script)
 
 

@@ -56,8 +56,7 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Wh
     """Where its record, run directory, output, agent and logs are, those that are known."""
     correlation, reach = reader.session.store.correlation, reader.reach
     ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
-    record = detail.path if detail else None
-    if record:
+    if record := detail.path if detail else None:
         yield Where("record", record, exists=True)
     if found := run_dirs_of(job, detail, ops, reach):
         run_dir = next(filter(os.path.exists, found), found[0])

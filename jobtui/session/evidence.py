@@ -274,7 +274,7 @@ class Gatherer:
         return await self.with_killer(await with_memory(found, self._job_reader))
 
     async def jobs_on_disk(self, text: str) -> tuple["Candidate", ...]:
-        """The newest jobs whose files tell what a text names: a number in Slurm, or the failing line."""
+        """The newest jobs whose files or records tell what a text names: number, script, failing line."""
         from jobtui.analysis.find import LEAST_ERROR, Candidate, named_in_files  # few ask
 
         (numbers, said), found = named_in_files(text), []
@@ -285,6 +285,11 @@ class Gatherer:
             if noted is not None and noted.status.slurm_id in numbers:
                 why = "its run directory notes this number in Slurm"
                 found.append(Candidate("job", job.id, 0.97, why, job.id))
+        given = [job for job in newest if job.system == SLURM] if text.startswith("/") else []
+        for job in given[:MOST_ASKED]:
+            detail = (await self._kept_record(job)).detail
+            if detail is not None and text in dict(detail.facts).get("command", "").split():
+                found.append(Candidate("job", job.id, 0.97, "Slurm was given this script", job.id))
         failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
             cause = await self._cause(self.stated(job.id))

@@ -71,6 +71,11 @@ def test_a_failure_is_remembered_by_what_its_program_wrote(
     assert run("--slurm", "local", "explain", "slurm/31", "--json").json["seen_before"]["count"] == 2
 
 
+def test_a_script_is_found_by_what_slurm_was_given_whatever_its_job_is_called(run: Runner) -> None:
+    found = run(*LOCAL, "find", "/srv/slurm/jobs/fail.sh", "--json").json["candidates"]
+    assert ("slurm/2", "Slurm was given this script") in {(one["id"], one["why"]) for one in found}
+
+
 def test_logs_of_a_user_have_the_outputs_of_jobs_that_ran_then(
     run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:

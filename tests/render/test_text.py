@@ -46,14 +46,11 @@ def test_text_is_fitted_to_the_right_masked_and_made_safe() -> None:
     assert "abc" not in show("X_TOKEN='ab\x00c\x1b'")
 
 
-def test_a_length_of_time_that_is_not_known() -> None:
-    assert age(None) == duration(None) == "–"
-
-
 AT = Nanos(1_795_207_531_204_999_999)
 
 
 def test_clock_time_here_and_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert age(None) == duration(None) == "–"
     assert clock_time(AT) == "20:45:31"
     assert clock_time(AT, millis=True) == "20:45:31.204"
     assert date_time(AT) == "2026-11-20 20:45:31"
