@@ -19,7 +19,7 @@ from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History
 from jobtui.widgets.job_table import JobTable
 from tests.rows import ROWS
-from tests.screens.scene import FAILED, Scene, agents, on_jobs, opened, ready, say, words
+from tests.screens.scene import FAILED, Scene, on_jobs, opened, ready, say, words
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
@@ -152,29 +152,6 @@ async def test_what_is_on_another_screen_is_found_and_taken_there() -> None:
 async def pick(pilot: Pilot[None], found: CommandList, line: str) -> None:
     await wait_until(lambda: any(one.startswith(line) for one in words(found)), pilot)
     await pilot.press(*["down"] * [one.startswith(line) for one in words(found)].index(True))
-
-
-async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        for query in (FAILED, "beamline test", "status:failed"):
-            found = await opened(scene, pilot, query)
-            await wait_until(lambda found=found: any(FAILED in word for word in words(found)), pilot)  # type: ignore[misc]
-            await press(pilot, "enter", until=JobScreen)
-            assert isinstance(scene.app.screen, JobScreen)
-            assert scene.app.screen.job_id == FAILED
-            await press(pilot, "escape", until=lambda: len(scene.app.screen_stack) == 1)
-
-
-async def test_an_op_and_an_agent_are_found_by_their_ids() -> None:
-    scene = Scene(agents=agents())
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        found = await opened(scene, pilot, "pb5u")
-        await wait_until(lambda: f"op pb5u, run of {FAILED}" in words(found), pilot)
-        await press(pilot, "enter", until=JobScreen)
-        await pilot.press("escape")
-        found = await opened(scene, pilot, "srj-p-u8sKq2Pe")
-        await wait_until(lambda: "agent hOJT srj-p-u8sKq2Pe" in words(found), pilot)
 
 
 KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}

@@ -5,7 +5,6 @@ import weakref
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -22,7 +21,7 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.widgets.filter_bar import CommandBar, FilterBar
+from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
@@ -37,11 +36,6 @@ from tests.widgets.widget_app import press, screen_text, text, text_of, watch
 
 def table_of(scene: Scene) -> JobTable:
     return scene.app.screen.query_one(JobTable)
-
-
-async def typed(pilot: Pilot[None], text: str) -> None:
-    await press(pilot, "slash", until=lambda: pilot.app.focused is not None)
-    await pilot.press(*("space" if char == " " else char for char in text))
 
 
 async def test_it_paints_before_any_source_has_answered() -> None:
@@ -65,15 +59,6 @@ async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() ->
         await wait_until(lambda: "HOST" not in text_of(table)[0], pilot)
         scene.db.add(batch(a_job(2, percent=None, host="v4")))
         await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
-
-
-async def test_a_filter_that_was_given_up_does_not_come_back() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        before = table.count
-        await typed(pilot, "user:nobody")
-        await wait_until(lambda: not table.count, pilot)
-        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
-        await wait_until(lambda: table.count == before, pilot)
 
 
 async def test_changes_are_shown_as_they_come() -> None:

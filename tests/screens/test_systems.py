@@ -56,16 +56,6 @@ async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.M
         assert isinstance(app.screen, JobsScreen)
 
 
-async def test_the_copies_of_its_agents_log_are_read_and_open_from_the_agents() -> None:
-    async with shown(app_on_cluster()) as (app, pilot):
-        await wait_until(lambda: any("agent-sbatch" in s.name for s in app._session.store.sources()), pilot)
-        await press(pilot, "3", until=lambda: "somG" in text(app) and "localhost" in text(app))
-        await on_row(app.screen.query_one(RecordTable), pilot, "somG")
-        await press(pilot, "enter", until=LogsScreen)
-        await wait_until(lambda: "'agent_id': 'somG…'" in text(app), pilot)
-        assert "***" in text(app)
-
-
 async def test_what_slurm_says_later_is_shown_too(cluster: StandIn) -> None:
     cluster.queue()
     async with shown(app_on_slurm(cluster, JID), (200, 45)) as (app, pilot):

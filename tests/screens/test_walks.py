@@ -90,6 +90,7 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "charts": lambda _: Scene([batch(a_job(1, started_at=ago(60)), ENDED)]).app,
     "agents": lambda _: Scene(agents=(BUSY, an_agent("idle"), agents()[0])).app,
     "cluster": lambda _: app_on_cluster(JID, mounts=MOUNTS),
+    "agents of a cluster": lambda _: app_on_cluster(),
     "a cluster out of reach": lambda folder: app_on_cluster(
         JID, copytree(ON_CLUSTER, folder / "sbatch", ignore=ignore_patterns("scratch"))
     ),
