@@ -56,7 +56,7 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-FILES = ("cases", "programs", "tools", "mixed", "fields", "codes", "shells", "sciences", "pasted")
+FILES = ("cases", "programs", "tools", "mixed", "fields", "codes", "shells", "sciences", "pasted", "held_out")
 SAMPLES = {one: tuple(marked_in(f"{one}.txt")) for one in FILES}
 SAMPLES["captured"] = CAPTURED = tuple(captured())
 COMPOSED = SAMPLES["cases"]
