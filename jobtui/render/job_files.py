@@ -107,7 +107,7 @@ def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
     kept = lines[-most:] if is_tailed(part.name) else lines[:most]
     left = len(lines) - len(kept)
     if left and is_tailed(part.name):
-        yield Piece(f"… {left:,} lines before this are not shown", "dim")
+        yield Piece(f"… lines before this, not shown: {left:,}", "dim")
     yield from map(Piece, kept)
     if left and not is_tailed(part.name):
         yield Piece(f"… {left:,} more lines", "dim")

@@ -158,7 +158,7 @@ class ChartsScreen(JobsFilteringScreen):
             yield f"/{safe(self.filter_text)}"
         if chart is not None:
             yield counted(chart.jobs, "job")
-        if self._kind is not ChartKind.TIMES:
+        if chart is not None and self._kind is not ChartKind.TIMES:
             then = "" if window.follows else " then"
             yield f"{'all ' * window.is_whole}{duration(window.span // SECOND)}{then}"
         if chart is not None and self._is_stale and self.shared.now() - chart.end > OLD_S * SECOND:
@@ -246,7 +246,7 @@ class ChartsScreen(JobsFilteringScreen):
         for row in (HEADS, *time_rows(chart.times)) if chart.times else ():
             yield Paragraph("  ".join(f"{text:<12}" for text in row).rstrip())
         for curve in chart.curves:
-            words = f"{curve.series.name}: {len(curve.series.x):,} points, in {curve.series.unit}"
+            words = f"{curve.series.name}: {counted(len(curve.series.x), 'point')}, in {curve.series.unit}"
             yield Paragraph(show(words))
         for note in chart.notes:
             yield Paragraph(show(note), "dim")

@@ -184,7 +184,7 @@ class TimelineTab(StepTab):
     def words(self) -> str:
         unlinked = len(self.subject.unlinked)
         dropped = self.shared.store.correlation.dropped_ops
-        words = [f"{unlinked:,} lines name this job and could not be placed"] if unlinked else []
+        words = [f"lines of this job that could not be placed: {unlinked:,}"] if unlinked else []
         return " · ".join((*words, *[f"{dropped:,} old ops were dropped"] * bool(dropped)))
 
     def tick(self) -> None:

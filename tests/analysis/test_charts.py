@@ -67,8 +67,8 @@ def test_what_is_left_out_is_said() -> None:
     late = (*RUN, StateChange(3, BALSAM, Nanos(NOW + SECOND), "RUNNING", "RUN_DONE", "b"))
     found = material(a_job(1, runs=2), changes=late)
     assert found.notes == (
-        "1 changes that lie in the future are left out",
-        "1 jobs ran before: of each only the latest run is known here",
+        "changes in the future, left out: 1",
+        "jobs of whose runs only the latest is known here: 1",
     )
     assert chart_of(ChartKind.STATES, found).notes == found.notes
 

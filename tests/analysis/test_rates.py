@@ -79,7 +79,7 @@ def test_a_job_that_finished_twice_counts_once() -> None:
     exact = rates_exact.throughput(CASES["finished_twice"])
     series = rates.throughput([CASES["finished_twice"]], EVER, "JOB_FINISHED")
     assert (exact.y[-1], series.y[-1]) == (2, 1)
-    assert series.notes == ("1 jobs reached JOB_FINISHED more than once and count once",)
+    assert series.notes == ("jobs that reached JOB_FINISHED more than once, counted once: 1",)
 
 
 RUN = [change(1, 0, "READY", "RUNNING", nodes=4), change(2, 30, "RUNNING", "RUN_DONE")]
@@ -96,13 +96,13 @@ OUT_OF_ORDER = [
         pytest.param(RUN, 40, None, [(40, 0)], [], id="what ended before it does not"),
         pytest.param(
             RUN[1:], 0, None, [(0, 3), (30, 0)],
-            ["1 runs began before what is known: counted from the beginning",
-             "1 runs do not say their nodes: those of the job now were taken"],
+            ["runs begun before what is known, counted from the beginning: 1",
+             "runs without a number of nodes, counted with that of the job: 1"],
             id="an end without a beginning counts from the beginning of the window",
         ),
         pytest.param(
             [RUN[0], change(3, 30, "RUN_DONE", "JOB_FINISHED")], None, None, [(0, 4), (30, 0)],
-            ["no known end"], id="a missing end lasts until the next change",
+            ["without a known end"], id="a missing end lasts until the next change",
         ),
         pytest.param(
             OUT_OF_ORDER, None, None, [(11, 1), (20, 0)], ["ended before they began by their clocks"],

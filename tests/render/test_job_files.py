@@ -56,7 +56,7 @@ def test_what_is_left_out_is_said_at_its_place() -> None:
     text = "".join(f"{number}\n" for number in range(10))
     assert said(a_part("run.log", text, begin=50), 3) == [
         "… 50 bytes before this are not shown",
-        "… 7 lines before this are not shown",
+        "… lines before this, not shown: 7",
         *"789",
     ]
     assert said(a_part("parameters.py", text, is_to_end=False), 2) == [

@@ -45,7 +45,7 @@ async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
 async def test_it_can_be_read_and_taken_along() -> None:
     scene = Scene([batch(a_job(1, started_at=ago(60), queued_at=ago(70), runs=2))])
     async with read(scene, size=SIZE) as (_, pilot):
-        await press(pilot, "4", until="1 jobs ran before")
+        await press(pilot, "4", until="only the latest is known here: 1")
         screen = scene.app.screen
         assert isinstance(screen, ChartsScreen)
         taken = await screen.taken()
@@ -53,4 +53,4 @@ async def test_it_can_be_read_and_taken_along() -> None:
         assert taken.command.endswith("report utilization")
         assert "1 job running" in taken.block
         await press(pilot, "enter", until=lambda: getattr(scene.app.screen, "PLACE", None) is Place.READING)
-        assert "utilization: 1 points, in jobs" in text(scene.app)
+        assert "utilization: 1 point, in jobs" in text(scene.app)

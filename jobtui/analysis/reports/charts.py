@@ -121,9 +121,9 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Materi
     again, first = _add_records(found, known, keeps)
     notes = ["jobs are still being read: there is more to come"] if known.is_reading else []
     if future:
-        notes.append(f"{future:,} changes that lie in the future are left out")
+        notes.append(f"changes in the future, left out: {future:,}")
     if again:
-        notes.append(f"{again:,} jobs ran before: of each only the latest run is known here")
+        notes.append(f"jobs of whose runs only the latest is known here: {again:,}")
     has_records = len(found) > logged
     words = BALSAM_AND_SIREPO if logged and has_records else rates.SIREPO if has_records else rates.BALSAM
     begin = min(begin, first)

@@ -94,7 +94,7 @@ class Moves:
 
 
 ONE_NODE = 1.0
-REVERSED = "{n} runs ended before they began by their clocks: left out"
+REVERSED = "runs that ended before they began by their clocks, left out: {n}"
 DONE, BUSY = "done", "busy"
 
 ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
@@ -176,7 +176,7 @@ def throughput(histories: Histories, window: Window, *to_states: str) -> Series:
             moves.add(min(times), done)
             again += len(times) > 1
     name = " or ".join(to_states)
-    notes = (f"{again} jobs reached {name} more than once and count once",) if again else ()
+    notes = (f"jobs that reached {name} more than once, counted once: {again}",) if again else ()
     x, y = moves.points(DONE)
     return Series(f"to {name}", "jobs", x, y, notes)
 
@@ -192,9 +192,9 @@ class Weights:
         if stay.nodes is not None:
             return stay.nodes
         if stay.job_id in self._nodes_of:
-            self.estimates["{n} runs do not say their nodes: those of the job now were taken"] += 1
+            self.estimates["runs without a number of nodes, counted with that of the job: {n}"] += 1
             return self._nodes_of[stay.job_id]
-        self.estimates["{n} runs do not say their nodes: 1 was taken"] += 1
+        self.estimates["runs without a number of nodes, counted with 1: {n}"] += 1
         return ONE_NODE
 
 
@@ -208,12 +208,12 @@ def utilization(
         for stay in stays_of(own, running):
             weight = weights.of(stay) if weights else 1.0
             if stay.begin is None:
-                estimates["{n} runs began before what is known: counted from the beginning"] += 1
+                estimates["runs begun before what is known, counted from the beginning: {n}"] += 1
             if stay.is_reversed:
                 estimates[REVERSED] += 1
                 continue
             if stay.is_torn:
-                estimates["{n} runs have no known end: counted until the next change of their job"] += 1
+                estimates["runs without a known end, counted until the next change of their job: {n}"] += 1
             moves.add(_begin(stay, window), moves.effect(BUSY, None, weight))
             if stay.end is not None:
                 moves.add(stay.end, moves.effect(None, BUSY, weight))

@@ -193,7 +193,7 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     found += [f"{source} is damaged near its lines: some cannot be read" for source in damaged]
     found += [f"lines are missing: {gap}" for gap in case.gaps]
     if run is not None and run.dropped_steps:
-        found.append(f"{run.dropped_steps} steps of its op are not kept")
+        found.append(f"steps of its op that are not kept: {run.dropped_steps}")
     return tuple(dict.fromkeys((*finding.doubts, *found, *unread(case.sources))))
 
 
