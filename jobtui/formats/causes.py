@@ -29,7 +29,10 @@ class CauseShape(NamedTuple):
 
 
 class CauseFormat(NamedTuple):
-    """All shapes by role, the heaviest first; `exceptions` by what they tell; `words` of trouble."""
+    """All shapes by role, the heaviest first; `exceptions` by what they tell; `words` of trouble.
+
+    `telling` are the parts of lines that tell for or against one.
+    """
 
     by_role: Mapping[str, tuple[CauseShape, ...]]
     exceptions: Mapping[str, frozenset[str]]
@@ -37,6 +40,7 @@ class CauseFormat(NamedTuple):
     strong: re.Pattern[str]
     weak: re.Pattern[str]
     parts: Mapping[str, re.Pattern[str]]
+    telling: tuple[str, ...]
 
     def may_tell(self, text: str) -> bool:
         lower = text.lower()
@@ -67,7 +71,15 @@ def load_causes() -> CauseFormat:
         raise FormatError(f"causes.toml: {error!r}") from error
     shapes.sort(key=lambda shape: -shape.weight)
     by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
-    return CauseFormat(by_role, exceptions, tuple(document["needles"]), words["strong"], words["weak"], parts)
+    return CauseFormat(
+        by_role,
+        exceptions,
+        tuple(document["needles"]),
+        words["strong"],
+        words["weak"],
+        parts,
+        tuple(document["telling"]),
+    )
 
 
 def _shapes(entry: dict[str, object]) -> list[CauseShape]:
@@ -101,6 +113,35 @@ def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
             elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT) and what[0]:
                 found.append(_literals(what[2]))
     return max(found, key=lambda some: (min(len(min(some, key=len)), _LONG), -len(some)))
+
+
+class CauseWeights(NamedTuple):
+    """What each feature of a line tells for it, and how likely a line is at least that is told.
+
+    `least_of_unknown` is for programs that are not known to have failed.
+    """
+
+    least: float
+    least_of_unknown: float
+    by_feature: Mapping[str, float]
+
+    def of(self, feature: str) -> float:
+        return self.by_feature.get(feature, 0.0)
+
+    def weigh(self, features: Iterable[str]) -> float:
+        return sum(map(self.of, features))
+
+
+@cache
+def load_weights() -> CauseWeights:
+    """What `python -m release.cause_weights` learnt; raises FormatError when it cannot be read."""
+    document = tables_of("jobtui.formats", "cause_weights")
+    try:
+        weights = document["features"].items()
+        by_feature = {name: float(weight) for weight, names in weights for name in names.split(", ")}
+        return CauseWeights(float(document["least"]), float(document["least_of_unknown"]), by_feature)
+    except (KeyError, ValueError, AttributeError) as error:
+        raise FormatError(f"cause_weights.toml: {error!r}") from error
 
 
 KILL_ROLES = frozenset(("kill", "crash", "host", "boot", "part", "begin", "trouble"))
