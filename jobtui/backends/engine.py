@@ -6,7 +6,7 @@ knows what it gave.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -25,6 +25,7 @@ from jobtui.model.journal import (
     FollowStart,
     JournalCondition,
     JournalEntry,
+    Match,
     Matches,
     Slice,
     Start,
@@ -37,9 +38,9 @@ LATE_S = 30
 PERIOD_S = 3.0
 """How often an engine is asked for new rows."""
 TAILED_PERIOD_S = 15.0
-"""The same while it sends them as they come: what it left out is found so late."""
-TAILED_ROWS = 5_000
-"""It is asked at once after so many."""
+"""The same while it tells that there are some: what came late is found so late."""
+TOGETHER_S = 1
+"""Then it is asked for what came so long before the newest, and not more often than that."""
 PAGE_ROWS = 1_000
 INSTANT_ROWS = 10_000
 """Rows of one and the same time that are looked at."""
@@ -93,6 +94,15 @@ class RowQuery(NamedTuple):
     back: bool = False
     without: Collection[str] = ()
     walk: ReadingState | None = None
+
+
+def united(matches: Matches) -> Iterator[list[tuple[str, list[str]]]]:
+    """For each group its fields with their values; groups that differ in their first value alone are one."""
+    alike: dict[tuple[str, tuple[Match, ...]], list[str]] = {}
+    for (field, value), *rest in matches:
+        alike.setdefault((field, tuple(rest)), []).append(value)
+    for (field, others), values in alike.items():
+        yield [(field, values), *((name, [value]) for name, value in others)]
 
 
 class Rows(NamedTuple):
@@ -151,10 +161,10 @@ class Engine(Protocol):
 
 @runtime_checkable
 class TailEngine(Protocol):
-    """An engine that also sends rows as they come. It may leave some out, or send them twice."""
+    """An engine that also tells when rows come."""
 
-    def tail(self, matches: Matches) -> AsyncGenerator[Rows, None]:
-        """Rows as they come, first none when it begins. Raises SourceError, also at its end."""
+    def tail(self, matches: Matches) -> AsyncGenerator[bool, None]:
+        """Whether there are new rows, first when it begins. Raises SourceError, also at its end."""
 
 
 async def document_of(body: bytes) -> Document:
@@ -197,7 +207,14 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
     ordered = [found[key] for key in sorted(found)]
     kept = ordered[-most:] if back else ordered[:most]
     stand = kept[0 if back else -1].cursor if kept else Cursor(f"{place[0]}/{place[1]}") if place else None
-    return Slice(tuple(entries_of(engine, kept)), stand, is_all and len(ordered) <= most)
+    _note_ahead(engine, [row.at for row in kept])
+    entries = tuple(entries_of(engine, kept))
+    return Slice(entries, stand, is_all and len(ordered) <= most, note=engine.doubts.words)
+
+
+def _note_ahead(engine: Engine, times: Iterable[Nanos]) -> None:
+    if max(times, default=0) > engine.clock.now() + AHEAD_S * SECOND:
+        engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
 
 
 def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
@@ -218,11 +235,13 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 class EngineFollowing:
     """Rows as they come to be found, each once, from a place on.
 
-    What a `TailEngine` sends is given at once and moves nothing on: it is asked for the same time again.
+    A `TailEngine` tells when there are new ones; what came late is asked for every TAILED_PERIOD_S.
     """
 
-    def __init__(self, engine: Engine, start: FollowStart, matches: Matches = ()) -> None:
-        self.engine = engine
+    def __init__(
+        self, engine: Engine, start: FollowStart, matches: Matches = (), newest: int | None = None
+    ) -> None:
+        self.engine, self._only = engine, newest
         self._matches = matches
         self._after = place_of(start.cursor) if isinstance(start, AtCursor) else None
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
@@ -236,11 +255,7 @@ class EngineFollowing:
         self._is_closed = False
         self._is_at_edge = False
         self._tail: Lane | None = None
-        self._is_tailed = False
-        """Whether it was asked since the tail began or left something out."""
         self._asked_at = 0.0
-        self._tailed = 0
-        """Rows that it sent since then."""
 
     async def take(self, most: int) -> Slice:
         self._news.clear()
@@ -248,13 +263,22 @@ class EngineFollowing:
             raise SourceError(f"{self.engine.name}: is closed")
         if self._tail is not None and self._tail.task.done():
             self._tail.task.result()
-        if (entries := self._from_tail(most)) is not None:
-            at_edge = not (self._tail and self._tail.held)
-        else:
-            rows, at_edge = await self.rows(most)
-            self._asked_at = asyncio.get_running_loop().time()
-            entries = entries_of(self.engine, rows)
-        return Slice(tuple(entries), None, at_edge, note=self._words)
+        now_s, lane = asyncio.get_running_loop().time(), self._tail
+        if (
+            self._is_at_edge
+            and lane is not None
+            and lane.at_edge
+            and now_s - self._asked_at < TAILED_PERIOD_S
+        ):
+            if not lane.held:
+                return Slice((), None, True, note=self._words)
+            self._begin = max(self._begin, Nanos(self._newest[0] - TOGETHER_S * SECOND))
+        elif self._is_at_edge:
+            self._asked_at = now_s
+        if lane is not None:
+            lane.held.clear()
+        rows, at_edge = await self.rows(most)
+        return Slice(tuple(entries_of(self.engine, rows)), None, at_edge, note=self._words)
 
     @property
     def _words(self) -> str:
@@ -264,32 +288,10 @@ class EngineFollowing:
         asked = f"new rows are asked for every {PERIOD_S:g} s, as they are not sent ({why})"
         return "; ".join(filter(None, (self.engine.doubts.words, asked)))
 
-    def _from_tail(self, most: int) -> list[JournalEntry] | None:
-        """What the tail sent and was not given yet; None when it is time to ask."""
-        lane = self._tail
-        if lane is None or not self._is_at_edge:
-            return None
-        is_on = lane.at_edge and lane.fault is None
-        period_s = TAILED_PERIOD_S if self._is_tailed else PERIOD_S
-        is_due = asyncio.get_running_loop().time() - self._asked_at >= period_s
-        if not is_on or is_due or self._tailed > TAILED_ROWS:
-            self._is_tailed, self._tailed = is_on, 0
-            self._begin = max(self._begin, self._floor)
-            return None
-        fresh: dict[Key, JournalEntry] = {}
-        while lane.held and len(fresh) < most:
-            if (entry := lane.give()) is None:
-                self._is_tailed = False
-            elif (key := place_of(entry.cursor))[1] not in self._given:
-                fresh[key] = entry
-        self._note(fresh)
-        self._tailed += len(fresh)
-        return [*fresh.values()]
-
     async def _sent(self, engine: TailEngine) -> AsyncGenerator[Slice, None]:
         async with aclosing(engine.tail(self._matches)) as tail:
-            async for rows, at_edge, is_partial in tail:
-                yield Slice(tuple(entries_of(self.engine, rows)), None, at_edge, is_partial)
+            async for has_more in tail:
+                yield Slice((), None, True, has_more)
 
     @property
     def place(self) -> AtCursor | None:
@@ -298,6 +300,8 @@ class EngineFollowing:
 
     async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
+        if self._only is not None:
+            return await self._last(self._only), False
         question = RowQuery(
             self._begin or None, None, self._matches, most, walk=self._walk,
             without=[one for one, at in self._given.items() if at >= self._begin],
@@ -323,15 +327,24 @@ class EngineFollowing:
             self._begin, self._hole, self._is_at_edge = max(self._hole, self._floor), None, False
         return fresh, self._is_at_edge
 
-    def _note(self, keys: Iterable[Key]) -> None:
-        now, ahead_s = self.engine.clock.now(), 0
+    async def _last(self, most: int) -> list[EngineRow]:
+        """The last rows that are there; what follows is asked from there on."""
+        found = await self.engine.rows(RowQuery(self._begin or None, None, self._matches, most, back=True))
+        self._only = None
+        if found.rows and not found.is_all:
+            self._floor = found.rows[-1].at
+            self.engine.doubts.add(f"of what came since then only the last {len(found.rows):,} were read")
+        self._note([(row.at, row.id) for row in found.rows])
+        self._begin = self._newest[0]
+        return found.rows[::-1]
+
+    def _note(self, keys: Collection[Key]) -> None:
+        now = self.engine.clock.now()
         for at, identity in keys:
             self._given[identity] = at
             if at <= now:
                 self._newest = max(self._newest, (at, identity))
-            ahead_s = max(ahead_s, (at - now) // SECOND)
-        if ahead_s > AHEAD_S:
-            self.engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
+        _note_ahead(self.engine, [at for at, _ in keys])
         late = min(self._late_from(), self._begin if self._hole is None else self._hole)
         self._given = {one: at for one, at in self._given.items() if at >= late}
         if (surplus := len(self._given) - GIVEN_KEPT) > 0:
@@ -351,6 +364,7 @@ class EngineFollowing:
         with suppress(TimeoutError):
             async with asyncio.timeout(min(timeout_s, PERIOD_S)):
                 await self._news.wait()
+                await asyncio.sleep(TOGETHER_S)
 
     async def aclose(self) -> None:
         self._is_closed = True
@@ -362,10 +376,13 @@ class EngineFollowing:
 
 
 class EngineJournal(JournalReader):
-    """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows."""
+    """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows.
 
-    def __init__(self, make_engine: Callable[[], Engine]) -> None:
-        self._make_engine = make_engine
+    Who follows is given the last `newest` of what is there at first; None: all.
+    """
+
+    def __init__(self, make_engine: Callable[[], Engine], newest: int | None = None) -> None:
+        self._make_engine, self._newest = make_engine, newest
         self._engine = make_engine()
         self.name = self._engine.name
 
@@ -385,7 +402,7 @@ class EngineJournal(JournalReader):
 
     def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> EngineFollowing:
         start = start.for_new if isinstance(start, HostPlaces) else start
-        return EngineFollowing(self._make_engine(), start, checked(matches, self.name))
+        return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._newest)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jobtui.backends.base import Source, unwrapped
 from jobtui.backends.journal.records import gap_words
@@ -17,6 +18,7 @@ from jobtui.logs.catalog import DirectoryLogs
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import FAULTS, SEE, SourceError, SourceHealth, SourceState, contained
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.specs import LogRole, SourceSpec
@@ -26,6 +28,8 @@ from jobtui.render.text import NONE, age, duration, show
 from jobtui.transport.worker import Worker
 
 STREAMS_NAMED = 8
+LAST_ENTRIES, SAMPLE_ENTRIES = 1_000, 20_000
+"""So many of the last entries of an engine of logs are read, and of any journal looked at."""
 
 
 def _journal_faults(journal: Journal) -> Iterator[str]:
@@ -88,6 +92,7 @@ class Check:
 async def run(reader: Reader) -> Exit:
     """Print what was found; FAILED when a source is not fine, NO_SOURCE when none could be read."""
     reader.add_job_sources()
+    reader.entries = LAST_ENTRIES
     await reader.catch_up()
     await reader.read_logs(None)
     await reader.read_traces(look_at_all=True)
@@ -173,7 +178,9 @@ async def _examine(spec: SourceSpec, finding: Check, newest_record: Nanos | None
             finding.remarks.insert(0, f"{source.records} spans and log records")
     elif of_setting(spec.setting).is_journal:
         await _examine_journal(finding, reader)
-    elif not gives(spec, Gives.SCRIPTS | Gives.FILES):
+    elif gives(spec, Gives.FILES):
+        await _examine_files(finding, reader)
+    elif not gives(spec, Gives.SCRIPTS):
         await _examine_log(spec, finding, newest_record)
 
 
@@ -196,6 +203,19 @@ def _note_skips(finding: Check) -> None:
     finding.remarks += [f"skipped {skip.where}: {skip.why}" for skip in source.last_skips[-3:]]
     if source.note:
         finding.remarks.append(source.note)
+
+
+async def _examine_files(finding: Check, reader: Reader) -> None:
+    """Ask for the files of the job that ended last: what is wrong with the login tells only that."""
+    server: Any = _source_of(finding, reader)
+    jobs = [job for job in reader.session.store.jobs.values() if job.ended_at and server.directory_of(job.id)]
+    for job in sorted(jobs, key=lambda job: job.ended_at or 0)[-1:]:
+        try:
+            listing = await server.list_files(server.directory_of(job.id))
+            files = f"{counted(len(listing.files), 'file')} of {job.id}, which ended last"
+            finding.remarks.append("; ".join(filter(None, (files, listing.note))))
+        except (SourceError, Unreadable) as error:
+            finding.faults.append(str(error))
 
 
 async def _examine_log(spec: SourceSpec, finding: Check, newest_record: Nanos | None) -> None:
@@ -227,7 +247,8 @@ async def _examine_journal(finding: Check, reader: Reader) -> None:
     finding.remarks[:0] = _journal_remarks(journal, reader.now)
     finding.newest_at = journal.newest_at
     try:
-        lines = await journal.sample_lines(None if found is journal else reader.now)
+        most = min(SAMPLE_ENTRIES, finding.source.records)
+        lines = await journal.sample_lines(None if found is journal else reader.now, most)
     except SourceError as error:
         finding.faults.append(str(error))
         return

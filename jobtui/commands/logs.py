@@ -10,15 +10,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
+from jobtui.analysis import find
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, jobs_meant, ops_meant
 from jobtui.analysis.incidents import is_within
 from jobtui.analysis.paths import ADDRESS, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
-from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
+from jobtui.backends.registry import LOG_FILE, Gives, build, kinds_that_give, of_setting
 from jobtui.commands.container import LAST_LINES, MOST_LINES
 from jobtui.commands.context import OutputFormat, spelled
 from jobtui.commands.find import FoundJob, print_not_found, resolve
@@ -26,12 +27,13 @@ from jobtui.commands.printing import Report, SourceNames, answer, print_csv, pri
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE, LogParser
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
 from jobtui.model.jobs import JobDetail
+from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Certainty, Component, Op
@@ -44,6 +46,7 @@ from jobtui.session import Session
 
 if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
+    from jobtui.logs.journal import JournalPages
 
 CONTINUATION_LINES = 100
 """How many lines that follow a record, and are part of it, are given at most."""
@@ -106,11 +109,14 @@ Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
 KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """What else than a job has lines."""
+JOB_TARGETS = frozenset({find.Target.JOB, find.Target.NUMBER, find.Target.CONDOR, find.Target.TRACE})
+LATE_S = 30
+"""A line may be received so much later than it was written."""
 
 
 async def run(reader: Reader) -> Exit:
     reader.follows = following = reader.context.flag("follow") is not None
-    if not following and (written := await _of_container(reader, reader.context.words[0])):
+    if not following and (written := await _of_journals(reader, reader.context.words[0])):
         return answer(_report(reader, written), reader, Exit.FINE)
     found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is None and found.code is not Exit.FINE:
@@ -122,7 +128,10 @@ async def run(reader: Reader) -> Exit:
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
-    fresh = _WholeLogs(reader, names, chosen).fresh if names else _of_ops(reader.session, ops_of, chosen)
+    fresh = _of_ops(reader.session, ops_of, chosen)
+    if names:
+        logs = reader.session.logs()
+        fresh = _WholeLogs(reader, {name: logs.open(name) for name in names}, chosen).fresh
     outputs = [_Outputs(reader, detail, chosen, to_end=following) for detail in details]
     lines = [*await fresh(), *[line for one in outputs for line in await one.fresh()]]
     for name, problem in (fault for one in outputs for fault in one.problems.items()):
@@ -136,17 +145,52 @@ async def run(reader: Reader) -> Exit:
     return reader.settle(Exit.FINE)
 
 
-async def _of_container(reader: Reader, name: str) -> list[JobLine]:
-    """What a container wrote to the journals, which are asked for its name: nothing else of them is read."""
-    context = reader.context
-    if split_container(name) is None or context.replay or context.flag("agent") or context.flag("op"):
+async def _of_journals(reader: Reader, name: str) -> list[JobLine]:
+    """What a container, a unit or a host wrote to journals, of which nothing else is read.
+
+    Nothing where a job or a log file may be meant, or none of them knows of it.
+    """
+    context, is_container = reader.context, split_container(name) is not None
+    is_other = any(LOG_FILE.names(spec) and is_of_unit(spec.target, name) for spec in reader.specs)
+    is_other |= not JOB_TARGETS.isdisjoint(ref.target for ref in find.references(name))
+    if is_other or context.replay or context.flag("agent") or context.flag("op"):
         return []
-    names = [f"{spec.target} CONTAINER_NAME={name}" for spec in reader.specs if JOURNAL.names(spec)]
-    chosen = _choice(reader, name, {}) if names else None
-    if chosen is None or not (lines := await _WholeLogs(reader, names, chosen).fresh()):
-        return []
-    complain(f"container {name}: what it wrote to {counted(len(names), 'journal')} is given")
+    specs = [spec for spec in reader.specs if of_setting(spec.setting).is_journal]
+    journals = [cast("Journal", build(spec)) for spec in specs]
+    logs: dict[str, JournalPages] = {}
+    try:
+        for journal in journals:
+            asked: Matches = ((("CONTAINER_NAME", name),),)
+            if not is_container:
+                asked = await journal.matches_named(
+                    name, lambda unit: is_of_unit(unit.replace("@", "-"), name)
+                )
+            if asked:
+                from jobtui.logs.journal import open_matching
+
+                logs[journal.name] = open_matching(journal, asked)
+        if not logs or not (is_container or await _is_no_job(reader, name)):
+            return []
+        chosen = _choice(reader, name, {})
+        lines = await _WholeLogs(reader, logs, chosen, is_tried=True).fresh() if chosen else []
+    except SourceError:
+        return []  # they are read another way, which says the same
+    finally:
+        await asyncio.gather(*(log.aclose() for log in logs.values()))
+        await asyncio.gather(*(journal.aclose() for journal in journals))
+    if lines and is_container:
+        complain(f"container {name}: what it wrote to {counted(len(logs), 'journal')} is given")
+    for source, log in logs.items():
+        if lines and log.extent.event:
+            complain(f"{source}: {log.extent.event}")
     return lines
+
+
+async def _is_no_job(reader: Reader, name: str) -> bool:
+    reader.add_job_sources()
+    await reader.catch_up()
+    found = find.find(name, reader.session.store.jobs)
+    return not any(one.is_sure for one in found)
 
 
 async def _with_output(reader: Reader, candidate: Candidate) -> list[JobDetail]:
@@ -221,12 +265,17 @@ def _of_ops(
 
 
 class _WholeLogs:
-    """The last lines of some logs, whatever they are about, in the order of time; those new at each look."""
+    """The last lines of some logs, whatever they are about, in the order of time; those new at each look.
 
-    def __init__(self, reader: Reader, names: Sequence[str], chosen: Chosen) -> None:
-        self._context, self._chosen = reader.context, chosen
-        book = reader.session.logs()
-        self._logs = {name: book.open(name) for name in names}
+    With `is_tried` what is wrong is said only where there are lines, and they are in the order of receipt.
+    """
+
+    def __init__(
+        self, reader: Reader, logs: Mapping[str, Log], chosen: Chosen, *, is_tried: bool = False
+    ) -> None:
+        self._context, self._chosen, self._is_tried = reader.context, chosen, is_tried
+        self._logs = logs
+        self._problems: list[str] = []
         self._ends: dict[str, int] = {}
         usual = LAST_LINES if reader.context.since is None else MOST_LINES
         self._most = usual if reader.context.most is None else reader.context.most
@@ -235,6 +284,10 @@ class _WholeLogs:
         found = await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
         lines = in_time_order(line for of_one in found for line in of_one)
         chosen = [line for line in _masked(lines) if self._chosen(line)]
+        if chosen or not self._is_tried:
+            for problem in self._problems:
+                complain(problem)
+        self._problems.clear()
         return chosen[max(0, len(chosen) - self._most) :]
 
     async def _fresh_of(self, name: str, log: Log) -> list[JobLine]:
@@ -242,7 +295,7 @@ class _WholeLogs:
             end = (await log.look()).end
             lines = await self._read(name, log, end)
         except LogUnreadable as error:
-            complain(str(error))
+            self._problems.append(str(error))
             return []
         self._ends[name] = end
         return [self._line(name, line) for line in lines]
@@ -251,6 +304,8 @@ class _WholeLogs:
         """The lines up to `end` that were not read yet, and are within the time that is asked for."""
         since, until = self._context.since, self._context.until
         begin, place, found = self._ends.get(name, -1), end, list[LogLine]()
+        if until is not None and self._is_tried:
+            place = await log.place_of_time(Nanos(until + LATE_S * SECOND)) or end
         while place > max(begin, 0) and len(found) < min(self._most, MOST_LINES):
             page = await log.before(place, LAST_LINES)
             lines = [line for line in page.lines if line.place >= begin]
@@ -322,6 +377,8 @@ class _Outputs:
             self.problems[directory] = str(error)
             return
         self.problems.pop(directory, None)
+        if listing.note:
+            self.problems[directory] = listing.note
         names = (file.name for file in listing.files if file.name.endswith(OUTPUT_ENDS))
         self.places = {name: [directory] for name in names}
 

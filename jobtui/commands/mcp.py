@@ -8,6 +8,8 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from jobtui.commands import runner
@@ -64,12 +66,13 @@ def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
     return Invocation(COMMAND_BY_NAME[command], words, since, flags)
 
 
-def fenced(text: str, said: str) -> str:
-    """An answer with its label, between marks that are made up for it."""
+def fenced(text: str, said: str, notes: str = "") -> str:
+    """An answer with its label, and what was said beside it, between marks that are made up for them."""
     mark = secrets.token_hex(8)
     left = len(text) - ANSWER_CHARACTERS
     cut = f"\n(cut: {left:,} more characters; ask for less)" if left > 0 else ""
-    return f"{said}\n{LABEL}\n<data {mark}>\n{text[:ANSWER_CHARACTERS]}\n</data {mark}>{cut}"
+    beside = f"\n<notes {mark}>\n{notes[:MOST_TEXT]}\n</notes {mark}>" if notes else ""
+    return f"{said}\n{LABEL}\n<data {mark}>\n{text[:ANSWER_CHARACTERS]}\n</data {mark}>{cut}{beside}"
 
 
 async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
@@ -84,12 +87,13 @@ async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
                 made = made._replace(replay=context.replay, write=printed.extend)
                 run = runner(asked.command.name)
                 body: Any = getattr(run, "__wrapped__", None)  # reads sources, and is run in this loop
-                if body is not None:
-                    code = await within(made, configured(made), body)
-                else:
-                    code = Exit(await asyncio.to_thread(run, made))
+                with redirect_stderr(StringIO()) as beside:  # one question at a time
+                    if body is not None:
+                        code = await within(made, configured(made), body)
+                    else:
+                        code = Exit(await asyncio.to_thread(run, made))
                 said = f"jobtui {asked.command.name}: exit code {int(code)}, {code.name.lower()}"
-                return fenced("\n".join(printed), said), code is Exit.USAGE
+                return fenced("\n".join(printed), said, beside.getvalue().strip()), code is Exit.USAGE
         except ConfigError as error:
             return str(error), True
         except TimeoutError:

@@ -83,11 +83,15 @@ class RunFile(msgspec.Struct, frozen=True):
 
 
 class RunListing(msgspec.Struct, frozen=True):
-    """The entries of a run directory up to a limit. `left_out` is how many more there are."""
+    """The entries of a run directory up to a limit. `left_out` is how many more there are.
+
+    `note` says what of it may be missing.
+    """
 
     path: str
     files: tuple[RunFile, ...]
     left_out: int = 0
+    note: str = ""
 
 
 class FilePart(msgspec.Struct, frozen=True):

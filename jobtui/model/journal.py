@@ -87,8 +87,8 @@ class Slice(NamedTuple):
 
     `cursor` is the last entry that was examined in the direction of reading, wanted or not; None if the
     journal was empty. `at_edge`: there is no more on this side for now. `lost`: the entry at which reading
-    was to begin no longer exists, so entries between it and these may be missing. `note`: what following
-    cannot guarantee, "" for nothing.
+    was to begin no longer exists, so entries between it and these may be missing. `note`: what was left
+    out, or following cannot guarantee; "" for nothing.
     """
 
     entries: tuple[JournalEntry, ...]

@@ -246,8 +246,8 @@ class ReadWindow(NamedTuple):
     """Which part of a source to read. None leaves the beginning to it, and the end to the present.
 
     `whole`: all of a file, and of those that were rotated away what was written since `since`.
-    Only searches for traces end before that at `until`. Of the records of Sirepo only about `most` are read,
-    the newest whose names begin with `begun`.
+    Only searches for traces end before that at `until`. Of the records of Sirepo, and of the rows of an
+    engine of logs, only about `most` are read, the newest, and records whose names begin with `begun`.
     """
 
     since: "Nanos | None" = None

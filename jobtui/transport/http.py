@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import ssl
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -240,6 +241,7 @@ class HttpClient:
         headers: Headers,
         silence_s: float,
     ) -> "AsyncIterator[httpx.Response]":
+        sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # its command line needs rich
         import httpcore
         import httpx
 

@@ -270,13 +270,18 @@ def loki() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("engine", [elastic, loki])
-def test_a_job_is_explained_as_out_of_the_log_file(engine: Callable[[], Any], run: Runner) -> None:
+def test_a_job_is_explained_as_out_of_the_log_file(
+    engine: Callable[[], Any], run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.commands.doctor.LAST_ENTRIES", 100)
     ask = partial(run, "explain", FAILED, "--json", "--at", AT, "--srdb", CAPTURES / "local")
     of_file = ask("--log", f"supervisor={CAPTURES / 'local' / 'supervisor.log'}").json
     with engine() as flags:
         told = ask(*flags).json
         logs = run("logs", FAILED, "--json", "--at", AT, "--srdb", CAPTURES / "local", *flags).json["lines"]
         doctor = run("doctor", "--json", "--at", AT, *flags).json["checks"]
+        unit = run("logs", "sirepo_job_supervisor", "-n", "2", "--json", "--at", AT, *flags).json
+    assert (len(unit["lines"]), unit["sources"], doctor[0]["records"]) == (2, [], 100)  # no more is read
     assert (told["verdict"], told["confidence"]) == (of_file["verdict"], of_file["confidence"])
     same = [[one["text"] for one in document["evidence"]] for document in (told, of_file)]
     assert same[0] == same[1]

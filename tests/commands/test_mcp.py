@@ -64,6 +64,11 @@ def test_each_answer_is_what_the_command_prints_as_json(run: Runner) -> None:
                 assert code == expected.code, words
                 assert json.loads(text) == expected.json, words
             assert await ask(client, "overview", of="seen") == ("", 5)
+            for of, why in (("seen", "is remembered yet"), ("compare", "nothing is known of")):
+                given = {"of": of} | ({"id": "no-such"} if of == "compare" else {})
+                (part,) = (await client.call_tool("overview", given)).content
+                told = part.text  # type: ignore[union-attr]
+                assert re.search(rf"<notes (\w{{16}})>\njobtui: .*{why}.*\n</notes \1>$", told, re.DOTALL)
             brief, _ = await ask(client, "explain", id=FAILED, brief=True)
             assert brief.startswith(f"{FAILED}: failed")
             assert len(brief) <= 1_500

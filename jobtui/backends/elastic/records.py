@@ -9,7 +9,7 @@ from zlib import crc32
 import msgspec
 
 from jobtui.backends.elastic.client import Document
-from jobtui.backends.engine import EngineRow, RowQuery
+from jobtui.backends.engine import EngineRow, RowQuery, united
 from jobtui.backends.slurm.records import job_of
 from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.json_values import as_list
@@ -137,20 +137,13 @@ def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
 
 
 def _any_of(matches: Matches, preset: Preset) -> Document:
-    """A clause that holds where any group does; values of one field are asked together."""
-    single: dict[str, list[str]] = {}
+    """A clause that holds where any group does."""
     clauses: list[Document] = []
-    for group in matches:
-        if len(group) == 1:
-            single.setdefault(group[0][0], []).append(group[0][1])
-        else:
-            filters = [
-                _either([{"term": {path: value}} for path in preset.paths_of(field)])
-                for field, value in group
-            ]
-            clauses.append({"bool": {"filter": filters}})
-    for field, values in single.items():
-        clauses += [{"terms": {path: values}} for path in preset.paths_of(field)]
+    for fields in united(matches):
+        each: list[list[Document]] = [
+            [{"terms": {path: values}} for path in preset.paths_of(field)] for field, values in fields
+        ]
+        clauses += each[0] if len(each) == 1 else [{"bool": {"filter": [*map(_either, each)]}}]
     return _either(clauses)
 
 

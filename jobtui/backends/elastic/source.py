@@ -1,7 +1,6 @@
 """An index of Elasticsearch or OpenSearch as a source: its logs as a journal, or its records of jobs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 
 from jobtui.backends import engine
@@ -105,7 +104,7 @@ def open_source(spec: SourceSpec, window: ReadWindow) -> "Journal | ElasticJobs"
     if preset.gives == "jobs":
         return ElasticJobs(make_engine(None), preset, window.since, kind, spec.label)
     since, wanted = Nanos(0) if window.whole else window.since, wanted_of(spec)
-    make_reader = partial(engine.EngineJournal, partial(make_engine, since or None))
+    make_reader = partial(engine.EngineJournal, partial(make_engine, since or None), window.most)
     return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=spec.profile)
 
 
@@ -135,13 +134,19 @@ class ElasticJobs(PolledSource):
         return records.DocumentReader(self.name, self._preset, self._label, clusters, home)
 
     async def _home(self) -> str:
-        """What the cluster beside this index calls itself, "" where none is asked or it does not say."""
+        """What the cluster beside this index calls itself, "" where none is asked or it does not say.
+
+        Raises SourceError while it does not answer: its jobs would get names that are not theirs.
+        """
         from jobtui.backends.slurm.source import Slurm  # few have both
 
         for one in self.others():
             if isinstance(one, Slurm) and one.system == named(SYSTEM, self._label):
-                with suppress(SourceError):
+                try:
                     return await one.cluster_name()
+                except SourceError as error:
+                    why = f"which of its clusters is {one.name} is not known yet: {error}"
+                    raise SourceError(f"{self.name}: {why}") from error
         return ""
 
     async def read(self, *, begins: bool) -> Batch:

@@ -47,6 +47,7 @@ class _File(NamedTuple):
 class _Archive(NamedTuple):
     files: dict[str, _File]
     left_out: int
+    note: str
 
 
 class FetchLog(PolledSource):
@@ -65,7 +66,8 @@ class FetchLog(PolledSource):
         answer = await self._http.ask("/", fine=(200, 204, 404, 405))
         if answer.is_login and b"<form" in answer.body.lower():
             raise self._http.refusal(answer)
-        return Batch(note="fetchlog; asked for the files of one job at a time")
+        notes = [f"{path}: {archive.note}" for path, (_, archive) in self._kept.items() if archive.note]
+        return Batch(note="; ".join(("fetchlog; asked for the files of one job at a time", *notes)))
 
     def directory_of(self, job_id: JobId) -> str | None:
         """Where the files of a job are; None for one that jobsub did not submit."""
@@ -77,7 +79,7 @@ class FetchLog(PolledSource):
     async def list_files(self, path: str) -> RunListing:
         archive = await self._archive(path)
         files = sorted((file.entry for file in archive.files.values()), key=lambda entry: entry.name)
-        return RunListing(path, tuple(files), archive.left_out)
+        return RunListing(path, tuple(files), archive.left_out, archive.note)
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         file = (await self._archive(path)).files.get(name)
@@ -127,10 +129,11 @@ def _read(path: str, answer: Response) -> _Archive:
                 entry = RunFile(name, FileKind.FILE, size, time_of_seconds(member.mtime) or Nanos(0))
                 files[name] = _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, size - PART_BYTES) :]))
             end = data[archive.offset : archive.offset + tarfile.BLOCKSIZE]
-            left_out += end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
+            is_cut = end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
     except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
-    return _Archive(files, left_out)
+    note = "the archive is incomplete: its end is missing, and files may be" if is_cut else ""
+    return _Archive(files, left_out + is_cut, note)
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> FetchLog:

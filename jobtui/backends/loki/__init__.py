@@ -1,8 +1,8 @@
 """Journals in Grafana Loki, by its calls `query_range`, `tail` and `label/NAME/values` (Loki 2.0 and later).
 
 Loki orders lines by time only, so the id of a line is made of its time, its text and the labels of its
-stream; it keeps no two that are alike. What it adds to single lines is not in it, as `tail` may lack
-that. A Loki that does not give it apart (2) lets know by `tail` only that there are lines.
+stream; it keeps no two that are alike. What it adds to single lines is not in it. By `tail`, which may leave
+lines out, it only tells that there are some.
 """
 
 import json
@@ -27,8 +27,7 @@ from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
 
 LIMITS = HttpLimits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
 """One connection is for `tail`."""
-APART = "categorize-labels"
-LABELS_APART = {"X-Loki-Response-Encoding-Flags": APART}
+LABELS_APART = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 """Asks for the labels of single lines apart from those of their stream (Loki 3)."""
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
@@ -64,15 +63,8 @@ def query_of(preset: LokiPreset, matches: Matches) -> str:
     """The question in LogQL: the selector, and the labels that lines must have."""
     if not matches:
         return preset.selector
-    single: dict[str, list[str]] = {}
-    several = []
-    for group in matches:
-        if len(group) == 1:
-            single.setdefault(group[0][0], []).append(group[0][1])
-        else:
-            several.append(" and ".join(_fits(preset, field, [value]) for field, value in group))
-    clauses = [*(_fits(preset, field, values) for field, values in single.items()), *several]
-    return f"{preset.selector}{preset.stage} | {' or '.join(f'({one})' for one in clauses)}"
+    each = (" and ".join(_fits(preset, *one) for one in fields) for fields in engine.united(matches))
+    return f"{preset.selector}{preset.stage} | {' or '.join(f'({one})' for one in each)}"
 
 
 def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
@@ -105,27 +97,18 @@ class LokiEngine:
         if data.get("resultType") != "streams":
             raise SourceError(f"{self.name}: the query gives no lines; give a selector of streams")
         lines = _lines_in(data.get("result"))
-        rows = self._rows_of(lines)
+        rows = [*rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError)]
         rows.sort(key=lambda row: (row.at, row.id), reverse=asked.back)
         return engine.Rows(rows, len(lines) < asked.most)
 
-    async def tail(self, matches: Matches) -> AsyncGenerator[engine.Rows, None]:
+    async def tail(self, matches: Matches) -> AsyncGenerator[bool, None]:
         begin = max(0, self.clock.now() - engine.LATE_S * SECOND)
         query, most = query_of(self._preset, matches), str(engine.PAGE_ROWS)
         params = [("query", query), ("start", str(begin)), ("limit", most)]
         async with aclosing(self._http.messages("/loki/api/v1/tail", params, LABELS_APART)) as messages:
             async for message in messages:
                 document = await engine.document_of(message) if message else {}
-                if dropped := as_list(document.get("dropped_entries")):
-                    self.doubts.add("tail dropped lines; they are asked for")
-                lines = _lines_in(document.get("streams"))
-                if APART in as_list(document.get("encodingFlags")):
-                    yield engine.Rows(self._rows_of(lines), True, bool(dropped))
-                else:
-                    yield engine.Rows([], True, bool(lines or dropped))
-
-    def _rows_of(self, lines: list[tuple[Document, object]]) -> list[engine.EngineRow]:
-        return [*rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError)]
+                yield bool(document.get("streams") or document.get("dropped_entries"))
 
     def _span(self, begin: Nanos | None, end: Nanos | None) -> tuple[Nanos, Nanos]:
         last = Nanos(self.clock.now() + AHEAD_S * SECOND) if end is None else end
@@ -200,5 +183,5 @@ def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
     wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, engine.Doubts()
     kind, site = spec.setting, spec.profile
-    make_reader = lambda: engine.EngineJournal(lambda: LokiEngine(spec, doubts))  # noqa: E731
+    make_reader = lambda: engine.EngineJournal(lambda: LokiEngine(spec, doubts), window.most)  # noqa: E731
     return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=site)

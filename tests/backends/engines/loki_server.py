@@ -23,8 +23,6 @@ MOST = 5_000
 LONGEST_NS = 721 * 3600 * 1_000_000_000
 TEST = re.compile(r'(\w+)=~("(?:[^"\\]|\\.)*")')
 QUERY = re.compile(r"(?P<selector>\{[^}]*\})(?P<json> \| json)?(?: \| (?P<filter>.+))?", re.DOTALL)
-
-
 METADATA = {"detected_level": "info"}
 
 
@@ -130,7 +128,6 @@ class StrictLoki:
         }
         if dropped:
             document["dropped_entries"] = [{"timestamp": str(one[0]), "labels": one[1]} for one in dropped]
-        document |= {"encodingFlags": ["categorize-labels"]} if self.is_apart else {}
         for wire in self.wires:
             wire.send(TextMessage(data=json.dumps(document)))
 

@@ -1,5 +1,7 @@
 """The contract's rigs for engines: a strict stand-in each, with what shippers write to them."""
 
+import io
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_of, messages
 from tests.backends.rigs import HttpRig
 from tests.carried import Answering, carried, timed
+from tests.condor import JOB
 from tests.conftest import NOW
 
 T0 = Nanos(NOW - 600 * SECOND)
@@ -160,3 +163,23 @@ class LokiRig(HttpRig):
 
 
 ENGINE_RIGS: tuple[type[HttpRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)
+
+OUTPUT = 'setup done\nTraceback (most recent call last):\n  File "a.py", line 1\nValueError: no such beam\n'
+
+
+def archive(files: dict[str, str], **more: str) -> bytes:
+    """An archive with these files, and with links, as fetchlog sends it."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = len(text.encode()), 1_795_207_000
+            tar.addfile(member, io.BytesIO(text.encode()))
+        for name, target in more.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
+    return data.getvalue()
+
+
+FILES = archive({f"{JOB}/beam.out": OUTPUT, f"{JOB}/beam.err": "x" * 300_000}, passwd="/etc/passwd")
