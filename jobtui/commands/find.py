@@ -6,7 +6,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.analysis import find
+from jobtui.analysis.find import (
+    SURE,
+    Candidate,
+    Reference,
+    Target,
+    filter_of,
+    find,
+    is_ambiguous,
+    jobs_meant,
+    references,
+)
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering, system_of
@@ -15,9 +25,18 @@ from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
-from jobtui.model import ids as job_ids
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.commands import Command
+from jobtui.model.ids import (
+    SPAN_DIGITS,
+    JobId,
+    TraceId,
+    app_of_run_dir,
+    is_quasi_jid,
+    meant_by,
+    numbered,
+    split_jid,
+)
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
@@ -46,7 +65,7 @@ async def read_too(reader: Reader, source: Source) -> None:
     await reader.catch_up([source.kind])
 
 
-async def jobs_in_file(reader: Reader, text: str) -> tuple[find.Candidate, ...]:
+async def jobs_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
     """The jobs and traces that a file tells of; none when the text names no file, or one without any."""
     path = file_named(text)
     if path is None:
@@ -56,11 +75,9 @@ async def jobs_in_file(reader: Reader, text: str) -> tuple[find.Candidate, ...]:
     await read_too(reader, CondorFile(path))
     store, why = reader.session.store, f"{path.name} tells of it"
     jobs = store.condor.jobs_of_source(str(path))
-    found = [
-        find.Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, job_ids.JobId(job)) for job in jobs
-    ]
+    found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
     traces = store.condor.traces_named_in(str(path))
-    found += [find.Candidate("trace", trace, 0.85 if len(traces) == 1 else 0.5, why) for trace in traces]
+    found += [Candidate("trace", trace, 0.85 if len(traces) == 1 else 0.5, why) for trace in traces]
     return tuple(found)
 
 
@@ -74,11 +91,11 @@ class FoundJob(NamedTuple):
 
     job: Job | None = None
     detail: JobDetail | None = None
-    candidates: tuple[find.Candidate, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     code: Exit = Exit.NOT_FOUND
-    traces: tuple[job_ids.TraceId, ...] = ()
+    traces: tuple[TraceId, ...] = ()
     """The traces whose spans name the job that nothing else knows."""
-    jobs: tuple[job_ids.JobId, ...] = ()
+    jobs: tuple[JobId, ...] = ()
     """The jobs of what was meant, where these are several."""
     is_said: bool = True
     """Whether it is said on stderr why there is no job."""
@@ -86,10 +103,10 @@ class FoundJob(NamedTuple):
     @property
     def filter(self) -> str:
         best = self.candidates[0] if self.candidates else None
-        return f"user:{best.id}" if best is not None and best.kind == "user" else find.filter_of(self.jobs)
+        return f"user:{best.id}" if best is not None and best.kind == "user" else filter_of(self.jobs)
 
 
-def candidate_record(candidate: find.Candidate) -> dict[str, object]:
+def candidate_record(candidate: Candidate) -> dict[str, object]:
     return fields_of(candidate, "kind id score why") | {"job": candidate.job}
 
 
@@ -108,7 +125,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
         return found
     named = await spans_naming(reader, thing)
     store, traces = reader.session.store, {one.id for one in named}
-    written = {job for one in traces for job in store.traces.jobs_of(job_ids.TraceId(one))}
+    written = {job for one in traces for job in store.traces.jobs_of(TraceId(one))}
     of_trace = [
         job.id
         for job in store.jobs.values()
@@ -117,17 +134,17 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
     if len(of_trace) == 1:
         _say_taken(thing, named[0], of_trace[0])
         return await _exact(reader, of_trace[0])
-    is_other = any(one.kind != "trace" and one.score >= find.SURE for one in found.candidates[:1])
+    is_other = any(one.kind != "trace" and one.score >= SURE for one in found.candidates[:1])
     if not found.is_said and not reader.nothing_read and (is_other or not named):
         _say_why_not(reader, thing, found.candidates)
     for one in named:
         complain(f"trace {one.id} ({one.why}): jobtui trace {one.id}")
     return found._replace(
-        candidates=(*named, *found.candidates), traces=tuple(job_ids.TraceId(one.id) for one in named)
+        candidates=(*named, *found.candidates), traces=tuple(TraceId(one.id) for one in named)
     )
 
 
-async def spans_naming(reader: Reader, thing: str) -> tuple[find.Candidate, ...]:
+async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     """The traces whose spans name a job, out of all sources of traces; none where there is no such source."""
     thing = thing.strip()
     if not any(gives(spec, Gives.SPANS) for spec in reader.specs) or not 0 < len(thing) <= LONGEST_ID:
@@ -138,21 +155,21 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[find.Candidate, ...]
     book = reader.session.store.traces
     ways = await ways_by_attribute(reader.session.traces, thing, book.job_attributes)
     whys = {
-        **(book.called(thing) if len(thing) >= job_ids.SPAN_DIGITS else {}),
+        **(book.called(thing) if len(thing) >= SPAN_DIGITS else {}),
         **{one: f"its spans name the job as {job}" for one, job in book.naming(thing)},
         **dict(ways.found),
     }
-    return tuple(find.Candidate("trace", one, find.SURE, why) for one, why in whys.items())
+    return tuple(Candidate("trace", one, SURE, why) for one, why in whys.items())
 
 
 async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> FoundJob:
-    referred = list(find.references(thing.strip()))
-    named = sorted({ref.text for ref in referred if ref.target is find.Target.JOB})
-    number = next((ref.text for ref in referred if ref.target is find.Target.NUMBER), None)
-    is_condor = any(ref.target is find.Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
+    referred = list(references(thing.strip()))
+    named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
+    number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
+    is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
     if len(named) == 1 and not is_condor:
         exact = await _one_of(reader, _ids_of(reader, named[0]), thing)
-        if exact.job is not None or all(ref.target is not find.Target.SUBMITTED for ref in referred):
+        if exact.job is not None or all(ref.target is not Target.SUBMITTED for ref in referred):
             return exact
         return await of_its_jobs(reader, thing, await candidates_for(reader, thing, referred)) or exact
     read = [system for system in numbering() if number is not None and _servers(reader.specs, system)]
@@ -167,30 +184,30 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
         return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _ids_of(reader, named[0])
-    if by_number and not any(one.score >= find.SURE for one in candidates[:1]):
+    if by_number and not any(one.score >= SURE for one in candidates[:1]):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing)
     return FoundJob(candidates=candidates, is_said=False)
 
 
-def _sure(candidates: tuple[find.Candidate, ...]) -> find.Candidate | None:
-    is_sure = bool(candidates) and candidates[0].score >= find.SURE and not find.is_ambiguous(candidates)
+def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
+    is_sure = bool(candidates) and candidates[0].score >= SURE and not is_ambiguous(candidates)
     return candidates[0] if is_sure else None
 
 
-async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[find.Candidate, ...]) -> FoundJob | None:
+async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, ...]) -> FoundJob | None:
     """The only job of the first candidate, or all of its jobs; None without any, or where others may be."""
     if (best := _sure(candidates)) is None:
         return None
     knows = reader.session.store.correlation
-    jobs = find.jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
+    jobs = jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
     if len(jobs) == 1:
         _say_taken(thing, best, jobs[0])
         return await _exact(reader, jobs[0])
     if not jobs:
         return None
     why = f"of {best.kind} {best.id}"
-    of_it = tuple(find.Candidate("job", job_id, best.score, why, job_id) for job_id in jobs)
+    of_it = tuple(Candidate("job", job_id, best.score, why, job_id) for job_id in jobs)
     complain(f"{_shown(thing)} is {_a(best.kind)} with {len(jobs)} jobs; name one of them:")
     offer(reader, (best, *of_it), "")
     return FoundJob(candidates=(best, *of_it, *candidates[1:]), jobs=jobs)
@@ -208,7 +225,7 @@ def _a(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
-def _say_taken(thing: str, taken: find.Candidate, job_id: job_ids.JobId) -> None:
+def _say_taken(thing: str, taken: Candidate, job_id: JobId) -> None:
     if taken.kind != "job":
         complain(f"{_shown(thing)} is {_a(taken.kind)}: its job is {job_id}")
     elif job_id not in thing:
@@ -219,14 +236,14 @@ def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
     return {spec.target: spec.label for spec in specs if system_of(spec) == system}
 
 
-def _ids_of(reader: Reader, thing: str) -> list[job_ids.JobId]:
+def _ids_of(reader: Reader, thing: str) -> list[JobId]:
     """The ids that a job's id may mean, of the servers that can have it."""
-    parts = job_ids.numbered(thing)
+    parts = numbered(thing)
     system = parts.system if parts is not None else ""
-    return job_ids.meant_by(thing, _servers(reader.specs, system), system)
+    return meant_by(thing, _servers(reader.specs, system), system)
 
 
-async def _one_of(reader: Reader, ids: Sequence[job_ids.JobId], thing: str) -> FoundJob:
+async def _one_of(reader: Reader, ids: Sequence[JobId], thing: str) -> FoundJob:
     """The one of several ids that there is a job of; where there are several jobs, none."""
     if len(ids) > 1:
         ids = await _known_ids(reader, ids) or ids[:1]
@@ -235,21 +252,19 @@ async def _one_of(reader: Reader, ids: Sequence[job_ids.JobId], thing: str) -> F
     return await _exact(reader, ids[0])
 
 
-async def _known_ids(reader: Reader, ids: Sequence[job_ids.JobId]) -> list[job_ids.JobId]:
+async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
     return [job_id for job_id in ids if await reader.look_up(job_id) is not None]
 
 
-def _ambiguous(reader: Reader, thing: str, ids: Sequence[job_ids.JobId]) -> FoundJob:
-    candidates = tuple(
-        find.Candidate("job", one, find.SURE, "a job of this number on its server", one) for one in ids
-    )
+def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> FoundJob:
+    candidates = tuple(Candidate("job", one, SURE, "a job of this number on its server", one) for one in ids)
     _say_why_not(reader, thing, candidates)
     return FoundJob(candidates=candidates)
 
 
-def _say_why_not(reader: Reader, thing: str, candidates: Sequence[find.Candidate]) -> None:
+def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) -> None:
     best = candidates[0] if candidates else None
-    if best is None or best.score < find.SURE:
+    if best is None or best.score < SURE:
         is_bare = reader.context.invocation.command.name == "open"
         hint = nearest(thing, COMMAND_BY_NAME) if is_bare else ""
         complain(f"nothing is known of {_shown(thing)}{hint and f', and there is no such command{hint}'}")
@@ -260,22 +275,22 @@ def _say_why_not(reader: Reader, thing: str, candidates: Sequence[find.Candidate
 
 
 async def candidates_for(
-    reader: Reader, thing: str, referred: Sequence[find.Reference] | None = None
-) -> tuple[find.Candidate, ...]:
+    reader: Reader, thing: str, referred: Sequence[Reference] | None = None
+) -> tuple[Candidate, ...]:
     """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
-    known = list(find.references(thing.strip())) if referred is None else referred
+    known = list(references(thing.strip())) if referred is None else referred
     await reader.read_jobs()
     if in_file := await jobs_in_file(reader, thing.strip()):
         return in_file
     session = reader.session
     store, names = session.store, session.logs().names
-    only_logs_know = {find.Target.OP, find.Target.AGENT, find.Target.CONTAINER}
+    only_logs_know = {Target.OP, Target.AGENT, Target.CONTAINER}
     if not any(reference.target in only_logs_know for reference in known):
-        found = find.find(thing, store.jobs)
+        found = find(thing, store.jobs)
         if any(candidate.is_sure for candidate in found):
             return found
     await reader.read_logs(None)
-    found = find.find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), names())
+    found = find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), names())
     if not any(candidate.is_sure for candidate in found):
         from jobtui.session.evidence import Gatherer  # most things are known by then
 
@@ -283,7 +298,7 @@ async def candidates_for(
     return found
 
 
-def offer(reader: Reader, candidates: Iterable[find.Candidate], word: str) -> None:
+def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
     """Say what may be meant, and what to type: the same command for a job, else the one for its kind."""
     several, flags = tuple(candidates), spelled(reader.context.config, None)
     asked = reader.context.invocation.command.name
@@ -301,7 +316,7 @@ def offer(reader: Reader, candidates: Iterable[find.Candidate], word: str) -> No
         complain(f"and {len(several) - SHOWN} more")
 
 
-async def _exact(reader: Reader, job_id: job_ids.JobId) -> FoundJob:
+async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     detail = await reader.look_up(job_id)
     if detail is not None:
         until = reader.context.until
@@ -323,14 +338,13 @@ async def _exact(reader: Reader, job_id: job_ids.JobId) -> FoundJob:
     complain(f"no job {job_id} is known")
     nearest_ids = near(job_id, reader.session.store.jobs)
     candidates = tuple(
-        find.Candidate("job", id_, 0.0, "its id is spelled nearly so", job_ids.JobId(id_))
-        for id_, _ in nearest_ids
+        Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_, _ in nearest_ids
     )
     offer(reader, candidates, "nearest: ")
     return FoundJob(candidates=candidates)
 
 
-def known_by_logs(reader: Reader, job_id: job_ids.JobId) -> Job | None:
+def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
     """A job as far as logs alone tell it: its status stays unknown. None when they do not name it."""
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(job_id)
@@ -338,7 +352,7 @@ def known_by_logs(reader: Reader, job_id: job_ids.JobId) -> Job | None:
     steps += [loose.step for loose in correlation.unlinked_of(job_id)]
     if not steps:
         return None
-    parts = job_ids.split_jid(job_id)
+    parts = split_jid(job_id)
     run_dir = next((op.run_dir for op in ops if op.run_dir), None)
     return Job(
         id=job_id,
@@ -348,14 +362,14 @@ def known_by_logs(reader: Reader, job_id: job_ids.JobId) -> Job | None:
         source=steps[0].source,
         owner=parts.uid if parts else "",
         model=parts.model if parts else "",
-        app=(job_ids.app_of_run_dir(run_dir) if run_dir else None) or "",
+        app=(app_of_run_dir(run_dir) if run_dir else None) or "",
         updated_at=max((step.at for step in steps if step.at is not None), default=None),
-        is_quasi=job_ids.is_quasi_jid(job_id),
+        is_quasi=is_quasi_jid(job_id),
     )
 
 
 LONGEST_INPUT = 1 << 20
-CANDIDATE_COLUMNS: tuple[TableColumn[find.Candidate, None], ...] = (
+CANDIDATE_COLUMNS: tuple[TableColumn[Candidate, None], ...] = (
     TableColumn("score", "SCORE", lambda one, look: f"{100 * one.score:.0f} %", fixed(5), KEPT, "right"),
     TableColumn("kind", "KIND", lambda one, look: one.kind, fixed(5), KEPT),
     TableColumn("id", "ID", lambda one, look: show(one.id), fixed(12), KEPT),
@@ -370,7 +384,7 @@ async def run(reader: Reader) -> Exit:
     if thing == "-":
         thing = sys.stdin.buffer.read(LONGEST_INPUT).decode("utf-8", "replace")
     candidates = await candidates_for(reader, thing)
-    if not candidates or candidates[0].score < find.SURE:
+    if not candidates or candidates[0].score < SURE:
         candidates = (*await spans_naming(reader, thing), *candidates)
     given = first(candidates, reader.context)
     records = [candidate_record(candidate) for candidate in given]
@@ -383,8 +397,8 @@ async def run(reader: Reader) -> Exit:
         lambda width, colour: table_lines(*table, width, colour) if given else (),
     )
     code = Exit.FINE
-    if not candidates or candidates[0].score < find.SURE:
+    if not candidates or candidates[0].score < SURE:
         code = complain(f"nothing is known of {_shown(thing)}", Exit.NOT_FOUND)
-    elif find.is_ambiguous(candidates) and "\n" not in thing.strip():
+    elif is_ambiguous(candidates) and "\n" not in thing.strip():
         code = complain(f"{_shown(thing)} is ambiguous", Exit.NOT_FOUND)
     return answer(report, reader, code)

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from jobtui.analysis import find
-from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, jobs_meant, ops_meant
+from jobtui.analysis.find import (
+    Candidate,
+    Target,
+    agents_called,
+    find,
+    is_host,
+    is_of_unit,
+    jobs_meant,
+    ops_meant,
+    references,
+)
 from jobtui.analysis.incidents import is_within
 from jobtui.analysis.paths import ADDRESS, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
@@ -109,7 +118,7 @@ Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
 KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """What else than a job has lines."""
-JOB_TARGETS = frozenset({find.Target.JOB, find.Target.NUMBER, find.Target.CONDOR, find.Target.TRACE})
+JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
 """A line may be received so much later than it was written."""
 
@@ -152,7 +161,7 @@ async def _of_journals(reader: Reader, name: str) -> list[JobLine]:
     """
     context, is_container = reader.context, split_container(name) is not None
     is_other = any(LOG_FILE.names(spec) and is_of_unit(spec.target, name) for spec in reader.specs)
-    is_other |= not JOB_TARGETS.isdisjoint(ref.target for ref in find.references(name))
+    is_other |= not JOB_TARGETS.isdisjoint(ref.target for ref in references(name))
     if is_other or context.replay or context.flag("agent") or context.flag("op"):
         return []
     specs = [spec for spec in reader.specs if of_setting(spec.setting).is_journal]
@@ -189,7 +198,7 @@ async def _of_journals(reader: Reader, name: str) -> list[JobLine]:
 async def _is_no_job(reader: Reader, name: str) -> bool:
     reader.add_job_sources()
     await reader.catch_up()
-    found = find.find(name, reader.session.store.jobs)
+    found = find(name, reader.session.store.jobs)
     return not any(one.is_sure for one in found)
 
 

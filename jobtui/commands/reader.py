@@ -16,9 +16,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.backends import registry
 from jobtui.backends.base import LogUntil, Observer, Source, Unopened, unwrapped
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
+from jobtui.backends.registry import (
+    AGENT_COPIES,
+    BALSAM,
+    OTLP,
+    SIREPO_DB,
+    SITE_LOGS,
+    SLURM,
+    Gives,
+    announce,
+    build,
+    gives,
+    kinds_that_give,
+    of_kind,
+    of_setting,
+    with_labels,
+)
 from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain, marked
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -96,19 +111,19 @@ class Reader:
 
     def add_job_sources(self, most: int | None = None, begun: str = "") -> None:
         """Take in the sources that know of jobs; nothing is read yet."""
-        if not any(registry.of_kind(source.kind).gives & registry.Gives.JOBS for source in self.sources):
+        if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.sources):
             for spec in self.specs:
-                if registry.gives(spec, registry.Gives.JOBS):
+                if gives(spec, Gives.JOBS):
                     self._make(spec, ReadWindow(since=self.context.since, most=most, begun=begun))
 
     def _make(self, spec: SourceSpec, window: ReadWindow | None = None) -> None:
-        self.session.make(registry.announce(spec, partial(registry.build, spec, window)))
+        self.session.make(announce(spec, partial(build, spec, window)))
 
     @property
     def reach(self) -> "ClusterAccess":
         from jobtui.analysis.paths import ClusterAccess  # few commands need it
 
-        roots = tuple(spec.target for spec in self.specs if registry.SIREPO_DB.names(spec))
+        roots = tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
         return ClusterAccess(self.context.config.mounts, self.context.config.hosts, roots)
 
     async def read_jobs(self) -> None:
@@ -123,23 +138,21 @@ class Reader:
         """Read jobs, of Sirepo's records only so many, the newest that begin so; whether there are more."""
         self.add_job_sources(most, begun)
         kinds = {source.kind for source in self.sources}
-        if registry.SIREPO_DB.kind not in kinds:
+        if SIREPO_DB.kind not in kinds:
             await self.read_jobs()
         else:
-            await self.catch_up((registry.SIREPO_DB.kind,), most)
-            await self.catch_up(kinds - {registry.SIREPO_DB.kind})
+            await self.catch_up((SIREPO_DB.kind,), most)
+            await self.catch_up(kinds - {SIREPO_DB.kind})
         return any(source.is_first_read for source in self.sources)
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:
         self.add_job_sources()
         known = {source.name for source in self.session.sources}
         for spec in self.specs:
-            if registry.gives(spec, registry.Gives.FILES) and spec.target not in known:
+            if gives(spec, Gives.FILES) and spec.target not in known:
                 self._make(spec)
         if condor_id(job_id) is not None:
-            await self.catch_up(
-                {one.kind for one in self.session.sources if registry.of_kind(one.kind).in_parts}
-            )
+            await self.catch_up({one.kind for one in self.session.sources if of_kind(one.kind).in_parts})
         return await self.session.look_up(job_id)
 
     async def noted_of(self, job: Job) -> "ClusterStatus | None":
@@ -150,16 +163,16 @@ class Reader:
 
     async def slurm_of(self, job: Job, noted: "ClusterStatus | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
-        if job.mode != CLUSTER_MODE or not any(map(registry.SLURM.made, self.session.sources)):
+        if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
             return None
-        await self.catch_up((registry.SLURM.kind,))
+        await self.catch_up((SLURM.kind,))
         number = noted.status.slurm_id if noted is not None else None
         return slurm_of(job, self.session.store.jobs.values(), number)
 
     async def gather(self, job: Job, detail: JobDetail | None) -> "Evidence":
         from jobtui.session.evidence import Gatherer, with_memory
 
-        if job.system == registry.BALSAM.kind and job.status.is_live:
+        if job.system == BALSAM.kind and job.status.is_live:
             await self.read_jobs()  # allocations and sites come with all jobs
         await self.read_logs(detail)
         noted = await self.noted_of(job)
@@ -176,11 +189,11 @@ class Reader:
             return
         self.logs_read = True
         for spec in self.specs:
-            if registry.gives(spec, registry.Gives.LOGS):
-                read = self.session.make(registry.announce(spec, partial(self._log, spec, detail)))
+            if gives(spec, Gives.LOGS):
+                read = self.session.make(announce(spec, partial(self._log, spec, detail)))
                 if read is not None:
                     read.source = await self._until_early(read.source, spec, detail)
-        await self.catch_up(registry.kinds_that_give(registry.Gives.LOGS))
+        await self.catch_up(kinds_that_give(Gives.LOGS))
         await self._read_copies(detail)
         await self._read_site_logs()
 
@@ -190,12 +203,11 @@ class Reader:
         specs = [
             spec
             for spec in self.specs
-            if registry.gives(spec, registry.Gives.SCRIPTS | registry.Gives.FILES)
-            and not registry.gives(spec, registry.Gives.JOBS)
+            if gives(spec, Gives.SCRIPTS | Gives.FILES) and not gives(spec, Gives.JOBS)
         ]
         for spec in specs:
             self._make(spec)
-        await self.catch_up({registry.of_setting(spec.setting).kind for spec in specs})
+        await self.catch_up({of_setting(spec.setting).kind for spec in specs})
 
     async def read_traces(self, *, look_at_all: bool = False) -> None:
         """Read files of spans; servers are there to be asked. With `look_at_all` see what each is worth.
@@ -204,10 +216,10 @@ class Reader:
         """
         look_at_all = look_at_all or self.context.replay is not None
         for spec in self.specs:
-            if registry.gives(spec, registry.Gives.SPANS) and (look_at_all or not registry.OTLP.names(spec)):
+            if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
                 self._make(spec, ReadWindow(since=self.context.since, until=self.context.until))
-        kinds = registry.kinds_that_give(registry.Gives.SPANS)
-        await self.catch_up({kind for kind in kinds if look_at_all or not registry.of_kind(kind).is_asked})
+        kinds = kinds_that_give(Gives.SPANS)
+        await self.catch_up({kind for kind in kinds if look_at_all or not of_kind(kind).is_asked})
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
         session = self.session
@@ -220,28 +232,28 @@ class Reader:
             users = dict.fromkeys((*of_jobs, *of_agents))
         if users:
             read_copies(self.session, self.reach.roots, users)
-            await self.catch_up([registry.AGENT_COPIES.kind])
+            await self.catch_up([AGENT_COPIES.kind])
 
     async def _read_site_logs(self) -> None:
         if self.session.store.sites():
             source = site_logs(self.session, self.specs, self.context.config.mounts)
             if await source.is_reachable():
                 self.session.add(source)
-                await self.catch_up([registry.SITE_LOGS.kind])
+                await self.catch_up([SITE_LOGS.kind])
             else:
                 await source.aclose()
 
     def _log(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
         until = self.context.until
-        if registry.of_setting(spec.setting).is_journal:
+        if of_setting(spec.setting).is_journal:
             is_open = detail is None and self.context.since is None and not self.follows
             window = journal_window(self.context, detail)
-            source = registry.build(spec, window._replace(most=self.entries if is_open else None))
+            source = build(spec, window._replace(most=self.entries if is_open else None))
             ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
             if until is None and self.context.since is None and ended_at is not None and not self.follows:
                 until = Nanos(ended_at + SLACK_S * SECOND)
         else:
-            source = registry.build(spec, window_for(self.context, _size(spec.target), detail))
+            source = build(spec, window_for(self.context, _size(spec.target), detail))
         return source if until is None else LogUntil(source, until)
 
     async def _until_early(self, log: Source, spec: SourceSpec, detail: JobDetail | None) -> Source:
@@ -324,7 +336,7 @@ async def show_progress(words: Callable[[], str]) -> None:
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:
-    return registry.with_labels(context.config.sources or tuple(one.spec for one in discover(surroundings())))
+    return with_labels(context.config.sources or tuple(one.spec for one in discover(surroundings())))
 
 
 def surroundings() -> Surroundings:
@@ -415,11 +427,11 @@ def session_to_watch(
     Sources are made when the first paint is over, those that give jobs first; those that only jobs lead to
     are added when they are known.
     """
-    in_order = sorted(specs, key=lambda spec: registry.gives(spec, registry.Gives.JOBS), reverse=True)
-    announced = [registry.announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
+    in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
+    announced = [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
     session = _session(context, announced, observer)
     watch_sites(session, specs)
-    watch_clusters(session, [spec.target for spec in specs if registry.SIREPO_DB.names(spec)])
+    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     return session
 
 
@@ -479,15 +491,15 @@ def journal_window(context: Context, detail: JobDetail | None) -> ReadWindow:
 
 
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
-    if registry.gives(spec, registry.Gives.SPANS):
-        return registry.build(spec, ReadWindow(since=context.since, until=context.until))
-    if registry.of_setting(spec.setting).is_journal:
-        source = registry.build(spec, journal_window(context, detail))
+    if gives(spec, Gives.SPANS):
+        return build(spec, ReadWindow(since=context.since, until=context.until))
+    if of_setting(spec.setting).is_journal:
+        source = build(spec, journal_window(context, detail))
     elif context.since is not None or detail is not None:
-        source = registry.build(spec, window_for(context, _size(spec.target), detail))
+        source = build(spec, window_for(context, _size(spec.target), detail))
     else:
-        source = registry.build(spec)
-    if context.until is not None and registry.gives(spec, registry.Gives.LOGS):
+        source = build(spec)
+    if context.until is not None and gives(spec, Gives.LOGS):
         return LogUntil(source, context.until)
     return source
 
@@ -550,11 +562,7 @@ def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str
     from jobtui.analysis.paths import ClusterAccess, reached
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
 
-    systems = {
-        spec.target: named(registry.BALSAM.setting, spec.label)
-        for spec in specs
-        if registry.BALSAM.names(spec)
-    }
+    systems = {spec.target: named(BALSAM.setting, spec.label) for spec in specs if BALSAM.names(spec)}
 
     def places() -> "tuple[SitePlace, ...]":
         reach = ClusterAccess(mounts)
@@ -582,5 +590,5 @@ def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
             unsubscribe()
             looking.add(asyncio.get_running_loop().create_task(add_when_reached()))
 
-    if any(registry.BALSAM.names(spec) for spec in specs):
+    if any(BALSAM.names(spec) for spec in specs):
         unsubscribe = session.store.subscribe(see)

@@ -28,8 +28,19 @@ from jobtui.model.memory import FIELDS, Compared, EndedRun, MemoryOverview
 from jobtui.model.numbers import counted
 from jobtui.recording.database import RecordingError
 from jobtui.recording.writer import MOST_WAITING, BatchWriter, One
-from jobtui.render import memory as memory_view
 from jobtui.render.columns import TimeLook, printed
+from jobtui.render.memory import (
+    CHANGE_CSV,
+    SEEN_COLUMNS,
+    SEEN_CSV,
+    change_record,
+    change_words,
+    listed_record,
+    overview_record,
+    place_words,
+    seen_words,
+    sites_words,
+)
 from jobtui.render.table import table_lines
 from jobtui.render.text import show
 from jobtui.session import Session
@@ -252,22 +263,18 @@ def run_seen(context: Context) -> Exit:
 
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         if found.sites:
-            yield memory_view.sites_words(found.sites)
-        yield from map(memory_view.place_words, found.places)
-        columns = memory_view.SEEN_COLUMNS[:-1]
+            yield sites_words(found.sites)
+        yield from map(place_words, found.places)
+        columns = SEEN_COLUMNS[:-1]
         table = printed(columns, found.signatures, TimeLook(now), {column.key for column in columns})
         if found.signatures:
             yield from table_lines(*table, width, colour)
         for seen in found.signatures if len(found.signatures) == 1 else ():
             yield f"such as {show(seen.job)}: {show(seen.example)}"
-            yield memory_view.seen_words(seen, now)
+            yield seen_words(seen, now)
 
     report = Report(
-        "seen",
-        lambda: memory_view.overview_record(found),
-        memory_view.SEEN_CSV,
-        lambda: map(memory_view.listed_record, found.signatures),
-        lines,
+        "seen", lambda: overview_record(found), SEEN_CSV, lambda: map(listed_record, found.signatures), lines
     )
     print_report(report, context)
     if text and not found.signatures:
@@ -286,11 +293,11 @@ def run_changed(context: Context) -> Exit:
         lambda: {
             "runs": found.now,
             "before": found.before,
-            "changes": list(map(memory_view.change_record, found.changes)),
+            "changes": list(map(change_record, found.changes)),
         },
-        memory_view.CHANGE_CSV,
-        lambda: map(memory_view.change_record, found.changes),
-        lambda width, colour: map(memory_view.change_words, first(found.changes, context)),
+        CHANGE_CSV,
+        lambda: map(change_record, found.changes),
+        lambda width, colour: map(change_words, first(found.changes, context)),
     )
     print_report(report, context)
     if not found.changes:

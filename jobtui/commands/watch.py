@@ -16,11 +16,19 @@ from jobtui.analysis.alerts import JobAlerts
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.times import duration, parse_duration
-from jobtui.commands import reader as command_reader
 from jobtui.commands.context import Context
 from jobtui.commands.find import SHOWN, print_not_found, resolve
 from jobtui.commands.jobs import in_order
 from jobtui.commands.printing import print_lines
+from jobtui.commands.reader import (
+    Reader,
+    configured,
+    in_session,
+    no_source,
+    session_to_watch,
+    until_ended,
+    warn,
+)
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceState, contained
@@ -40,16 +48,16 @@ LIVE = (JobStatus.RUNNING, JobStatus.PENDING)
 
 
 def run(context: Context) -> Exit:
-    command_reader.warn(context)
-    specs = command_reader.configured(context)
+    warn(context)
+    specs = configured(context)
     if not specs:
-        return command_reader.no_source()
+        return no_source()
     asyncio.run(_watch(context, specs))
     return Exit.FINE
 
 
 async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
-    async with command_reader.session_to_watch(context, specs) as session:
+    async with session_to_watch(context, specs) as session:
         await session.catch_up()
         origin = WatchPrinter(session, context)
 
@@ -61,7 +69,7 @@ async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
                     lines += origin.more()
                 print_lines(lines)
 
-        await command_reader.until_ended(session.run(), tell())
+        await until_ended(session.run(), tell())
 
 
 class WatchPrinter:
@@ -139,11 +147,11 @@ UNTIL = ("done", "failed", "stuck")
 """What may be waited for."""
 
 
-async def _is_stuck(job: Job, reader: command_reader.Reader) -> bool:
+async def _is_stuck(job: Job, reader: Reader) -> bool:
     return needs_person(job, reader.now_of(job)) or await _lost(job, reader) is not None
 
 
-async def _lost(job: Job, reader: command_reader.Reader) -> str | None:
+async def _lost(job: Job, reader: Reader) -> str | None:
     """What has become of a job whose record still says that it is live, where logs tell that for sure."""
     if not job.status.is_live:
         return None
@@ -162,10 +170,10 @@ def run_wait(context: Context) -> Exit:
     timeout_s = None if length is None else parse_duration(length)
     if length is not None and timeout_s is None:
         return complain(f'"{length}" is no length of time: expected such as 90s, 10m, 2h30m', Exit.USAGE)
-    return command_reader.in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
+    return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
 
 
-async def _wait(reader: command_reader.Reader, wanted: tuple[str, ...], timeout_s: float | None) -> Exit:
+async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None) -> Exit:
     reader.follows = "stuck" in wanted
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
@@ -186,7 +194,7 @@ async def _wait(reader: command_reader.Reader, wanted: tuple[str, ...], timeout_
 
 
 async def _until_reached(
-    reader: command_reader.Reader, job_id: JobId, wanted: tuple[str, ...], end: float | None
+    reader: Reader, job_id: JobId, wanted: tuple[str, ...], end: float | None
 ) -> Job | None:
     store, changed, state = reader.session.store, asyncio.Event(), ""
     unsubscribe = store.subscribe(lambda changes: changed.set() if job_id in changes.jobs else None)
@@ -217,7 +225,7 @@ async def _until_reached(
             await reading
 
 
-async def _reason(job: Job, reader: command_reader.Reader) -> str:
+async def _reason(job: Job, reader: Reader) -> str:
     waits = waits_for(job, reader.now_of(job)) if job.status.is_live else None
     words = job.error or waits or await _lost(job, reader)
     return f": {show(words)}" if words else ""

@@ -25,7 +25,6 @@ from jobtui.backends.journal.source import Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import STRETCH_LINES, overview_of, stretch_of
 from jobtui.logs.search import Search
-from jobtui.model import pages as log_pages
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError
 from jobtui.model.journal import (
@@ -42,6 +41,20 @@ from jobtui.model.journal import (
     place_at,
     time_at,
 )
+from jobtui.model.pages import (
+    Extent,
+    Hits,
+    Level,
+    Log,
+    LogLine,
+    LogSearch,
+    LogUnreadable,
+    Overview,
+    Page,
+    Place,
+    Query,
+    Stretch,
+)
 from jobtui.model.specs import parse_journal
 from jobtui.transport.blocks import RAW_LINE_BYTES
 
@@ -49,8 +62,8 @@ GOES_ON = "goes on below"
 """Said of a piece of a line that docker has split, at 16 KiB. Each is a line of its own: joined, all but the
 first piece would be beyond what is shown of a line (`RAW_LINE_BYTES`), and could not be read."""
 
-Shown = tuple[JournalEntry, log_pages.LogLine]
-Kept = tuple[Cursor, log_pages.LogLine]
+Shown = tuple[JournalEntry, LogLine]
+Kept = tuple[Cursor, LogLine]
 
 
 class Selection:
@@ -73,7 +86,7 @@ class Selection:
         }
         self._units = None if streams is None else units
 
-    def line(self, entry: JournalEntry) -> log_pages.LogLine | None:
+    def line(self, entry: JournalEntry) -> LogLine | None:
         """The line that is shown of an entry, which has no place yet; None for one that is not shown."""
         stream = self._wanted.stream_of(entry)
         if stream is not None and (self._streams is None or stream in self._streams):
@@ -82,12 +95,12 @@ class Selection:
         if gap is None or (self._units is not None and gap.what not in self._units):
             return None
         host = entry.host.partition(".")[0]
-        return log_pages.LogLine(
+        return LogLine(
             place=0,
             end=1,
             text=records.gap_words(gap)[:RAW_LINE_BYTES],
             size=entry.size,
-            level=log_pages.Level.WARNING,
+            level=Level.WARNING,
             at=entry.sent_at or entry.at,
             origin=f"{gap.what}@{host}",
             stamped=True,
@@ -95,7 +108,7 @@ class Selection:
         )
 
 
-def placed_after(shown: Sequence[Shown], after: log_pages.Place) -> list[Kept]:
+def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
     placed: list[Kept] = []
     for entry, line in shown:
         after = records.place_after(after, entry.at)
@@ -103,7 +116,7 @@ def placed_after(shown: Sequence[Shown], after: log_pages.Place) -> list[Kept]:
     return placed
 
 
-def placed_before(shown: Sequence[Shown], limit: log_pages.Place) -> list[Kept]:
+def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
     """The lines at their places, all before `limit`; the last line comes last."""
     placed = placed_after(shown, -1)
     for nth in range(len(placed) - 1, -1, -1):
@@ -124,7 +137,7 @@ def matches_of(streams: Sequence[records.Stream]) -> Matches:
     return (*dict.fromkeys(stream.matches for stream in streams), *said)
 
 
-def line_of(entry: JournalEntry, origin: str) -> log_pages.LogLine:
+def line_of(entry: JournalEntry, origin: str) -> LogLine:
     own = latest(entry.message[:TIME_LENGTH], entry.at)
     shown = entry.message[:RAW_LINE_BYTES]
     notes = [] if entry.size else ["no message"]
@@ -134,7 +147,7 @@ def line_of(entry: JournalEntry, origin: str) -> log_pages.LogLine:
         notes.append(f"{lines} lines")
     if entry.size and entry.is_begun:
         notes.append(GOES_ON)
-    return log_pages.LogLine(
+    return LogLine(
         place=0,
         end=1,
         text=shown,
@@ -147,7 +160,7 @@ def line_of(entry: JournalEntry, origin: str) -> log_pages.LogLine:
     )
 
 
-def _at_place(line: log_pages.LogLine, place: log_pages.Place) -> log_pages.LogLine:
+def _at_place(line: LogLine, place: Place) -> LogLine:
     return msgspec.structs.replace(line, place=place, end=place + 1)
 
 
@@ -163,7 +176,7 @@ class Chunk(NamedTuple):
     at_edge: bool
 
     @property
-    def lines(self) -> list[log_pages.LogLine]:
+    def lines(self) -> list[LogLine]:
         return [line for _, line in self.kept]
 
 
@@ -180,17 +193,17 @@ class JournalPassage:
         self.at_begin = at_begin
 
     @property
-    def begin(self) -> log_pages.Place:
+    def begin(self) -> Place:
         return self.kept[0][1].place if self.kept else 0
 
     @property
-    def end(self) -> log_pages.Place:
+    def end(self) -> Place:
         return self.kept[-1][1].end if self.kept else 0
 
-    def lines(self, begin: int, end: int) -> tuple[log_pages.LogLine, ...]:
+    def lines(self, begin: int, end: int) -> tuple[LogLine, ...]:
         return tuple(line for _, line in self.kept[begin:end])
 
-    def index(self, place: log_pages.Place) -> int:
+    def index(self, place: Place) -> int:
         """Which line holds `place`, or is the first one after it."""
         return bisect_right(self.kept, place, key=lambda kept: kept[1].end)
 
@@ -216,7 +229,7 @@ async def _readable(answer: Awaitable[T]) -> T:
     try:
         return await answer
     except SourceError as error:
-        raise log_pages.LogUnreadable(str(error)) from error
+        raise LogUnreadable(str(error)) from error
 
 
 def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
@@ -237,7 +250,7 @@ STRETCHES_KEPT = 4_000
 """Stretches counted; the oldest are dropped, and no more are counted than that."""
 
 
-def _stretches_of(lines: Sequence[log_pages.LogLine]) -> list[log_pages.Stretch]:
+def _stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
     return [stretch_of(lines[at : at + STRETCH_LINES]) for at in range(0, len(lines), STRETCH_LINES)]
 
 
@@ -249,8 +262,8 @@ class JournalSearch(Search):
 
     limit_s = 30.0
 
-    def __init__(self, pages: "JournalPages", query: log_pages.Query, around: log_pages.Place) -> None:
-        super().__init__(query, log_pages.Hits(around, wide=True), HITS_KEPT)
+    def __init__(self, pages: "JournalPages", query: Query, around: Place) -> None:
+        super().__init__(query, Hits(around, wide=True), HITS_KEPT)
         self._pages = pages
         self._up = self._down = around
         self._last: Cursor | None = None
@@ -282,7 +295,7 @@ class JournalSearch(Search):
 
     async def _search(self, piece: Chunk, *, back: bool = False) -> None:
         kept = [line for line in piece.lines if (line.place < self._up if back else line.place >= self._down)]
-        found: list[log_pages.Place] = []
+        found: list[Place] = []
         if kept:
             program = self._new_program()
             found = await self._worker.run(lambda: program.places(kept))
@@ -302,12 +315,12 @@ PIECE = 250
 """Entries read at once for a page."""
 TAKEN = 2_000
 """Entries taken at once of what was written."""
-BEHIND_ALL: log_pages.Place = 1 << 200
+BEHIND_ALL: Place = 1 << 200
 TAKES = 5
 """How often more is taken in one look."""
 
 
-class JournalPages(log_pages.Log):
+class JournalPages(Log):
     """The selected entries of the journal that `make_reader` opens."""
 
     def __init__(self, name: str, make_reader: MakeReader, selection: Selection) -> None:
@@ -320,15 +333,15 @@ class JournalPages(log_pages.Log):
         self._near: JournalPassage | None = None
         """The lines about the place that was read last, where that is not the end."""
         self._following: Following | None = None
-        self._begin: log_pages.Place | None = None
-        self._stretches: deque[log_pages.Stretch] = deque(maxlen=STRETCHES_KEPT)
-        self._counted_from: log_pages.Place | None = None
+        self._begin: Place | None = None
+        self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
+        self._counted_from: Place | None = None
         """From here on entries are counted in `_stretches`; None while it is not known where the end is."""
-        self._counted_after: log_pages.Place = 0
+        self._counted_after: Place = 0
         """The end when counting backwards began; what came later was counted as it came."""
         self._counted: Cursor | None = None
         self._is_counted = self._is_complete = False
-        self._overview: log_pages.Overview | None = None
+        self._overview: Overview | None = None
         self._looking = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._event = ""
@@ -338,17 +351,17 @@ class JournalPages(log_pages.Log):
     @property
     def reader(self) -> JournalReader:
         if self._is_closed:
-            raise log_pages.LogUnreadable("the log is closed")
+            raise LogUnreadable("the log is closed")
         if self._reader is None:
             self._reader = self._make_reader()
         return self._reader
 
-    async def forward(self, start: Begin | At | AtCursor, count: int, after: log_pages.Place) -> Chunk:
+    async def forward(self, start: Begin | At | AtCursor, count: int, after: Place) -> Chunk:
         """Up to `count` entries from `start` on, their lines at places after `after`."""
         found = await self._noted(self.reader.forward(start, self.selection.matches, count))
         return Chunk(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
 
-    async def backward(self, start: Tail | At | AtCursor, count: int, limit: log_pages.Place) -> Chunk:
+    async def backward(self, start: Tail | At | AtCursor, count: int, limit: Place) -> Chunk:
         """Up to `count` entries before `start`, their lines at places before `limit`."""
         found = await self._noted(self.reader.backward(start, self.selection.matches, count))
         entries = found.entries if found.at_edge else whole_microseconds(found.entries)
@@ -361,7 +374,7 @@ class JournalPages(log_pages.Log):
         return found
 
     async def pieces(
-        self, start: Begin | At | AtCursor, place: log_pages.Place, *, back: bool = False
+        self, start: Begin | At | AtCursor, place: Place, *, back: bool = False
     ) -> AsyncGenerator[Chunk, None]:
         """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
         held: list[JournalEntry] = []
@@ -379,7 +392,7 @@ class JournalPages(log_pages.Log):
                 place = lines[0 if back else -1][1].place if lines else place
                 yield Chunk(lines, whole[-1].cursor if whole else None, some is None)
 
-    def back_from(self, place: log_pages.Place) -> AsyncGenerator[Chunk, None]:
+    def back_from(self, place: Place) -> AsyncGenerator[Chunk, None]:
         limit = place + (1 << ORDINAL_BITS)
         return self.pieces(At(time_at(limit)), limit, back=True)
 
@@ -394,7 +407,7 @@ class JournalPages(log_pages.Log):
 
     # How far it goes.
 
-    async def look(self) -> log_pages.Extent:
+    async def look(self) -> Extent:
         async with self._looking:
             if self._tail is not None:
                 await self._take(self._tail)
@@ -409,11 +422,11 @@ class JournalPages(log_pages.Log):
             return self.extent
 
     @property
-    def extent(self) -> log_pages.Extent:
+    def extent(self) -> Extent:
         if self._tail is None:
-            return log_pages.Extent(0, 0)
+            return Extent(0, 0)
         begin = self._tail.begin if self._tail.at_begin else min(self._begin or 0, self._tail.begin)
-        return log_pages.Extent(begin, self._tail.end, self._event)
+        return Extent(begin, self._tail.end, self._event)
 
     async def _take(self, tail: JournalPassage) -> None:
         if self._following is None:  # whoever looks once never follows
@@ -441,14 +454,14 @@ class JournalPages(log_pages.Log):
 
     # Pages.
 
-    async def before(self, place: log_pages.Place, count: int) -> log_pages.Page:
+    async def before(self, place: Place, count: int) -> Page:
         async with self._reading:
             part = await self._part_at(place)
             while (stop := part.index(place)) < count and not part.at_begin:
                 # The first entry of what is read is left out
                 await self._extend_back(part, max(PIECE, count - stop + 1))
             begin = max(0, stop - count)
-            page = log_pages.Page(part.lines(begin, stop), part.at_begin and begin == 0)
+            page = Page(part.lines(begin, stop), part.at_begin and begin == 0)
             if part is self._tail:
                 part.cut_begin()
             elif len(part.kept) > PASSAGE_LINES:
@@ -456,7 +469,7 @@ class JournalPages(log_pages.Log):
                 part.last = part.kept[-1][0]
             return page
 
-    async def after(self, place: log_pages.Place, count: int) -> log_pages.Page:
+    async def after(self, place: Place, count: int) -> Page:
         async with self._reading:
             part = await self._part_at(place)
             while len(part.kept) - part.index(place) < count and part is not self._tail:
@@ -467,11 +480,11 @@ class JournalPages(log_pages.Log):
                     part = self._joined(part, self._tail)
             begin = part.index(place)
             at_end = part is self._tail and begin + count >= len(part.kept)
-            page = log_pages.Page(part.lines(begin, begin + count), at_end)
+            page = Page(part.lines(begin, begin + count), at_end)
             part.cut_begin()
             return page
 
-    async def _part_at(self, place: log_pages.Place) -> JournalPassage:
+    async def _part_at(self, place: Place) -> JournalPassage:
         """The stretch that holds `place`; a new one where none does."""
         if self._tail is None:
             await self.look()
@@ -531,27 +544,27 @@ class JournalPages(log_pages.Log):
         self._overview = None
         return not self._is_counted
 
-    def overview(self) -> log_pages.Overview:
+    def overview(self) -> Overview:
         if self._overview is None:
             self._overview = overview_of(self._stretches, complete=self._is_complete)
         return self._overview
 
-    async def place_of_time(self, at: Nanos) -> log_pages.Place | None:
+    async def place_of_time(self, at: Nanos) -> Place | None:
         page = await self.after(place_at(at), 1)
         return page.lines[0].place if page.lines else None
 
-    async def next_error(self, place: log_pages.Place, *, forward: bool) -> log_pages.Place | None:
+    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         onward = self.pieces(At(time_at(place)), -1)
         found = onward if forward else self.back_from(min(place, self.extent.end))
         async with aclosing(found):
             async for piece in found:
                 for line in piece.lines if forward else reversed(piece.lines):
                     is_wanted = line.place > place if forward else line.place < place
-                    if is_wanted and line.level is log_pages.Level.ERROR:
+                    if is_wanted and line.level is Level.ERROR:
                         return line.place
         return None
 
-    def search(self, query: log_pages.Query, around: log_pages.Place) -> log_pages.LogSearch:
+    def search(self, query: Query, around: Place) -> LogSearch:
         return JournalSearch(self, query, around)
 
     async def aclose(self) -> None:

@@ -4,19 +4,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from jobtui.analysis.traces import layout as trace_layout
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.compare import ChangeKind, StepChange, took_ns
 from jobtui.analysis.traces.critical_path import jaeger_path, whole_path
 from jobtui.analysis.traces.failures import EXCEPTION, FailureKind, Findings, RootCause, error_spans
 from jobtui.analysis.traces.filters import ListedTrace, TraceState
+from jobtui.analysis.traces.layout import (
+    LineKey,
+    LineKind,
+    ServiceMarks,
+    SpanRun,
+    TraceLayout,
+    TraceLine,
+    closed_at_first,
+    lay_out,
+    shown_lines,
+)
 from jobtui.analysis.traces.tree import Tree, flags_of_span
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Span, SpanEvent, SpanLog
-from jobtui.render import waterfall
 from jobtui.render.columns import (
     Cells,
     Narrow,
@@ -33,6 +42,19 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.spans import Piece as Text
 from jobtui.render.table import fact_lines, paint, painted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, ends_of, show
+from jobtui.render.waterfall import (
+    FLAG_WORDS,
+    WAIT_CELLS,
+    WaterfallView,
+    columns_in,
+    count_words,
+    heading_line,
+    name_cells,
+    sentence_of,
+    short_id,
+    span_time,
+    trace_line,
+)
 
 GLYPHS: Mapping[TraceState, tuple[str, str]] = {
     TraceState.GROWING: ("●", "status.running"),
@@ -78,8 +100,8 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
                 style=lambda listed, look: GLYPHS[listed.standing][1],
                 narrow=(Narrow(70, fixed(1), lambda listed, look: GLYPHS[listed.standing][0], ""),)),
     time_column("started", "START", lambda listed: listed.summary.started_at, fixed(6), 90),
-    TableColumn("took", "TOOK", lambda listed, look: waterfall.span_time(listed.duration_ns),
-                Cells(6, 7, 7), 78, sort=lambda listed: -(listed.duration_ns or 0), align="right"),
+    TableColumn("took", "TOOK", lambda listed, look: span_time(listed.duration_ns), Cells(6, 7, 7), 78,
+                sort=lambda listed: -(listed.duration_ns or 0), align="right"),
     TableColumn("job", "JOB", _jobs, Cells(20, 20, 38), 92,
                 sort=lambda listed: listed.jobs[0] if listed.jobs else None,
                 narrow=(Narrow(160, Cells(20, 20, 20), lambda listed, look: ends_of(_jobs(listed, look))),
@@ -95,8 +117,8 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
     count_column("spans", "SPANS", lambda listed: listed.summary.spans, Cells(6, 6, 8), 60),
     text_column("service", "SERVICE", lambda listed: listed.summary.service, Cells(10, 18, 24), 40),
     text_column("root", "ROOT", lambda listed: listed.summary.name, Cells(14, 20, 30), 55),
-    TableColumn("id", "TRACE", lambda listed, look: waterfall.short_id(listed.summary.trace_id),
-                fixed(13), 50, sort=lambda listed: listed.summary.trace_id, style=_dim),
+    TableColumn("id", "TRACE", lambda listed, look: short_id(listed.summary.trace_id), fixed(13), 50,
+                sort=lambda listed: listed.summary.trace_id, style=_dim),
     text_column("source", "SOURCE", _source_cell, Cells(12, 14, 30), 30, style=_dim),
 )  # fmt: skip
 
@@ -125,11 +147,11 @@ def _step(step: StepChange, look: object) -> str:
 def _longer(step: StepChange, look: object) -> str:
     if step.change in (ChangeKind.MISSING, ChangeKind.NEW):
         return NONE
-    return f"{'-' if step.longer_ns < 0 else '+'}{waterfall.span_time(abs(step.longer_ns))}"
+    return f"{'-' if step.longer_ns < 0 else '+'}{span_time(abs(step.longer_ns))}"
 
 
 def _taken(spans: Sequence[Span]) -> str:
-    return waterfall.span_time(took_ns(spans)) if spans else NONE
+    return span_time(took_ns(spans)) if spans else NONE
 
 
 CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
@@ -160,38 +182,32 @@ MOST_ROWS = 1_000
 
 def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int | None) -> Iterator[str]:
     """Its lines, runs folded; of more than `most` those that matter. Without that limit all, also of runs."""
-    tree, layout, marks = found.tree, trace_layout.lay_out(found), trace_layout.ServiceMarks()
+    tree, layout, marks = found.tree, lay_out(found), ServiceMarks()
     marks.meet(tree.services)
-    closed = trace_layout.closed_at_first(layout) if most is not None else frozenset[trace_layout.LineKey]()
-    rows = trace_layout.shown_lines(layout, closed.__contains__)
+    closed = closed_at_first(layout) if most is not None else frozenset[LineKey]()
+    rows = shown_lines(layout, closed.__contains__)
     if most is not None and len(rows) > most:
         drawn = _that_matter(found, layout, rows, most)
         yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; --plain has all"
         rows = drawn
-    columns = waterfall.columns_in(cells if cells is not None else USUAL_CELLS)
-    axis = Axis(
-        tree.started_at or 0, tree.ended_at or 0, max(1, columns.bar), found.waits, waterfall.WAIT_CELLS
-    )
-    view = waterfall.WaterfallView(tree, layout, axis, found.failed_at, marks.of)
+    columns = columns_in(cells if cells is not None else USUAL_CELLS)
+    axis = Axis(tree.started_at or 0, tree.ended_at or 0, max(1, columns.bar), found.waits, WAIT_CELLS)
+    view = WaterfallView(tree, layout, axis, found.failed_at, marks.of)
     if cells is None:
-        columns = columns._replace(
-            name=max((columns.name, *(waterfall.name_cells(view, row) for row in rows)))
-        )
-    yield painted(waterfall.heading_line(view, columns), colour).rstrip()
+        columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
+    yield painted(heading_line(view, columns), colour).rstrip()
     for row in rows:
         is_closed = layout.lines[row].key in closed
-        yield painted(waterfall.trace_line(view, columns, row, is_closed=is_closed), colour).rstrip()
+        yield painted(trace_line(view, columns, row, is_closed=is_closed), colour).rstrip()
 
 
-def _that_matter(
-    found: Findings, layout: trace_layout.TraceLayout, rows: Sequence[int], most: int
-) -> list[int]:
+def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most: int) -> list[int]:
     """Rows of what failed, of waits, of what is open, then of what took longest; each with all above it."""
     row_of: dict[SpanId, int] = {}
     for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with what is folded into it
-        own = (line for line in layout.lines[row:end] if line.kind is trace_layout.LineKind.SPAN)
+        own = (line for line in layout.lines[row:end] if line.kind is LineKind.SPAN)
         row_of.update((line.span.span_id, row) for line in own if line.span is not None)
-    waits = (row for row in rows if layout.lines[row].kind is trace_layout.LineKind.WAIT)
+    waits = (row for row in rows if layout.lines[row].kind is LineKind.WAIT)
     path = sorted(whole_path(found.tree), key=lambda segment: segment.from_ns - segment.to_ns)
     kept: set[int] = set()
     for wanted in chain(
@@ -221,7 +237,7 @@ def trace_lines(
 ) -> Iterator[str]:
     """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
     tree = found.tree
-    yield f"{paint(tree.trace_id, 'heading', colour)}  {painted((waterfall.sentence_of(found),), colour)}"
+    yield f"{paint(tree.trace_id, 'heading', colour)}  {painted((sentence_of(found),), colour)}"
     yield from fact_lines(_facts(found, notes), cells, colour)
     for cause in found.causes[:CAUSES]:
         yield ""
@@ -246,8 +262,8 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Text]]:
         yield "note", Text(show(note), "warning")
     if tree.started_at is not None:
         yield "started", Text(f"{date_time(tree.started_at)}{Zone.mark()}")
-        yield "took", Text(waterfall.span_time(tree.duration_ns))
-    yield "size", Text(waterfall.count_words(found))
+        yield "took", Text(span_time(tree.duration_ns))
+    yield "size", Text(count_words(found))
     yield "services", Text(", ".join(show(service) or NONE for service in tree.services))
     for missing, spans in tree.missing.items():
         children = f"{counted(len(spans), 'span')} below it"
@@ -255,11 +271,11 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Text]]:
     for failure in found.failures:
         yield "failure", Text(show(failure.text), "error" if failure.is_last else "warning")
     for span, early_ns in found.skewed:
-        text = f"{show(span.name)} begins {waterfall.span_time(early_ns)} before its parent: clocks differ"
+        text = f"{show(span.name)} begins {span_time(early_ns)} before its parent: clocks differ"
         yield "clock", Text(f"{text}, times are as sent", "warning")
     for wait in found.waits:
         between = f"between {show(wait.after.name)} and {show(wait.before.name)}"
-        yield "waited", Text(f"{waterfall.span_time(wait.duration_ns)} {between}")
+        yield "waited", Text(f"{span_time(wait.duration_ns)} {between}")
 
 
 MOST_HAPPENINGS = 500
@@ -270,21 +286,21 @@ BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
 """How the levels of log records begin that are errors."""
 
 
-def detail_parts(found: Findings, line: trace_layout.TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
+def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
     """Everything about a line; `above` are the names of the spans that it is in."""
     match line.kind:
-        case trace_layout.LineKind.MISSING:
+        case LineKind.MISSING:
             count = len(found.tree.missing.get(line.missing, ())) if line.missing else 0
             yield Paragraph(f"span {line.missing} was not received", "warning")
             yield Paragraph(f"{counted(count, 'span')} that came name it as their parent", "dim")
             why = "what ran it was killed before it could send it, or still runs, or the span was dropped"
             yield Paragraph(why, "dim")
-        case trace_layout.LineKind.WAIT if line.wait is not None:
+        case LineKind.WAIT if line.wait is not None:
             after, before = show(line.wait.after.name), show(line.wait.before.name)
-            yield Paragraph(f"nothing ran for {waterfall.span_time(line.wait.duration_ns)}", "strong")
+            yield Paragraph(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
             yield Paragraph(f"from the end of {after or NONE} until {before or NONE} began", "dim")
             yield Paragraph(f"{_moment(line.wait.start)} – {_moment(line.wait.end)}{Zone.mark()}", "dim")
-        case trace_layout.LineKind.RUN if line.run is not None:
+        case LineKind.RUN if line.run is not None:
             yield from _run_parts(found.tree, line.run)
         case _ if line.span is not None:
             yield from span_parts(found, line.span, above)
@@ -327,8 +343,8 @@ def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator
             sign, style = ("✗", "error") if is_sure else ("…", "warning")
             yield Paragraph(f"{sign} {show(failure.text)}", style, 2)
     for flag in flags_of_span(found.tree, span):
-        if flag in waterfall.FLAG_WORDS:
-            yield Paragraph(f"! {waterfall.FLAG_WORDS[flag]}", "warning", 2)
+        if flag in FLAG_WORDS:
+            yield Paragraph(f"! {FLAG_WORDS[flag]}", "warning", 2)
 
 
 def _when(tree: Tree, span: Span) -> str:
@@ -336,11 +352,11 @@ def _when(tree: Tree, span: Span) -> str:
     if not span.started_at:
         return "it has no time"
     begin = tree.started_at or 0
-    words = [f"at +{waterfall.span_time(span.started_at - begin)}"]
+    words = [f"at +{span_time(span.started_at - begin)}"]
     if span.duration_ns is None:
         words.append("not ended")
     else:
-        words.append(f"took {waterfall.span_time(span.duration_ns)}")
+        words.append(f"took {span_time(span.duration_ns)}")
         parent = tree.parent_of(span)
         whole = parent.duration_ns if parent else None
         if parent is not None and whole and 0 < span.duration_ns <= whole:
@@ -372,7 +388,7 @@ def _events_and_logs(found: Findings, span: Span, cause: RootCause | None) -> It
             f"{len(rows) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning"
         )
     for at, kind, text, style in rows[-MOST_HAPPENINGS:]:
-        since = f"+{waterfall.span_time(at - span.started_at)}" if at >= span.started_at > 0 else _moment(at)
+        since = f"+{span_time(at - span.started_at)}" if at >= span.started_at > 0 else _moment(at)
         head = f"{clock_time(at, millis=True)} {since:>8} {show(kind):<{LEVEL_CELLS}}"
         yield Paragraph(f"{head} {show(text)}", style, 30)
 
@@ -401,16 +417,14 @@ def _source(span: Span) -> Iterator[Paragraph]:
     yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
 
 
-def _run_parts(tree: Tree, run: trace_layout.SpanRun) -> Iterator[Paragraph]:
+def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Paragraph]:
     lengths = sorted(max(0, span.duration_ns or 0) for span in run.spans)
     yield Paragraph(f"{show(run.name) or NONE} × {len(run.spans):,}", "strong", 2)
     yield Paragraph("like spans beside each other, none of which failed: → shows them", "dim")
     middle, last = lengths[len(lengths) // 2], run.longest
-    total, least, most, half = map(waterfall.span_time, (run.total_ns, lengths[0], lengths[-1], middle))
-    yield Paragraph(f"took {total} in all: {least} to {most}, half of them within {half}")
-    yield Paragraph(
-        f"the longest began at +{waterfall.span_time(last.started_at - (tree.started_at or 0))}", "dim"
-    )
+    between = f"{span_time(lengths[0])} to {span_time(lengths[-1])}, half of them within {span_time(middle)}"
+    yield Paragraph(f"took {span_time(run.total_ns)} in all: {between}")
+    yield Paragraph(f"the longest began at +{span_time(last.started_at - (tree.started_at or 0))}", "dim")
     services = sorted({show(span.service) or NONE for span in run.spans})
     yield Paragraph(", ".join(services), "dim", 2)
 

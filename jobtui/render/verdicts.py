@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import usual_words
 from jobtui.analysis.times import age, duration
-from jobtui.model import verdicts
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
@@ -15,6 +14,17 @@ from jobtui.model.jobs import Job, Pending, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
 from jobtui.model.tables import text_of
+from jobtui.model.verdicts import (
+    AS_KNOWN,
+    Chain,
+    Concern,
+    Contradiction,
+    Fact,
+    Holder,
+    NextStep,
+    OpWait,
+    Verdict,
+)
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
 from jobtui.render.spans import Paragraph
@@ -28,7 +38,7 @@ MOST_RUNS = 3
 """Earlier runs that are named."""
 
 
-def verdict_lines(verdict: verdicts.Verdict, colour: bool, most: int | None) -> Iterator[str]:
+def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[str]:
     """A verdict as a person reads it: the sentence, what it rests on, what is not known, what to type.
 
     Raw lines are cut to `most` cells where that is given.
@@ -43,7 +53,7 @@ BRIEF_CHARACTERS = 1_500
 BRIEF_LINE = 280
 
 
-def brief_lines(job: Job, verdict: verdicts.Verdict) -> list[str]:
+def brief_lines(job: Job, verdict: Verdict) -> list[str]:
     """A verdict for a ticket or a chat: the most telling of cause, evidence, what is not known, and next."""
     evidence = [f"evidence: {_fact_line(one)}" for one in verdict.evidence] or ["evidence: none was read"]
     unknown = [f"not known: {show(spot)}" for spot in (*verdict.doubts, *verdict.blind_spots)]
@@ -68,17 +78,17 @@ def brief_lines(job: Job, verdict: verdicts.Verdict) -> list[str]:
     return shown if len(kept) == len(lines) else [*shown, more]
 
 
-def _step_words(step: verdicts.NextStep) -> str:
+def _step_words(step: NextStep) -> str:
     """Why, and the command; a command that would be cut is left out."""
     words = f"{show(step.why)}: {show(step.command)}"
     return words if len(words) <= BRIEF_LINE - len("next: ") else show(step.why)
 
 
-def sureness(verdict: verdicts.Verdict) -> str:
+def sureness(verdict: Verdict) -> str:
     return f"{100 * verdict.confidence:.0f} % sure"
 
 
-def step_line(verdict: verdicts.Verdict) -> str:
+def step_line(verdict: Verdict) -> str:
     """Where in the flow it stands: the last step, the one that is missing, how long that usually takes."""
     parts = []
     if verdict.last_step is not None:
@@ -95,7 +105,7 @@ def step_line(verdict: verdicts.Verdict) -> str:
     return "; ".join(parts)
 
 
-def history_line(verdict: verdicts.Verdict) -> str:
+def history_line(verdict: Verdict) -> str:
     """What earlier runs were: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); differs: host v3"."""
     if (history := verdict.history) is None:
         return ""
@@ -108,7 +118,7 @@ def history_line(verdict: verdicts.Verdict) -> str:
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 
 
-def evidence_head(evidence: verdicts.Fact, most: int | None) -> str:
+def evidence_head(evidence: Fact, most: int | None) -> str:
     """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
     what = f"{fit(clock_time(evidence.at), 8)}  {show(evidence.what)}  "
     return f"{what}{_end_of(show(_place(evidence)), None if most is None else most - cells_of(what))}"
@@ -122,7 +132,7 @@ def _end_of(path: str, most: int | None) -> str:
     return kept
 
 
-def _contradiction_lines(found: Sequence[verdicts.Contradiction]) -> Iterator[str]:
+def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
     if found:
         yield from ("", "sources disagree")
     for one in found:
@@ -130,20 +140,20 @@ def _contradiction_lines(found: Sequence[verdicts.Contradiction]) -> Iterator[st
         yield from (f"{INDENT * 2}{_fact_line(fact)}" for fact in (one.one, one.other))
 
 
-def _fact_line(fact: verdicts.Fact) -> str:
+def _fact_line(fact: Fact) -> str:
     return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_place(fact))}"
 
 
-def _place(fact: verdicts.Fact | Step) -> str:
+def _place(fact: Fact | Step) -> str:
     return f"{fact.source}:{fact.line}" if fact.line > 0 else fact.source
 
 
-def contradiction_record(one: verdicts.Contradiction) -> dict[str, object]:
+def contradiction_record(one: Contradiction) -> dict[str, object]:
     facts = [fields_of(fact, "text source at line") for fact in (one.one, one.other)]
     return {"about": one.about, "facts": facts}
 
 
-def _chain_lines(chain: verdicts.Chain) -> Iterator[str]:
+def _chain_lines(chain: Chain) -> Iterator[str]:
     if not chain.waits:
         return
     yield from ("", "waits for (inferred)")
@@ -159,14 +169,14 @@ def _chain_lines(chain: verdicts.Chain) -> Iterator[str]:
         yield f"{INDENT}it may get it within {duration(low)} to {duration(high)}"
 
 
-def _wait_line(wait: verdicts.OpWait) -> str:
+def _wait_line(wait: OpWait) -> str:
     since = f" for {age(wait.waited_s)}" if wait.waited_s is not None else ""
     ahead = f", {wait.ahead} ahead of it" if wait.ahead else ""
     holders = "" if wait.holders else ", holder not seen"
     return f"{show(f'{wait.op.name} {wait.op.op}')} waits for {wait.slot.value}{since}{ahead}{holders}"
 
 
-def _holder_line(holder: verdicts.Holder) -> str:
+def _holder_line(holder: Holder) -> str:
     op = holder.op
     parts = [f"held by {show(f'{op.name} {op.op}')} of {show(op.jid or op.uid or 'an unknown user')}"]
     if holder.held_s is not None:
@@ -178,7 +188,7 @@ def _holder_line(holder: verdicts.Holder) -> str:
     return ", ".join(parts)
 
 
-def verdict_record(verdict: verdicts.Verdict) -> dict[str, object]:
+def verdict_record(verdict: Verdict) -> dict[str, object]:
     return {
         **fields_of(verdict, "verdict=code sentence confidence concern"),
         **fields_of(verdict, "last_step last_at missing_step waited_s limit_s"),
@@ -219,7 +229,7 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, object]]:
     return [{"what": mask_text(what), "how": mask_text(how)} for what, how in pairs]
 
 
-def chain_record(chain: verdicts.Chain) -> dict[str, object]:
+def chain_record(chain: Chain) -> dict[str, object]:
     """A chain of waits as a JSON document; `inferred` says that holders are."""
     return {
         "inferred": True,
@@ -229,12 +239,12 @@ def chain_record(chain: verdicts.Chain) -> dict[str, object]:
     }
 
 
-def _wait_record(wait: verdicts.OpWait) -> dict[str, object]:
+def _wait_record(wait: OpWait) -> dict[str, object]:
     record = fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
     return {**record, "holders": list(map(_holder_record, wait.holders))}
 
 
-def _holder_record(holder: verdicts.Holder) -> dict[str, object]:
+def _holder_record(holder: Holder) -> dict[str, object]:
     record = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s", masks=False)
     return {**record, "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None}
 
@@ -243,21 +253,17 @@ SUMMARY_ROWS = 3
 """In so many rows go the id, what is the matter and what to do next; in fewer only what is the matter."""
 
 
-def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
+def brief_sentence(verdict: Verdict, cells: int) -> str:
     """The sentence; of a failure only of what it failed, where there is no room for all."""
-    before, known, after = show(verdict.sentence).partition(verdicts.AS_KNOWN)
+    before, known, after = show(verdict.sentence).partition(AS_KNOWN)
     sentence = after if known else before
-    is_long = cells_of(sentence) > cells and verdict.concern is verdicts.Concern.FAILED
+    is_long = cells_of(sentence) > cells and verdict.concern is Concern.FAILED
     why = sentence.partition(": ")[2] if is_long else ""
     return why if len(why) > cells // 3 else sentence
 
 
 def summary_parts(
-    job_id: JobId,
-    verdict: verdicts.Verdict | None,
-    keys: Callable[[verdicts.NextStep], str],
-    cells: int,
-    rows: int,
+    job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str], cells: int, rows: int
 ) -> Iterator[Paragraph]:
     """The same for so many rows, the most telling first. Only which job it is, before there is a verdict.
 
@@ -286,9 +292,7 @@ def summary_parts(
 
 
 def why_parts(
-    verdict: verdicts.Verdict,
-    most: int | None = 0,
-    keys: Callable[[verdicts.NextStep], str] = lambda step: "",
+    verdict: Verdict, most: int | None = 0, keys: Callable[[NextStep], str] = lambda step: ""
 ) -> Iterator[Paragraph]:
     """All that is known of why a job stands as it does; places in `most` cells as far as that can be done.
 
@@ -332,7 +336,7 @@ class PostMortem(NamedTuple):
     """What there is to tell: the job, what is the matter with it, its runs and ops, and what was read."""
 
     job: Job
-    verdict: verdicts.Verdict
+    verdict: Verdict
     runs: Sequence[Run]
     ops: Sequence[Op]
     sources: Sequence[SourceHealth]
@@ -452,13 +456,13 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
     return _markdown_table(("time", "op", "who", "step", "line"), rows)
 
 
-def _quoted_evidence(verdict: verdicts.Verdict) -> Iterator[str]:
+def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
     for one in verdict.evidence:
         yield f"- {_plain(one.what)}, {_time(one.at)}, {code(_place(one))}:"
         yield f"  {code(telling(show(one.text), LONGEST))}"
 
 
-def _disputes(found: Sequence[verdicts.Contradiction]) -> Iterator[str]:
+def _disputes(found: Sequence[Contradiction]) -> Iterator[str]:
     for one in found:
         yield f"- {_plain(one.about)}"
         for fact in (one.one, one.other):

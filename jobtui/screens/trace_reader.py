@@ -7,8 +7,16 @@ from time import monotonic
 
 from textual.dom import DOMNode
 
-from jobtui.analysis.traces import job_traces
 from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.job_traces import (
+    OwnTrace,
+    TraceLink,
+    TraceMatches,
+    alone,
+    candidates,
+    link_in_lines,
+    trace_op,
+)
 from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, Unlinked
@@ -105,8 +113,8 @@ class JobTracing:
         self._node, self._shared, self._on_change = node, shared, on_change
         self._job: Job | None = None
         self._op: tuple[object, Op] | None = None
-        self.link: job_traces.TraceLink | None = None
-        self.ways = job_traces.TraceMatches()
+        self.link: TraceLink | None = None
+        self.ways = TraceMatches()
         self.reader: TraceReader | None = None
         self.is_looked_for = False
         """Whether every way to find it was tried."""
@@ -120,9 +128,7 @@ class JobTracing:
         if self.reader is None and job is not None:
             self.ways = await ways_from_job(self._shared.trace_client(), job, self._shared.job_attributes())
             if self.ways.found:
-                self._follow(
-                    job_traces.TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why)
-                )
+                self._follow(TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why))
         self.is_looked_for = True
         self._on_change()
 
@@ -131,10 +137,8 @@ class JobTracing:
         if self.reader is not None or self._shared.trace_client is None:
             return
         if job is not None and job.trace:
-            self._follow(
-                job_traces.TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was handed this trace")
-            )
-        elif (link := job_traces.link_in_lines(ops, unlinked)) is not None:
+            self._follow(TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was handed this trace"))
+        elif (link := link_in_lines(ops, unlinked)) is not None:
             self._follow(link)
 
     def changed(self, traces: Collection[TraceId]) -> None:
@@ -145,7 +149,7 @@ class JobTracing:
         elif self._job is not None and self.is_looked_for:
             own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
             if own is not None:
-                self._follow(job_traces.TraceLink(own, Certainty.JID, "its spans name the job"))
+                self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
 
     def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
         """Whether looking for it would give more than before: by the job, or by traces that came.
@@ -159,7 +163,7 @@ class JobTracing:
         book, names = self._shared.live.traces, self._shared.job_attributes()
         some = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
         known = {one.trace_id for one in self.ways.candidates}
-        return not {one.trace_id for one in job_traces.candidates(some, self._job, names)} <= known
+        return not {one.trace_id for one in candidates(some, self._job, names)} <= known
 
     def _names_job(self, trace_id: TraceId) -> bool:
         trace = self._shared.live.traces.trace(trace_id)
@@ -169,7 +173,7 @@ class JobTracing:
         written = (names_job(one.attributes, self._shared.job_attributes()) for one in senders)
         return any(name is not None and is_same_job(name, self._job.id) for name in written)
 
-    def _follow(self, link: job_traces.TraceLink) -> None:
+    def _follow(self, link: TraceLink) -> None:
         self.link = link
         self.reader = TraceReader(
             self._node, self._shared, link.trace_id, self._on_change, self._is_live, self._alone
@@ -183,9 +187,7 @@ class JobTracing:
     def _alone(self, trace: Trace) -> Trace:
         if self._job is None:
             return trace
-        found: job_traces.OwnTrace = job_traces.alone(
-            trace, self._job.id, self._shared.job_attributes(), self._job.host
-        )
+        found: OwnTrace = alone(trace, self._job.id, self._shared.job_attributes(), self._job.host)
         self.others = len(found.others)
         return found.trace
 
@@ -197,6 +199,6 @@ class JobTracing:
         key = (id(picture), tuple(map(id, ops)), len(unlinked), grows)
         if self._op is None or self._op[0] != key:
             found, layout = picture[:2]
-            op = job_traces.trace_op(found, layout, self.link, self._job.id, ops, unlinked, grows=grows)
+            op = trace_op(found, layout, self.link, self._job.id, ops, unlinked, grows=grows)
             self._op = (key, op)
         return (self._op[1],)

@@ -15,12 +15,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jobtui.analysis import incidents, paths
 from jobtui.analysis.explain.case import NO_FLAPS, Case, Evidence, Flaps, lines_wanted
 from jobtui.analysis.explain.flow import usual_length
 from jobtui.analysis.explain.verdict import contradictions, explain, may_be_killed, source_doubts
 from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
+from jobtui.analysis.incidents import (
+    ENDED_BADLY,
+    ENDED_WELL,
+    Grouping,
+    Incidents,
+    Sample,
+    is_within,
+    sample_of,
+)
 from jobtui.analysis.keys import slurm_of
+from jobtui.analysis.paths import (
+    CLUSTER_MODE,
+    NOWHERE,
+    ClusterAccess,
+    output_places,
+    reached,
+    run_dirs_of,
+    spec_of_host,
+)
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.discovery import JOURNAL_DIRECTORIES
@@ -122,7 +139,7 @@ async def with_steps_here(
     job: Job | None,
     detail: JobDetail | None,
     ops: Sequence[Op],
-    reach: paths.ClusterAccess,
+    reach: ClusterAccess,
     sources: Iterable[SourceHealth],
 ) -> Verdict:
     """The verdict with what can be typed here: jobtui's commands with these flags, files that are there, and
@@ -132,7 +149,7 @@ async def with_steps_here(
     """
     from jobtui.analysis.explain.next_steps import on_sources
 
-    dirs = paths.run_dirs_of(job, detail, ops, reach)
+    dirs = run_dirs_of(job, detail, ops, reach)
 
     def seen(path: str) -> str | None:
         """A file with something in it, where it is recorded or in a run directory that lies elsewhere now."""
@@ -154,7 +171,7 @@ def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Com
     """A command as it can be typed here; "" where no ssh to its host or no such program is known."""
     program, *words = shlex.split(command)
     is_ssh = program == "ssh"
-    place, line = (paths.spec_of_host(words[0], places), words[1]) if is_ssh else (cluster, str(command))
+    place, line = (spec_of_host(words[0], places), words[1]) if is_ssh else (cluster, str(command))
     if place and (found := _SSH.fullmatch(place)) is not None:
         port = ("-p", found["port"]) if found["port"] else ()
         return Command("ssh", *port, found["name"], line)
@@ -189,9 +206,7 @@ async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
     return evidence
 
 
-async def _with_seen(
-    found: incidents.Incidents, store: Store, job_reader: JobReader, now: Nanos
-) -> incidents.Incidents:
+async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now: Nanos) -> Incidents:
     """The same incidents, the first MOST_RECALLED with what the memory knows of their failure."""
     every = [*found.groups, *found.alone]
     for number, one in enumerate(every[:MOST_RECALLED]):
@@ -211,7 +226,7 @@ class Gatherer:
         store: Store,
         job_reader: JobReader,
         now: Nanos,
-        reach: paths.ClusterAccess = paths.NOWHERE,
+        reach: ClusterAccess = NOWHERE,
         reads: ReadCache | None = None,
     ) -> None:
         self._store, self._job_reader, self._now, self._reach = store, job_reader, now, reach
@@ -222,15 +237,15 @@ class Gatherer:
     @classmethod
     def of(cls, session: "Session") -> "Gatherer":
         roots = tuple(one.name for one in session.sources if SIREPO_DB.made(one))
-        reach = paths.ClusterAccess(session.mounts, session.hosts, roots)
+        reach = ClusterAccess(session.mounts, session.hosts, roots)
         return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
     async def noted(self, job: Job | None) -> ClusterStatus | None:
         """What is noted of the newest run on its cluster, where that can be reached from here."""
-        if job is None or job.mode != paths.CLUSTER_MODE:
+        if job is None or job.mode != CLUSTER_MODE:
             return None
         job, ops = self._store.with_agent(job), self._store.correlation.ops_of(job.id)
-        noted = await self._job_reader.noted_on_cluster(paths.run_dirs_of(job, None, ops, self._reach))
+        noted = await self._job_reader.noted_on_cluster(run_dirs_of(job, None, ops, self._reach))
         at = noted.status.submitted_at if noted is not None else None
         return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
@@ -267,7 +282,7 @@ class Gatherer:
 
         (numbers, said), found = named_in_files(text), []
         newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
-        on_cluster = [job for job in newest if job.mode == paths.CLUSTER_MODE] if numbers else []
+        on_cluster = [job for job in newest if job.mode == CLUSTER_MODE] if numbers else []
         for job in on_cluster[:MOST_LOOKED_AT]:
             noted = await self.noted(job)
             if noted is not None and noted.status.slurm_id in numbers:
@@ -278,7 +293,7 @@ class Gatherer:
             detail = (await self._kept_record(job)).detail
             if detail is not None and text in dict(detail.facts).get("command", "").split():
                 found.append(Candidate("job", job.id, 0.97, "Slurm was given this script", job.id))
-        failed = [job for job in newest if job.status in incidents.ENDED_BADLY] if said else []
+        failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
             cause = await self._cause(self.stated(job.id))
             line = cause.text.casefold() if cause is not None else ""
@@ -289,7 +304,7 @@ class Gatherer:
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""
         job = failed.job
-        if job is None or failed.detail is None or job.status not in incidents.ENDED_BADLY or not job.owner:
+        if job is None or failed.detail is None or job.status not in ENDED_BADLY or not job.owner:
             return None
         from jobtui.analysis.compare import choose  # most jobs have not failed
 
@@ -339,7 +354,7 @@ class Gatherer:
 
     def _is_asked_for(self, job: Job) -> bool:
         kind = next((source.kind for source in self._sources if source.name == job.source), "")
-        return job.mode == paths.CLUSTER_MODE or of_kind(kind).addressed
+        return job.mode == CLUSTER_MODE or of_kind(kind).addressed
 
     async def gather(
         self,
@@ -371,7 +386,7 @@ class Gatherer:
     async def _cause(self, stated: Evidence) -> Cause | None:
         """The line of what the program of a failed job wrote that says why, of the surest file."""
         job = stated.job
-        if job is None or job.status not in incidents.ENDED_BADLY:
+        if job is None or job.status not in ENDED_BADLY:
             return None
         before, known = self.reads.causes.get(job.id, (None, None))
         if before != job and self._outputs_read < MOST_JOBS_READ:
@@ -395,7 +410,7 @@ class Gatherer:
         agent = self._store.correlation.agent_of(job.id)
         if best is not None or agent is None or not agent.cluster_log:
             return best
-        for path in paths.reached(agent.cluster_log, agent.host, self._reach):
+        for path in reached(agent.cluster_log, agent.host, self._reach):
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(*posixpath.split(path), tail=True)
                 before, about = about_job(part.text, job.id)
@@ -421,7 +436,7 @@ class Gatherer:
         ending = ending_of(evidence, knows.agent_of(evidence.job_id), knows.ops())
         if ending is None:
             return evidence
-        journal = paths.spec_of_host(ending.host, self._reach.hosts) or ""
+        journal = spec_of_host(ending.host, self._reach.hosts) or ""
         try:
             entries = await self._job_reader.host_messages(ending.host, journal, *ending.window)
         except Unreadable as error:
@@ -457,13 +472,13 @@ class Gatherer:
         detail, reader, job = stated.detail, self._job_reader, self._store.with_agent(job)
         command = dict(detail.facts).get("command", "") if detail else ""
         found, notes = dict[str, str](), list[str]()
-        for name, directories in paths.output_places(detail, self._reach).items():
+        for name, directories in output_places(detail, self._reach).items():
             for directory in directories:
                 with suppress(Unreadable):
                     if name in await _files(reader, directory, None, notes):
                         found.setdefault(name, directory)
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
-        for directory in paths.run_dirs_of(job, detail, stated.ops, self._reach):
+        for directory in run_dirs_of(job, detail, stated.ops, self._reach):
             with suppress(Unreadable):
                 files = await _files(reader, directory, begin, notes)
                 fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
@@ -495,7 +510,7 @@ class Gatherer:
         store, knows = self._store, self._store.correlation
         job = store.job(job_id) or (detail.job if detail is not None else None)
         slurm = None
-        if job is not None and job.mode == paths.CLUSTER_MODE:
+        if job is not None and job.mode == CLUSTER_MODE:
             slurm = slurm_of(job, self._slurm_jobs if slurm_jobs is None else slurm_jobs, slurm_id)
         return Evidence(
             job_id=job_id, now=self._now, job=job, detail=detail, sources=self._sources,
@@ -511,43 +526,39 @@ class Gatherer:
         """What is wrong with any source, whichever job it may concern."""
         return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
 
-    async def sample(self, job: Job) -> incidents.Sample:
+    async def sample(self, job: Job) -> Sample:
         """A job as incidents look at it: what they tell of it is judged on all there is.
 
         What is well by its record and logs costs next to nothing.
         """
-        if job.status not in incidents.ENDED_BADLY and not needs_person(
-            job, self._store.now_at(job.source, self._now)
-        ):
-            stated = self.stated(job.id) if job.status in incidents.ENDED_WELL else None
+        if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
+            stated = self.stated(job.id) if job.status in ENDED_WELL else None
             # Nothing contradicts its record, and no log tells of a later run
             if stated and not contradictions(stated) and not (stated.ops and Case(stated).is_record_old):
                 run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
                 agent = self._store.correlation.agent_of(job.id)
                 driver, host = run.driver if run else None, agent.host if agent else None
-                return incidents.Sample(job, driver=driver, host=host)
+                return Sample(job, driver=driver, host=host)
             # A live record is no heartbeat, and a missing one may have run: its logs may know better
             evidence = await self.gather(job.id, wants_chain=False)
             verdict = explain(evidence)
             if not verdict.is_reliably_bad:
-                return incidents.sample_of(job, evidence, verdict)._replace(is_told=False)
+                return sample_of(job, evidence, verdict)._replace(is_told=False)
         evidence = await self.kept(job)
-        return incidents.sample_of(job, evidence, explain(evidence))
+        return sample_of(job, evidence, explain(evidence))
 
-    async def survey(
-        self, since: Nanos, until: Nanos, grouping: incidents.Grouping | None = None
-    ) -> incidents.Incidents:
+    async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
         """What went wrong between two times.
 
         When it is cancelled, what was looked at until then is in `grouping`.
         """
-        grouping, began = incidents.Grouping() if grouping is None else grouping, monotonic()
+        grouping, began = Grouping() if grouping is None else grouping, monotonic()
         for job in tuple(self._store.jobs.values()):
             if monotonic() - began >= TURN_S:
                 await asyncio.sleep(TURN_S / 10)
                 began = monotonic()
             with contained("explaining"):
-                if incidents.is_within(job, since, until):
+                if is_within(job, since, until):
                     grouping.add(await self.sample(job))
         found = grouping.found(self.blind_spots(), min(until, self._now))
         return await _with_seen(found, self._store, self._job_reader, self._now)
@@ -572,7 +583,7 @@ class Gatherer:
         ops = knows.ops_of(detail.job.id)
         ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
         job, agent = self._store.with_agent(detail.job), knows.agent_of(detail.job.id)
-        return RunSide(job, run, ops, agent, paths.run_dirs_of(job, detail, ops, self._reach), detail)
+        return RunSide(job, run, ops, agent, run_dirs_of(job, detail, ops, self._reach), detail)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

@@ -18,9 +18,22 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.model.verdicts import Code
-from tests.analysis import lines as log_lines
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
 from tests.analysis.explain.cases import gatherer_of, incidents, jobs_of, samples_of
+from tests.analysis.lines import (
+    AGENT,
+    JID,
+    NAMES,
+    START,
+    TABLES,
+    Log,
+    begun,
+    correlated,
+    message,
+    read,
+    sent,
+    update,
+)
 from tests.builders import ago, an_agent
 from tests.demo.sites import DriverName, Settings, World
 from tests.excerpts import FIXTURES
@@ -30,12 +43,12 @@ from tests.waiting import LONG_S
 HEAVY = ("srw", "multiElectronAnimation")
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
 FULL_AGENT = "t7K7Gov6a5UmCGYNsiZFC9Eir3jSge4x"
-WITH_RUN, STARTS = log_lines.NAMES["WITH_RUN"], log_lines.NAMES["STARTS"]
-ALIVE = log_lines.message("alive")
+WITH_RUN, STARTS = NAMES["WITH_RUN"], NAMES["STARTS"]
+ALIVE = message("alive")
 
 
 def the_agent(*lines: str) -> Agent:
-    (agent,) = log_lines.correlated(*lines).agents()
+    (agent,) = correlated(*lines).agents()
     return agent
 
 
@@ -63,29 +76,29 @@ def test_what_became_of_the_agents_of_a_capture(capture: str, agent: str, told: 
     assert capture != "docker" or {one.host for one in agents.values()} == {"v1.sirepo.example"}
 
 
-@pytest.mark.parametrize(("lines", "state", "why"), log_lines.TABLES["agents"]["state"])
+@pytest.mark.parametrize(("lines", "state", "why"), TABLES["agents"]["state"])
 def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
-    (agent,) = log_lines.read(lines)[0].agents()
+    (agent,) = read(lines)[0].agents()
     assert agent.state == state
     assert why in agent.why
     assert bool(why) is bool(agent.why)
 
 
-@pytest.mark.parametrize(("line", "host", "container"), log_lines.TABLES["agents"]["place"])
+@pytest.mark.parametrize(("line", "host", "container"), TABLES["agents"]["place"])
 def test_where_an_agent_is(line: str, host: str, container: str) -> None:
-    (agent,) = log_lines.read([line])[0].agents()
+    (agent,) = read([line])[0].agents()
     assert (agent.host or "", agent.container, agent.uid) == (host, container, "VUlhaMOD")
     assert agent.container_id in (None, "14ebb6cea369")
 
 
 def test_the_ops_an_agent_holds() -> None:
-    correlator = log_lines.correlated(*log_lines.begun()[:2], log_lines.sent("run", "abcd", WITH_RUN))
+    correlator = correlated(*begun()[:2], sent("run", "abcd", WITH_RUN))
     (agent,) = correlator.agents()
-    assert agent.ops == (HeldOp("abcd", "run", log_lines.JID, log_lines.START + 2 * SECOND),)  # type: ignore[arg-type]
-    log = log_lines.Log(seconds=10)
-    log.feed(correlator, [log_lines.message("ok", "abcd", WITH_RUN)])
+    assert agent.ops == (HeldOp("abcd", "run", JID, START + 2 * SECOND),)  # type: ignore[arg-type]
+    log = Log(seconds=10)
+    log.feed(correlator, [message("ok", "abcd", WITH_RUN)])
     assert [op.op for op in correlator.agents()[0].ops] == ["abcd"]
-    log.feed(correlator, [line.replace(log_lines.AGENT, WITH_RUN) for line in log_lines.update("completed")])
+    log.feed(correlator, [line.replace(AGENT, WITH_RUN) for line in update("completed")])
     (agent,) = correlator.agents()
     assert (agent.ops, agent.state) == ((), AgentState.IDLE)
 
@@ -93,24 +106,22 @@ def test_the_ops_an_agent_holds() -> None:
 def test_an_op_that_was_not_read_is_held_all_the_same_but_not_by_an_agent_that_is_gone() -> None:
     agent = the_agent(WITH_RUN + " opName=run_status_update o=None")
     assert [(op.op, op.name, op.jid) for op in agent.ops] == [("abcd", "run", None)]
-    given_up = log_lines.AGENT.replace("[]", "[_Op(DESTROYED, run, abcd)]")
+    given_up = AGENT.replace("[]", "[_Op(DESTROYED, run, abcd)]")
     assert the_agent(given_up + " opName=run_status_update o=None").ops == ()
-    gone = the_agent(*log_lines.begun(), ALIVE, "websocket_on_close> " + WITH_RUN)
+    gone = the_agent(*begun(), ALIVE, "websocket_on_close> " + WITH_RUN)
     assert (gone.state, gone.ops) == (AgentState.LOST, ())
 
 
 @pytest.mark.parametrize("agent_first", [True, False])
 def test_the_copy_of_a_clusters_log_tells_user_and_host(agent_first: bool) -> None:
     correlator = Correlator()
-    copy = log_lines.Log(
-        "/srv/db/user/VUlhaMOD/agent-sbatch/cori.example/20261120203431-remote-after-start.log"
-    )
+    copy = Log("/srv/db/user/VUlhaMOD/agent-sbatch/cori.example/20261120203431-remote-after-start.log")
     start = f"start> {{'agent_id': '{FULL_AGENT.replace('t7K7', 'ukUt')}', 'dev_source_dirs': False}}"
     if agent_first:
         copy.feed(correlator, [start])
-    log_lines.Log().feed(
+    Log().feed(
         correlator,
-        [f"{SBATCH} _Op(sbatch_login, wxyz) await=_do_agent_start", log_lines.message("alive", agent=SBATCH)],
+        [f"{SBATCH} _Op(sbatch_login, wxyz) await=_do_agent_start", message("alive", agent=SBATCH)],
     )
     if not agent_first:
         copy.feed(correlator, [start])
@@ -130,10 +141,10 @@ def test_full_ids_of_agents_are_nowhere() -> None:
 
 @pytest.mark.parametrize(("sources", "log"), ROWS["logs of an agent"])
 def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: list[str], log: str) -> None:
-    correlator = log_lines.correlated(STARTS)
+    correlator = correlated(STARTS)
     for at, name in enumerate(sources):
         lines = [f"start> {{'agent_id': '{FULL_AGENT}', 'dev_source_dirs': False}}"]
-        log_lines.Log(name, seconds=at + 1, pid=77).feed(correlator, lines)
+        Log(name, seconds=at + 1, pid=77).feed(correlator, lines)
     (agent,) = correlator.agents()
     assert agent.log == log
 

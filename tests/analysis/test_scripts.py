@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis import scripts as job_scripts
 from jobtui.analysis.compare import FileDiff, RunSide, last_good_like, texts_compared
+from jobtui.analysis.scripts import (
+    RowKind,
+    diff_scripts,
+    masked_script,
+    outputs_of,
+    shown_variables,
+    unified,
+    wanted_of_sirepo,
+    wanted_of_slurm,
+)
 from jobtui.model import scripts as model
 from jobtui.model.job_reader import FilePart, JobReader, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
@@ -30,14 +39,14 @@ def a_script(text: str | bytes, number: str = "7", **variables: str) -> model.Ar
 def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
     script = f"#!/bin/sh\nexport API_TOKEN=abc123\ncat <<E\n{key}\nE\necho ok\n".encode()
-    text = job_scripts.masked_script(script)
+    text = masked_script(script)
     assert "abc123" not in text
     assert "MIIEow" not in text
     assert text.count("\n") == script.count(b"\n")
     plain = "#!/bin/sh\nfor i in 1 2; do\techo $i; done\n"
-    assert job_scripts.masked_script(plain.encode()) == plain
+    assert masked_script(plain.encode()) == plain
     made = a_script("", DB_PASSWORD="hunter2", URL="postgres://me:hunter2@db/x", PLAIN="a=b\nc", EMPTY="")
-    shown = {one.name: one.value for one in job_scripts.shown_variables(some(made.environment))}
+    shown = {one.name: one.value for one in shown_variables(some(made.environment))}
     assert "hunter2" not in str(shown)
     assert (shown["DB_PASSWORD"], shown["PLAIN"], shown["EMPTY"]) == (MASK, "a=b\nc", "")
 
@@ -46,7 +55,7 @@ def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> No
 def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: str, paths: list[str]) -> None:
     number, _, task = wanted.partition("_")
     made = a_script(f"#!/bin/sh\n{script}", SLURM_SUBMIT_DIR="/w", USER="me")
-    found = job_scripts.outputs_of(made, model.Wanted(number, task))
+    found = outputs_of(made, model.Wanted(number, task))
     assert [output.path for output in found] == paths
 
 
@@ -55,28 +64,27 @@ def test_where_the_output_of_a_torque_job_goes(script: str, paths: list[str]) ->
     made = model.ArchivedScript(
         number="7.m", script=script.encode(), source="x", scheduler=model.Scheduler.TORQUE
     )
-    assert [output.path for output in job_scripts.outputs_of(made, model.Wanted("7"))] == paths
+    assert [output.path for output in outputs_of(made, model.Wanted("7"))] == paths
 
 
 @pytest.mark.parametrize(("one", "other", "is_noise"), ROWS["noise in scripts"])
 def test_noise_is_folded(one: str, other: str, is_noise: bool) -> None:
-    found = job_scripts.diff_scripts(a_script(f"a\n{one}\nb\n", "7"), a_script(f"a\n{other}\nb\n", "8"))
+    found = diff_scripts(a_script(f"a\n{one}\nb\n", "7"), a_script(f"a\n{other}\nb\n", "8"))
     assert (found.is_same, found.folded) == (is_noise, int(is_noise))
-    assert bool(list(job_scripts.unified(found.rows))) is not is_noise
+    assert bool(list(unified(found.rows))) is not is_noise
 
 
 def test_scripts_and_environments_are_compared() -> None:
     this = a_script("#!/bin/sh\nmodule load a/2\nrun\nend\n", A="1", SAME="x", NEW="y", TOKEN="one")
     other = a_script("#!/bin/sh\nmodule load a/1\nrun\nmore\nend\n", A="2", SAME="x", OLD="z", TOKEN="two")
-    found = job_scripts.diff_scripts(this, other)
-    assert list(job_scripts.unified(found.rows)) == [
+    found = diff_scripts(this, other)
+    assert list(unified(found.rows)) == [
         "@@ -1,5 +1,4 @@", " #!/bin/sh", "-module load a/1", "+module load a/2", " run", "-more", " end",
     ]  # fmt: skip
     told = {one.name: (one.kind, one.this, one.other) for one in found.variables}
-    assert told.pop("TOKEN") == (job_scripts.RowKind.CHANGED, MASK, MASK)
+    assert told.pop("TOKEN") == (RowKind.CHANGED, MASK, MASK)
     assert {name: kind for name, (kind, _, _) in told.items()} == {
-        "A": job_scripts.RowKind.CHANGED, "SAME": job_scripts.RowKind.SAME,
-        "NEW": job_scripts.RowKind.THIS, "OLD": job_scripts.RowKind.OTHER,
+        "A": RowKind.CHANGED, "SAME": RowKind.SAME, "NEW": RowKind.THIS, "OLD": RowKind.OTHER,
     }  # fmt: skip
 
 
@@ -85,7 +93,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=12)
 
 @given(LINES, LINES)
 def test_a_unified_difference_turns_the_other_into_this(this: list[str], other: list[str]) -> None:
-    found = job_scripts.diff_scripts(
+    found = diff_scripts(
         a_script("".join(f"{x}\n" for x in this)), a_script("".join(f"{x}\n" for x in other))
     )
     assert [row.this for row in found.rows if row.this is not None] == this
@@ -95,7 +103,7 @@ def test_a_unified_difference_turns_the_other_into_this(this: list[str], other: 
 
 def test_signs_of_a_path_that_are_not_known_are_said_beside_it() -> None:
     script = a_script("#!/bin/sh\n#SBATCH -o %x.%N.%j.%%d -e %q\n#SBATCH -J beam\n")
-    told = job_scripts.outputs_of(script, model.Wanted("7"))
+    told = outputs_of(script, model.Wanted("7"))
     assert [output.unknown for output in told] == ["%N", "%q"]
     assert any("%N is not known here" in text for _, text in head_facts(script, told))
 
@@ -103,9 +111,9 @@ def test_signs_of_a_path_that_are_not_known_are_said_beside_it() -> None:
 def test_large_scripts_are_compared_as_far_as_is_quick() -> None:
     this = a_script("".join(f"x{n}\n" for n in range(30_000)))
     other = a_script("".join(f"y{n}\n" for n in range(30_000)))
-    assert "only" in job_scripts.diff_scripts(this, other).note
+    assert "only" in diff_scripts(this, other).note
     alike = a_script("head\n" + "".join(f"x{n}\n" for n in range(30_000)))
-    assert job_scripts.diff_scripts(this, alike).note == ""
+    assert diff_scripts(this, alike).note == ""
 
 
 def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
@@ -137,11 +145,11 @@ def slurm(native: str, **fields: object) -> Job:
 )
 def test_a_task_means_the_script_of_its_array(native: str, number: str, task: str) -> None:
     job = slurm(native)
-    assert job_scripts.wanted_of_slurm(job) == model.Wanted(number, task, submitted_at=job.queued_at)
+    assert wanted_of_slurm(job) == model.Wanted(number, task, submitted_at=job.queued_at)
 
 
 def wanted_of(job: Job, *runs: Run, **native: Any) -> model.Wanted:
-    return some(job_scripts.wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
+    return some(wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
 
 
 def test_what_is_wanted_of_slurm_sirepo_and_of_others() -> None:
@@ -151,14 +159,10 @@ def test_what_is_wanted_of_slurm_sirepo_and_of_others() -> None:
         for n, at in ((1, 900), (2, 100))
     )
     assert wanted_of(slurm("slurm/22"), *runs).submitted_at == ago(900)
-    assert (
-        job_scripts.wanted_of_slurm(a_job(1))
-        is job_scripts.wanted_of_slurm(a_job(id="balsam/7", system="balsam"))
-        is None
-    )
+    assert wanted_of_slurm(a_job(1)) is wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
     noted = SbatchStatus("running", "4007", submitted_at=ago(50))
-    assert job_scripts.wanted_of_sirepo(noted) == model.Wanted("4007", submitted_at=ago(50))
-    assert job_scripts.wanted_of_sirepo(SbatchStatus("pending")) is None
+    assert wanted_of_sirepo(noted) == model.Wanted("4007", submitted_at=ago(50))
+    assert wanted_of_sirepo(SbatchStatus("pending")) is None
 
 
 @pytest.mark.parametrize(

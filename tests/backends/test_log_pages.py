@@ -47,8 +47,19 @@ from jobtui.transport.blocks import (
 )
 from jobtui.transport.files import open_file
 from tests.analysis.captured import ROOT
-from tests.backends import log_fakes
 from tests.backends.journal.rigs import RUNS_HERE, SshClient
+from tests.backends.log_fakes import (
+    END,
+    KeepingParser,
+    MemoryBytes,
+    Parsers,
+    all_before,
+    all_errors,
+    all_found,
+    asked,
+    log_file,
+    searched,
+)
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.journal_memory import MemoryJournal
@@ -59,7 +70,7 @@ SMALL = Limits(block=40, line=120, skip=300)
 
 
 def read_all(data: bytes, limits: Limits = SMALL) -> tuple[BlockReader, list[Block]]:
-    reader = BlockReader(log_fakes.MemoryBytes(data), "log", Position(), limits)
+    reader = BlockReader(MemoryBytes(data), "log", Position(), limits)
     blocks = []
     while (block := reader.next(release=True)) is not None or reader.more:
         if block is not None:
@@ -102,11 +113,11 @@ def test_only_nuls_are_left_out_of_lines_that_are_not_too_long(data: bytes) -> N
 
 def test_nuls_wait_for_what_follows_and_work_in_one_call_is_bounded() -> None:
     for size, offset in ((100, 4), (3 << 20, 4 + (3 << 20))):
-        reader = BlockReader(log_fakes.MemoryBytes(b"one\n" + b"\0" * size), "log", Position(), Limits())
+        reader = BlockReader(MemoryBytes(b"one\n" + b"\0" * size), "log", Position(), Limits())
         assert reader.next() is not None
         assert reader.next() is None
         assert reader.position.offset == offset
-    reader = BlockReader(log_fakes.MemoryBytes(b"\0" * 100_000 + b"one\n"), "log", Position(), SMALL)
+    reader = BlockReader(MemoryBytes(b"\0" * 100_000 + b"one\n"), "log", Position(), SMALL)
     assert reader.next() is None
     assert reader.more
 
@@ -148,8 +159,8 @@ async def test_many_megabytes_without_a_line_cost_no_memory(
         fill(file)
         file.write(b"two\n" if texts[-1] else b"\n\n")
     size = path.stat().st_size
-    parsers = log_fakes.Parsers()
-    log = log_fakes.log_file(path, parser_factory=parsers, start=FromStart())
+    parsers = Parsers()
+    log = log_file(path, parser_factory=parsers, start=FromStart())
     reading = Reading(log)
     tracemalloc.start()
     await reading.drain()
@@ -176,8 +187,8 @@ CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 
 
 def place_of(data: bytes, seconds: int) -> int | None:
-    time_of = partial(log_fakes.KeepingParser("").time_of, newest=Nanos(0))
-    return offset_of_time(log_fakes.MemoryBytes(data), len(data), Nanos(seconds * SECOND), time_of)
+    time_of = partial(KeepingParser("").time_of, newest=Nanos(0))
+    return offset_of_time(MemoryBytes(data), len(data), Nanos(seconds * SECOND), time_of)
 
 
 FILLERS = st.sampled_from([b"", b"  no time here\n", b"\0" * 200, b"y" * 3000 + b"\n", b"z\n" * 50])
@@ -208,12 +219,12 @@ def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
     assert place_of(data, 100_000) == len(data)
     assert place_of(b"line\n" * 1_000, 7) is None
     assert place_of(b"", 7) is None
-    assert file_search.align(log_fakes.MemoryBytes(b"\0\0text\n"), 1, 100) == 1
+    assert file_search.align(MemoryBytes(b"\0\0text\n"), 1, 100) == 1
 
 
 def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
     data = b"\0" * 1000 + b"bad \xff byte\r\n" + b"y" * (6 << 20)
-    here, after = lines_from(log_fakes.MemoryBytes(data), 0, 2)
+    here, after = lines_from(MemoryBytes(data), 0, 2)
     assert (here.text, here.offset) == ("bad \ufffd byte", 1000)
     assert len(after.text) == file_search.RAW_LINE_BYTES
 
@@ -257,7 +268,7 @@ def write(pages: LogPages, text: str, mode: str = "w", *, at: str = "") -> None:
 @given(st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"")), max_size=30), st.booleans())
 def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finished: bool) -> None:
     data = b"\n".join(parts) + (b"\n" if finished and parts else b"")
-    reader = PageReader(log_fakes.MemoryBytes(data), 100, no_time)
+    reader = PageReader(MemoryBytes(data), 100, no_time)
     size = len(data)
     down: list[LogLine] = []
     at = 0
@@ -277,7 +288,7 @@ def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finishe
 def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reader, "PAGE_BYTES", 1_000)
     data = b"first\n" + b"x" * 3_500 + b"\nlast\n"
-    reader = PageReader(log_fakes.MemoryBytes(data), 0, no_time)
+    reader = PageReader(MemoryBytes(data), 0, no_time)
     at, lines = len(data), list[LogLine]()
     while page := reader.before(at, len(data), 5):
         lines[:0] = page
@@ -285,10 +296,10 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
     assert [line.place for line in lines[1:]] == [line.end for line in lines[:-1]]
     assert (lines[0].text, lines[-1].text) == ("first", "last")
     monkeypatch.undo()
-    reader = PageReader(log_fakes.MemoryBytes(b"y" * 100_000 + b"\n"), 0, no_time)
+    reader = PageReader(MemoryBytes(b"y" * 100_000 + b"\n"), 0, no_time)
     (line,) = reader.after(0, 100_001, 5)
     assert (len(line.text), line.note) == (RAW_LINE_BYTES, "100,000 bytes in this line")
-    reader = PageReader(log_fakes.MemoryBytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
+    reader = PageReader(MemoryBytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
     line = reader.after(2, 5_007, 5)[0]
     assert (line.text, line.note) == ("text", "5,000 NUL bytes")
 
@@ -296,7 +307,7 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
 async def test_what_is_written_is_seen_also_the_rest_of_a_line(pages: LogPages) -> None:
     write(pages, numbered(3) + "unfini")
     await pages.look()
-    last = (await pages.before(log_fakes.END, 1)).lines[0]
+    last = (await pages.before(END, 1)).lines[0]
     write(pages, "shed\nmore\n", "a")
     await pages.look()
     page = await pages.after(last.place, 10)
@@ -315,12 +326,7 @@ async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: Lo
     after = await pages.look()
     assert after.event == "rotated"
     assert (after.begin, after.end > before.end) == (0, True)
-    assert [line.text.split()[-1] for line in (await log_fakes.all_before(pages, 7))[-4:]] == [
-        "9",
-        "late",
-        "50",
-        "51",
-    ]
+    assert [line.text.split()[-1] for line in (await all_before(pages, 7))[-4:]] == ["9", "late", "50", "51"]
     place = (await pages.before(after.end, 3)).lines[0].place
     assert [line.text.split()[-1] for line in (await pages.after(place, 3)).lines] == ["late", "50", "51"]
 
@@ -333,7 +339,7 @@ async def test_a_file_written_anew_begins_again_behind_the_places_it_had(pages: 
     after = await pages.look()
     assert after.event == "was cut off or rewritten"
     assert after.begin >= before.end
-    assert [line.text for line in await log_fakes.all_before(pages, 7)] == text.splitlines()
+    assert [line.text for line in await all_before(pages, 7)] == text.splitlines()
 
 
 async def test_a_copy_kept_by_renaming_goes_on_at_its_places(pages: LogPages) -> None:
@@ -355,7 +361,7 @@ async def test_a_missing_file_and_a_closed_log_are_told_and_what_was_read_stays(
     os.unlink(pages.name)
     with pytest.raises(LogUnreadable, match="no such file"):
         await pages.look()
-    assert len((await pages.before(log_fakes.END, 10)).lines) == 3
+    assert len((await pages.before(END, 10)).lines) == 3
     await pages.aclose()
     await pages.aclose()
     with pytest.raises(LogUnreadable, match="closed"):
@@ -419,7 +425,7 @@ def test_blocks_count_what_a_plain_reading_counts(lines: list[bytes], block: int
     data = b"".join(line + b"\n" for line in lines)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_index, "FINE_BLOCK", block)
-        index = LineIndex(log_fakes.MemoryBytes(data), len(data), no_time)
+        index = LineIndex(MemoryBytes(data), len(data), no_time)
     while index.step(len(data)):
         pass
     wanted = sum(level_of(line.decode()) is Level.ERROR for line in lines)
@@ -432,9 +438,9 @@ async def test_errors_are_found_in_both_directions_also_unfinished_ones(pages: L
     write(pages, "\n".join(texts) + "\n")
     extent = await pages.look()
     for _ in range(2):
-        back = await log_fakes.all_errors(pages, extent.end, forward=False)
+        back = await all_errors(pages, extent.end, forward=False)
         assert back == [texts[n] for n in reversed(bad)]
-        assert await log_fakes.all_errors(pages, extent.begin, forward=True) == back[::-1]
+        assert await all_errors(pages, extent.begin, forward=True) == back[::-1]
         while await pages.work():
             pass
     write(pages, "fine\nERROR now")
@@ -544,9 +550,9 @@ async def test_a_text_is_found_as_it_stands(
 ) -> None:
     lines = a_log(pages)
     fold = str.casefold if typed == typed.lower() else str
-    search = await log_fakes.searched(pages, typed, around)
+    search = await searched(pages, typed, around)
     assert search.state is SearchState.DONE
-    assert await log_fakes.all_found(pages, search) == [line for line in lines if fold(typed) in fold(line)]
+    assert await all_found(pages, search) == [line for line in lines if fold(typed) in fold(line)]
     assert os.listdir(tmp_path) == ["x.log"]
 
 
@@ -554,15 +560,15 @@ async def test_a_text_is_found_as_it_stands(
 @pytest.mark.parametrize("typed", ["~^1.*alpha", r"~\bbeta$", "~ALPHA", "~[xyz", "~a|beta"])
 async def test_an_expression_is_searched_for(pages: LogPages, installed: bool, typed: str) -> None:
     lines = a_log(pages)
-    search = await log_fakes.searched(pages, typed)
+    search = await searched(pages, typed)
     try:
-        flags = re.IGNORECASE if log_fakes.asked(typed).ignores_case else 0
-        wanted = [line for line in lines if re.search(log_fakes.asked(typed).text, line, flags)]
+        flags = re.IGNORECASE if asked(typed).ignores_case else 0
+        wanted = [line for line in lines if re.search(asked(typed).text, line, flags)]
     except re.error:
         assert search.state is SearchState.FAILED
         assert search.problem
         return
-    assert await log_fakes.all_found(pages, search) == wanted
+    assert await all_found(pages, search) == wanted
 
 
 @with_and_without_ripgrep
@@ -581,9 +587,9 @@ async def test_what_is_masked_is_not_found(tmp_path: Path, installed: bool, kind
         for line in lines:
             journal.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
         log = JournalPages("x", journal.reader, Selection(StreamNames("x"), WantedStreams(), None, ()))
-    search = await log_fakes.searched(log, typed, log_fakes.END)
+    search = await searched(log, typed, END)
     assert search.state is SearchState.DONE
-    assert [lines.index(line) for line in await log_fakes.all_found(log, search)] == MASKED["found"][typed]
+    assert [lines.index(line) for line in await all_found(log, search)] == MASKED["found"][typed]
     await log.aclose()
 
 
@@ -612,7 +618,7 @@ def test_lines_that_masking_changes_are_handed_over(line: str) -> None:
 @with_and_without_ripgrep
 async def test_bytes_that_are_no_text_do_not_end_a_search(pages: LogPages, installed: bool) -> None:
     write_bytes(pages, b"one\n\xff\xfe needle\r\n" + bytes(200_000) + b"needle\nend")
-    search = await log_fakes.searched(pages, "needle")
+    search = await searched(pages, "needle")
     assert len(search.hits) == 2
     assert (await pages.after(search.hits.next_after(0) or 0, 1)).lines[0].text == "\ufffd\ufffd needle"
 
@@ -622,13 +628,13 @@ async def test_bytes_that_are_no_text_do_not_end_a_search(pages: LogPages, insta
 async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, typed: str) -> None:
     write_bytes(pages, b"needle 1\nplain\nnee")
     await pages.look()
-    search = pages.search(log_fakes.asked(typed), 0)
+    search = pages.search(asked(typed), 0)
     await search.run()
     assert len(search.hits) == 1
     write_bytes(pages, b"dle 2\nplain\nneedle 3", "ab")
     await pages.look()
     await search.extend()
-    assert await log_fakes.all_found(pages, search) == ["needle 1", "needle 2", "needle 3"]
+    assert await all_found(pages, search) == ["needle 1", "needle 2", "needle 3"]
     await search.extend()
     assert len(search.hits) == 3
     search.cancel()
@@ -638,7 +644,7 @@ async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, 
 async def test_an_expression_that_takes_for_ever_is_stopped(pages: LogPages, state: SearchState) -> None:
     write_bytes(pages, b"a" * 60 + b"b\n")
     await pages.look()
-    search = FileSearch(lambda: pages.segments, log_fakes.asked("~^(a+)+$"))
+    search = FileSearch(lambda: pages.segments, asked("~^(a+)+$"))
     search.limit_s = 0.3
     if state is SearchState.CANCELED:
         search.cancel()
@@ -651,7 +657,7 @@ async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pyte
     monkeypatch.setattr(log_search, "HITS_KEPT", 100)
     monkeypatch.setattr(log_search, "CHUNK_BYTES", 256)
     write_bytes(pages, b"hit\n" * 1_000)
-    search = await log_fakes.searched(pages, "hit")
+    search = await searched(pages, "hit")
     assert search.state is SearchState.FULL
     assert 100 <= len(search.hits) <= 100 + 256 // 4
 

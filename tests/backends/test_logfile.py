@@ -28,7 +28,19 @@ from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceM
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
 from jobtui.transport.files import open_file, rotated
-from tests.backends import log_fakes
+from tests.backends.log_fakes import (
+    QUICK,
+    KeepingParser,
+    Opened,
+    RotatedLog,
+    Steps,
+    append,
+    inode,
+    log_file,
+    open_inodes,
+    rename,
+    write,
+)
 from tests.fakes import Injected, fail_later
 from tests.loopback import nobody
 from tests.polling import Reading
@@ -42,7 +54,7 @@ CAPTURED_LOGS = sorted(path for path in CAPTURES.rglob("*.log") if "user" not in
 @pytest.fixture(autouse=True)
 async def _all_closed() -> AsyncIterator[None]:
     yield
-    await log_fakes.Opened.close_all()
+    await Opened.close_all()
 
 
 @pytest.fixture
@@ -54,11 +66,11 @@ Doing = Callable[[Path], None]
 
 
 def adds(data: bytes) -> Doing:
-    return lambda path: log_fakes.append(path, data)
+    return lambda path: append(path, data)
 
 
 def anew(data: bytes) -> Doing:
-    return lambda path: log_fakes.write(path, data)
+    return lambda path: write(path, data)
 
 
 def aside(path: Path) -> None:
@@ -66,11 +78,11 @@ def aside(path: Path) -> None:
 
 
 def renamed(name: str) -> Doing:
-    return lambda path: log_fakes.rename(path, name)
+    return lambda path: rename(path, name)
 
 
 def late(data: bytes) -> Doing:
-    return lambda path: log_fakes.append(path.with_name("supervisor.log.1"), data)
+    return lambda path: append(path.with_name("supervisor.log.1"), data)
 
 
 def cut(path: Path) -> None:
@@ -85,8 +97,8 @@ def put_away(path: Path) -> None:
 def copied(data: bytes) -> Doing:
 
     def put(path: Path) -> None:
-        log_fakes.write(copy := path.with_name("copy"), data)
-        log_fakes.rename(copy, path.name)
+        write(copy := path.with_name("copy"), data)
+        rename(copy, path.name)
 
     return put
 
@@ -119,7 +131,7 @@ STORIES: dict[str, tuple[bytes, Sequence[Doing], bytes]] = {
 @pytest.mark.parametrize("story", STORIES)
 async def test_every_line_is_given_whenever_it_is_read(path: Path, story: str, is_watched: bool) -> None:
     data, doings, given_text = STORIES[story]
-    opened = await log_fakes.Opened.on(path, data, Limits(hold_s=3600))
+    opened = await Opened.on(path, data, Limits(hold_s=3600))
     for doing in doings:
         doing(path)
         if is_watched and os.path.exists(path):  # noqa: ASYNC240 - nothing else goes on
@@ -135,7 +147,7 @@ async def test_every_line_is_given_whenever_it_is_read(path: Path, story: str, i
 
 
 def denied(path: Path) -> None:
-    log_fakes.write(path, b"one\n")
+    write(path, b"one\n")
     os.chmod(path, 0)
     for parent in (path.parent, path.parent.parent, path.parent.parent.parent):
         parent.chmod(0o755)
@@ -158,9 +170,7 @@ async def test_what_is_no_log_is_refused_at_once_and_in_words(path: Path, case: 
     make, below, error, words = REFUSED[case]
     make(path)
     with nobody() if make is denied else nullcontext(), pytest.raises(error, match=words):
-        await asyncio.wait_for(
-            log_fakes.Opened(path / below if below else path, Limits()).log.poll(None), LONG_S
-        )
+        await asyncio.wait_for(Opened(path / below if below else path, Limits()).log.poll(None), LONG_S)
 
 
 @pytest.mark.parametrize(
@@ -174,17 +184,17 @@ async def test_what_is_no_log_is_refused_at_once_and_in_words(path: Path, case: 
 async def test_an_unfinished_line_is_let_go_after_a_while(
     path: Path, begun: bytes, rest: bytes, given_lines: list[tuple[int, str]]
 ) -> None:
-    log_fakes.write(path, begun)
-    opened = log_fakes.Opened(path)
+    write(path, begun)
+    opened = Opened(path)
     await opened.reading.until(lambda: opened.parsers.text == begun + b"\n")
     await opened.append(rest)
     assert [(record.line, record.text) for record in opened.reading.records] == given_lines
 
 
 async def test_a_file_that_is_long_finished_without_a_newline_is_read_whole_at_once(path: Path) -> None:
-    log_fakes.write(path, b"only this")
+    write(path, b"only this")
     os.utime(path, (time.time() - 3600,) * 2)
-    opened = log_fakes.Opened(path, Limits())
+    opened = Opened(path, Limits())
     await opened.reading.drain()
     assert opened.reading.texts == ["only this"]
 
@@ -202,10 +212,10 @@ async def test_a_file_older_than_its_lines_has_them_in_their_year(
     now = int(time.time())
     days = [now - one * 86_400 for one in line_days]
     heads = [time.strftime("%b %d %H:%M:%S", time.gmtime(one)) for one in days]
-    log_fakes.write(path, "".join(f"{head} 30699     0 {REQUEST}\n" for head in heads).encode())
+    write(path, "".join(f"{head} 30699     0 {REQUEST}\n" for head in heads).encode())
     os.utime(path, (now - file_days * 86_400,) * 2)
     for start in (FromStart(), FromTime(Nanos(days[-1] * SECOND))):
-        reading = Reading(log := log_fakes.log_file(path, start=start))
+        reading = Reading(log := log_file(path, start=start))
         await reading.drain()
         assert {one.at for one in reading.records} <= {Nanos(one * SECOND) for one in days}
         assert reading.records[-1].at == days[-1] * SECOND
@@ -214,7 +224,7 @@ async def test_a_file_older_than_its_lines_has_them_in_their_year(
 
 async def test_lines_end_in_newlines_only_and_bytes_stay_as_they_are(path: Path) -> None:
     text = b"dos\r\n\xff\xfe not utf-8\nform\x0cfeed \xe2\x80\xa8 and \x85\na\0b\n\n\n"
-    opened = await log_fakes.Opened.on(path, text)
+    opened = await Opened.on(path, text)
     assert opened.parsers.text == text
     assert [record.line for record in opened.reading.records] == [1, 2, 3, 4, 5, 6]
 
@@ -222,7 +232,7 @@ async def test_lines_end_in_newlines_only_and_bytes_stay_as_they_are(path: Path)
 async def test_a_large_file_is_read_from_its_tail_on_also_without_times(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = await log_fakes.Opened.on(
+    opened = await Opened.on(
         path, b"".join(b"@%d line\n" % nth for nth in range(10_000, 20_000)), start=TailBytes(1_000)
     )
     assert (opened.reading.texts[0], opened.reading.records[0].line) == ("@19917 line", 9_918)
@@ -233,7 +243,7 @@ async def test_a_large_file_is_read_from_its_tail_on_also_without_times(
         "read from byte 119004 of 120000 on, 1970-01-01T05:31:57Z; what is before was not read"
     )
     monkeypatch.setattr("jobtui.backends.log_start.TAIL_BYTES", 10)
-    opened = await log_fakes.Opened.on(path, b"line\n" * 100, start=FromTime(Nanos(50_000 * SECOND)))
+    opened = await Opened.on(path, b"line\n" * 100, start=FromTime(Nanos(50_000 * SECOND)))
     assert opened.reading.texts == ["line", "line"]
     assert "no times" in (opened.reading.note or "")
     assert not opened.log.begins_after(Nanos(1))
@@ -242,7 +252,7 @@ async def test_a_large_file_is_read_from_its_tail_on_also_without_times(
 
 async def test_line_numbers_of_a_very_large_file_are_provisional(path: Path) -> None:
     text = b"".join(b"%d\n" % nth for nth in range(1, 10_001))
-    opened = await log_fakes.Opened.on(path, text, Limits(count=100), TailBytes(100))
+    opened = await Opened.on(path, text, Limits(count=100), TailBytes(100))
     await opened.append(b"10001\n")
     lines = [record.line for record in opened.reading.records]
     assert all(line < 0 for line in lines)
@@ -253,13 +263,13 @@ async def test_line_numbers_of_a_very_large_file_are_provisional(path: Path) -> 
 async def test_a_packed_file_is_read_whole(tmp_path: Path, name: str) -> None:
     text = b"".join(b"@%d line\n" % nth for nth in range(50_000)) + b"the last"
     packed = tmp_path / name
-    opened = await log_fakes.Opened.on(packed, gzip.compress(text), start=TailBytes(100))
+    opened = await Opened.on(packed, gzip.compress(text), start=TailBytes(100))
     assert (opened.parsers.text, opened.reading.records[-1].line) == (text + b"\n", 50_001)
     assert opened.reading.note is None
 
 
 async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None:
-    opened = await log_fakes.Opened.on(path, b"\x1f\x8b\x08 and so on\n")
+    opened = await Opened.on(path, b"\x1f\x8b\x08 and so on\n")
     assert (opened.reading.texts, opened.reading.skipped) == ([], 1)
 
 
@@ -267,7 +277,7 @@ async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None
 async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(limits: Limits) -> None:
     assert len(CAPTURED_LOGS) > 10
     for path in CAPTURED_LOGS:
-        opened = log_fakes.Opened(path, limits, FromStart())
+        opened = Opened(path, limits, FromStart())
         await opened.reading.drain()
         text = path.read_bytes()
         assert opened.parsers.text == (text if text.endswith(b"\n") or not text else text + b"\n")
@@ -280,49 +290,49 @@ async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(li
 async def test_what_is_written_to_a_renamed_file_counts_once_when_it_is_packed(
     path: Path, at_the_end: bool
 ) -> None:
-    log_fakes.write(path, b"one\ntwo\nthree\n")
-    opened = log_fakes.Opened(path, Limits(batch_records=1, block=8, hold_s=0.0, retire_s=1e6))
+    write(path, b"one\ntwo\nthree\n")
+    opened = Opened(path, Limits(batch_records=1, block=8, hold_s=0.0, retire_s=1e6))
     await opened.reading.poll()
-    log_fakes.rename(path, "supervisor.log.1")
-    log_fakes.write(path, b"five\n")
+    rename(path, "supervisor.log.1")
+    write(path, b"five\n")
     await (opened.reading.drain() if at_the_end else opened.reading.poll())
-    log_fakes.append(path.with_name("supervisor.log.1"), b"four\n")
+    append(path.with_name("supervisor.log.1"), b"four\n")
     if not at_the_end:
         await opened.reading.drain()
     old, packed = path.with_name("supervisor.log.1"), path.with_name("supervisor.log.2.gz")
-    log_fakes.write(packed, gzip.compress(old.read_bytes()))
+    write(packed, gzip.compress(old.read_bytes()))
     shutil.copystat(old, packed)
     old.unlink()
-    log_fakes.rename(path, "supervisor.log.1")
-    log_fakes.write(path, b"six\n")
+    rename(path, "supervisor.log.1")
+    write(path, b"six\n")
     await opened.reading.drain()
     assert sorted(opened.reading.texts) == sorted(("one", "two", "three", "four", "five", "six"))
 
 
 async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path: Path) -> None:
-    opened = await log_fakes.Opened.on(path, b"one\n")
-    log_fakes.write(late := path.with_name("supervisor.log.3"), b"late\n")
+    opened = await Opened.on(path, b"one\n")
+    write(late := path.with_name("supervisor.log.3"), b"late\n")
     os.utime(late, (1, 1))
-    log_fakes.rename(path, "supervisor.log.2")
+    rename(path, "supervisor.log.2")
     await opened.append(b"two\n")
-    log_fakes.rename(path, "supervisor.log.1")
+    rename(path, "supervisor.log.1")
     await opened.append(b"three\n")
     assert opened.reading.texts == ["one", "two", "three"]
     assert [(one.where, "newer lines" in one.why) for one in opened.reading.skips] == [(str(late), True)]
 
 
 async def test_that_a_rotation_left_no_file_beside_a_log_is_said(path: Path) -> None:
-    opened = await log_fakes.Opened.on(path, b"one\n")
+    opened = await Opened.on(path, b"one\n")
     for name, text in (("supervisor.log.1", b"two\n"), ("elsewhere", b"three\n")):
         assert opened.reading.note is None
-        log_fakes.rename(path, name)
+        rename(path, name)
         await opened.append(text)
     assert opened.reading.texts == ["one", "two", "three"]
     assert "left no file beside it" in (opened.reading.note or "")
 
 
 async def test_what_a_poll_that_failed_had_read_comes_with_the_next(path: Path) -> None:
-    opened = await log_fakes.Opened.on(path, b"one\n")
+    opened = await Opened.on(path, b"one\n")
     with pytest.MonkeyPatch.context() as patch, suppress(Injected):
         patch.setattr(opened.log._worker, "run", lambda work: fail_later(work()))
         await opened.append(b"two\n")
@@ -331,18 +341,18 @@ async def test_what_a_poll_that_failed_had_read_comes_with_the_next(path: Path) 
 
 
 async def test_the_renamed_file_is_released_in_the_end(path: Path) -> None:
-    opened = await log_fakes.Opened.on(path, b"one\n")
-    old = log_fakes.inode(path)
-    log_fakes.rename(path, "supervisor.log.1")
+    opened = await Opened.on(path, b"one\n")
+    old = inode(path)
+    rename(path, "supervisor.log.1")
     await opened.append(b"two\n")
-    assert old in log_fakes.open_inodes()
-    await opened.reading.until(lambda: old not in log_fakes.open_inodes())
+    assert old in open_inodes()
+    await opened.reading.until(lambda: old not in open_inodes())
     await opened.log.aclose()
-    assert log_fakes.inode(path) not in log_fakes.open_inodes()
+    assert inode(path) not in open_inodes()
 
 
 async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_reported(path: Path) -> None:
-    opened = await log_fakes.Opened.on(path, b"one\ntwo\n", Limits(hold_s=3600))
+    opened = await Opened.on(path, b"one\ntwo\n", Limits(hold_s=3600))
     cut(path)
     await opened.append(b"new\nunfinished")
     assert opened.reading.texts == ["one", "two", "new"]
@@ -356,15 +366,15 @@ async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_repo
 
 async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(path: Path) -> None:
     aside = path.with_name("aside")
-    opened = await log_fakes.Opened.on(path, b"a line long enough to be known again" * 9 + b"\n")
-    log_fakes.rename(path, aside.name)
+    opened = await Opened.on(path, b"a line long enough to be known again" * 9 + b"\n")
+    rename(path, aside.name)
     async with asyncio.timeout(LONG_S):
-        while log_fakes.inode(aside) in log_fakes.open_inodes():
+        while inode(aside) in open_inodes():
             with suppress(SourceMissing):
                 await opened.reading.drain()
             await opened.log.changed(0.02)
-    log_fakes.append(aside, b"two\n")
-    log_fakes.rename(aside, path.name)
+    append(aside, b"two\n")
+    rename(aside, path.name)
     await opened.reading.drain()
     assert [text[:6] for text in opened.reading.texts] == ["a line", "two"]
 
@@ -377,7 +387,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-class FailingParser(log_fakes.KeepingParser):
+class FailingParser(KeepingParser):
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
         if BAD.encode() in block:
             raise ValueError("what nobody foresaw")
@@ -389,7 +399,7 @@ STEP_CHANCE = 0.1
 """How often a rotation goes on while a file is asked for."""
 
 
-class Rotating(log_fakes.RotatedLog):
+class Rotating(RotatedLog):
     """A log that is written to and rotated.
 
     Rotations go on by a step between two questions to the file system, as `chance` says.
@@ -397,7 +407,7 @@ class Rotating(log_fakes.RotatedLog):
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.lines: list[str] = []
-        self.rotations: deque[log_fakes.Steps] = deque()
+        self.rotations: deque[Steps] = deque()
         self._written_at = 0
         super().__init__(folder / "x.log", chance, PACK, "-{}", 20261101)
 
@@ -516,7 +526,7 @@ def rotated_log(folder: Path, *, behind_s: int = 0) -> list[str]:
 
 
 async def read_whole(path: Path, start: Start | None = None) -> Reading[LogFile]:
-    source = log_fakes.log_file(path, parser_factory=log_fakes.KeepingParser, start=start)
+    source = log_file(path, parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
     await source.aclose()
@@ -541,7 +551,7 @@ async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
     tmp_path: Path, start: Start, first: int, said: str | None, behind_s: int
 ) -> None:
     lines = rotated_log(tmp_path, behind_s=behind_s)
-    source = log_fakes.log_file(tmp_path / "x.log", parser_factory=log_fakes.KeepingParser, start=start)
+    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
     assert reading.texts == lines[first:]
@@ -568,9 +578,7 @@ async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_pa
     log = Rotating(tmp_path, random.Random(0))
     every_file_begins = "what a start writes into every file\n"
     now = 0.0
-    source = log_fakes.log_file(
-        log.path, limits=log_fakes.QUICK, parser_factory=log_fakes.KeepingParser, timer=lambda: now
-    )
+    source = log_file(log.path, limits=QUICK, parser_factory=KeepingParser, timer=lambda: now)
     reading = Reading(source)
     log.path.write_text(every_file_begins)
     await reading.drain()
@@ -578,7 +586,7 @@ async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_pa
     log.path.write_text(every_file_begins)
     log.write(20)
     await reading.drain()
-    now += 2 * log_fakes.QUICK.retire_s  # no longer kept open
+    now += 2 * QUICK.retire_s  # no longer kept open
     await reading.drain()
     log.write(5)
     # The first file is packed and removed; the file system gives the number of its inode to the next one.
@@ -605,7 +613,7 @@ async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> 
 
 async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
     lines = rotated_log(tmp_path)
-    source = log_fakes.log_file(tmp_path / "x.log", parser_factory=log_fakes.KeepingParser)
+    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser)
     offset = sum(len(line) + 1 for line in lines[:3])
     found = await source.lines_from(offset, 2, expect=lines[3])
     assert [raw.text for raw in found] == lines[3:5]

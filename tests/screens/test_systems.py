@@ -18,7 +18,18 @@ from jobtui.session.evidence import Gatherer
 from jobtui.widgets.record_list import RecordTable
 from tests.balsam_server import RecordedBalsam
 from tests.builders import ago, an_agent
-from tests.screens import captured
+from tests.screens.captured import (
+    JID,
+    MOUNTS,
+    TWELVE,
+    app_on_balsam,
+    app_on_cluster,
+    app_on_slurm,
+    copied,
+    shown,
+    until,
+    until_said,
+)
 from tests.screens.scene import Scene, agents, prompt, read
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_until
@@ -35,7 +46,7 @@ async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.M
         return await jobs_on_disk(self, text)
 
     monkeypatch.setattr(Gatherer, "jobs_on_disk", late)
-    async with captured.shown(captured.app_on_cluster(mounts=captured.MOUNTS)) as (app, pilot):
+    async with shown(app_on_cluster(mounts=MOUNTS)) as (app, pilot):
         await wait_until(lambda: CANCELED in app._session.store.jobs, pilot)
         await prompt(pilot, "colon", "no such error anywhere")
         await press(pilot, "enter", until="reading the files of the newest jobs")
@@ -47,17 +58,17 @@ async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.M
 
 async def test_what_slurm_says_later_is_shown_too(cluster: StandIn) -> None:
     cluster.queue()
-    async with captured.shown(captured.app_on_slurm(cluster, captured.JID), (200, 45)) as (app, pilot):
-        await wait_until(lambda: captured.JID in text(app), pilot)
-        cluster.queue({**captured.TWELVE, "%T": "COMPLETED", "%V": "2026-11-20T20:59:00"})
+    async with shown(app_on_slurm(cluster, JID), (200, 45)) as (app, pilot):
+        await wait_until(lambda: JID in text(app), pilot)
+        cluster.queue({**TWELVE, "%T": "COMPLETED", "%V": "2026-11-20T20:59:00"})
         await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
 
 
 async def test_an_event_that_comes_is_a_step_more() -> None:
     balsam = RecordedBalsam()
     row = next(row for row in balsam.jobs if row["state"] == "RUNNING")
-    async with captured.shown(captured.app_on_balsam(balsam, JobId(f"balsam/{row['id']}"))) as (app, pilot):
-        await captured.until(app, pilot, "RUNNING")
+    async with shown(app_on_balsam(balsam, JobId(f"balsam/{row['id']}"))) as (app, pilot):
+        await until(app, pilot, "RUNNING")
         row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
         balsam.events.append(
             {
@@ -65,7 +76,7 @@ async def test_an_event_that_comes_is_a_step_more() -> None:
                 "from_state": "RUNNING", "to_state": "RUN_DONE", "data": {},
             }
         )  # fmt: skip
-        await captured.until(app, pilot, "RUN_DONE")
+        await until(app, pilot, "RUN_DONE")
 
 
 COMMAND = 'ssh v4.example.org "journalctl --utc CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369'
@@ -99,9 +110,9 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
         assert isinstance(scene.app.screen, ErrorScreen)
         assert "[hosts]" in text(scene.app)
         assert "ssh v4.example.org" in text(scene.app)
-        texts = captured.copied(scene.app, monkeypatch)
+        texts = copied(scene.app, monkeypatch)
         await pilot.press("y")
-        await captured.until_said(scene.app, pilot, "copied ssh v4.example.org")
+        await until_said(scene.app, pilot, "copied ssh v4.example.org")
         assert texts[-1].startswith(COMMAND)
         await press(pilot, "escape", until=AgentsScreen)
 

@@ -33,7 +33,27 @@ from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_i
 from tests.commands.running import shown
 from tests.excerpts import FIXTURES
 from tests.fakes import batch
-from tests.screens import captured
+from tests.screens.captured import (
+    CAPTURE,
+    CAPTURED,
+    FILES,
+    GOOD,
+    JID,
+    JOB,
+    LATER,
+    MOUNTS,
+    ON_CLUSTER,
+    RUN_DIR,
+    TWELVE,
+    WORDS,
+    app_on,
+    app_on_balsam,
+    app_on_cluster,
+    app_on_slurm,
+    app_on_traces,
+    copied,
+    stamped,
+)
 from tests.screens.scene import FAILED, RUN, THREE, Scene, agents, with_runs
 from tests.screens.tour import typed
 from tests.slurm_stand_in import StandIn
@@ -50,49 +70,45 @@ BUSY = an_agent(
 TIMES = {"queued_at": ago(9_000), "started_at": ago(8_000), "ended_at": ago(7_000)}
 ENDED = a_job(2, status=JobStatus.COMPLETED, **TIMES)
 SITES: dict[str, Callable[[Path], JobtuiApp]] = {
-    "logs": lambda _: captured.app_on(captured.CAPTURED[0]),
-    "traces": lambda _: captured.app_on_traces(*(capture_file(name, "otlp.pb") for name in TRACES)),
-    "trace": lambda _: captured.app_on_traces(*captured.FILES),
-    "nothing": lambda _: captured.app_on_traces(),
-    "captured": lambda _: captured.app_on(SirepoDb(captured.CAPTURE), *captured.CAPTURED, at=captured.JOB),
+    "logs": lambda _: app_on(CAPTURED[0]),
+    "traces": lambda _: app_on_traces(*(capture_file(name, "otlp.pb") for name in TRACES)),
+    "trace": lambda _: app_on_traces(*FILES),
+    "nothing": lambda _: app_on_traces(),
+    "captured": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=JOB),
     "job": lambda _: Scene(open_at=FAILED).app,
     "runs": lambda _: with_runs(Scene(open_at=FAILED), *THREE).app,
     "jobs": lambda _: Scene(agents=agents(), clusters=(a_cluster(),)).app,
-    "a job that only spans name": lambda _: captured.app_on_traces(*captured.FILES),
+    "a job that only spans name": lambda _: app_on_traces(*FILES),
     "history": lambda _: with_history(),
     "replay": lambda folder: JobtuiApp(
         Session([SirepoDb(Path("/srv/db"))], (replay := recorded(folder)).clock, replay=replay)
     ),
-    "commands": lambda _: captured.app_on(
-        SirepoDb(captured.CAPTURE), *captured.CAPTURED, at=captured.GOOD, words=captured.WORDS
-    ),
+    "commands": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=GOOD, words=WORDS),
     "near": lambda folder: submitted(folder),
     "script": lambda folder: archived(folder, "2"),
     "output": lambda folder: archived(folder, "1"),
     "charts": lambda _: Scene([batch(a_job(1, started_at=ago(60)), ENDED)]).app,
     "agents": lambda _: Scene(agents=(BUSY, an_agent("idle"), agents()[0])).app,
-    "cluster": lambda _: captured.app_on_cluster(captured.JID, mounts=captured.MOUNTS),
-    "agents of a cluster": lambda _: captured.app_on_cluster(),
-    "a cluster out of reach": lambda folder: captured.app_on_cluster(
-        captured.JID, copytree(captured.ON_CLUSTER, folder / "sbatch", ignore=ignore_patterns("scratch"))
+    "cluster": lambda _: app_on_cluster(JID, mounts=MOUNTS),
+    "agents of a cluster": lambda _: app_on_cluster(),
+    "a cluster out of reach": lambda folder: app_on_cluster(
+        JID, copytree(ON_CLUSTER, folder / "sbatch", ignore=ignore_patterns("scratch"))
     ),
-    "other directory": lambda folder: captured.app_on_slurm(
-        twelve(folder, "/elsewhere"), captured.JID, mounts=captured.MOUNTS
-    ),
-    "of sirepo": lambda folder: captured.app_on_slurm(twelve(folder, captured.RUN_DIR), "slurm/12"),
-    "slurm": lambda folder: captured.app_on_slurm(StandIn(folder).captured(), "slurm/8"),
+    "other directory": lambda folder: app_on_slurm(twelve(folder, "/elsewhere"), JID, mounts=MOUNTS),
+    "of sirepo": lambda folder: app_on_slurm(twelve(folder, RUN_DIR), "slurm/12"),
+    "slurm": lambda folder: app_on_slurm(StandIn(folder).captured(), "slurm/8"),
     "own output": lambda folder: with_output(folder, "mine.out"),
     "gone output": lambda folder: with_output(folder, "gone.out"),
     "gone directory": lambda folder: with_output(folder, "/nowhere/gone.out"),
-    "no events": lambda _: captured.app_on_balsam(without_events(), JobId("balsam/99")),
-    "events": lambda _: captured.app_on_balsam(RecordedBalsam(), JobId("balsam/176")),
-    "balsam": lambda _: captured.app_on_balsam(RecordedBalsam()),
+    "no events": lambda _: app_on_balsam(without_events(), JobId("balsam/99")),
+    "events": lambda _: app_on_balsam(RecordedBalsam(), JobId("balsam/176")),
+    "balsam": lambda _: app_on_balsam(RecordedBalsam()),
 }
 
 
 def twelve(folder: Path, directory: str) -> StandIn:
     """A cluster that has a job in this directory."""
-    (cluster := StandIn(folder)).queue({**captured.TWELVE, "%Z": directory})
+    (cluster := StandIn(folder)).queue({**TWELVE, "%Z": directory})
     return cluster
 
 
@@ -101,7 +117,7 @@ def with_output(folder: Path, out: str) -> JobtuiApp:
     (folder / "mine.out").write_text("of mine\n")
     (folder / "other.out").write_text("of another\n")
     (cluster := StandIn(folder).captured()).show("31", shown(31, folder, out))
-    return captured.app_on_slurm(cluster, "slurm/31")
+    return app_on_slurm(cluster, "slurm/31")
 
 
 def without_events() -> RecordedBalsam:
@@ -115,9 +131,7 @@ def submitted(folder: Path) -> JobtuiApp:
     ids = 'ClusterId = 5\nProcId = 0\nJobsubJobId = "5.0@jobsub02.fnal.gov"\n'
     (folder / "q.ad").write_text(f"{ids}QDate = {queued}\nJobStatus = 1\n")
     spans = [TraceFile(capture_file(name, "otlp.pb")) for name in TRACES[:2]]
-    return captured.app_on(
-        CondorFile(folder / "q.ad"), *spans, at=JobId("5.0@jobsub02.fnal.gov"), now=captured.LATER
-    )
+    return app_on(CondorFile(folder / "q.ad"), *spans, at=JobId("5.0@jobsub02.fnal.gov"), now=LATER)
 
 
 def archived(folder: Path, native: str) -> JobtuiApp:
@@ -176,7 +190,7 @@ async def test_a_log_that_is_written_to_is_shown(
     logs = [tmp_path / name for name in told["files"]]
     for log, lines in told["files"].items():
         (tmp_path / log).write_text("".join(map(written, lines)))
-    await walk(captured.app_on(*logs), told["steps"], told.get("size", (100, 24)), monkeypatch, *logs[:1])
+    await walk(app_on(*logs), told["steps"], told.get("size", (100, 24)), monkeypatch, *logs[:1])
 
 
 async def walk(
@@ -188,7 +202,7 @@ async def walk(
         return shows(words, "\n".join((text(app), *toasts, *(f"[copied]{one}[end]" for one in clipboard))))
 
     async with app.run_test(size=size) as pilot:
-        clipboard = captured.copied(app, monkeypatch)
+        clipboard = copied(app, monkeypatch)
         for keys, *words in steps:
             if keys.startswith("$ size "):
                 await pilot.resize_terminal(*map(int, keys.split()[2:]))
@@ -228,7 +242,7 @@ def written(line: str) -> str:
         return f"{line}\n"
     first, last, step, words = found.groups()
     seconds = range(int(first), int(last or first) + 1, int(step or 1))
-    return "".join(captured.stamped(second, words.replace("{}", str(second))) for second in seconds)
+    return "".join(stamped(second, words.replace("{}", str(second))) for second in seconds)
 
 
 def happens(log: Path, what: str, line: str = "") -> None:

@@ -30,12 +30,24 @@ from jobtui.analysis.correlation.supervisor_lines import HANDLERS, STATUS_NEWS, 
 from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
-from jobtui.model import ops as op_model
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
+from jobtui.model.ops import (
+    RUNS_COMPARED,
+    Agent,
+    Certainty,
+    Component,
+    Correlation,
+    Damage,
+    Op,
+    Step,
+    Unlinked,
+    WritersRead,
+    in_order,
+)
 
 KNOWN = 200_000
 LINES_KNOWN = 50_000
@@ -136,7 +148,7 @@ class WriterSurvey:
 
     def __init__(self) -> None:
         self._shapes: set[str] = set()
-        self._damaged: dict[str, deque[op_model.Damage]] = {}
+        self._damaged: dict[str, deque[Damage]] = {}
         self._last: dict[str, Nanos] = {}
         self._open: set[str] = set()
         """Logs without a line with a time after their last damaged place."""
@@ -155,7 +167,7 @@ class WriterSurvey:
         source, at = record.source, record.at
         if record.shape == DAMAGED:
             places = self._damaged.setdefault(source, deque(maxlen=PLACES_KEPT))
-            places.append(op_model.Damage(record.offset, self._last.get(source)))
+            places.append(Damage(record.offset, self._last.get(source)))
             self._open.add(source)
         elif at is not None:
             self._last[source] = at
@@ -171,15 +183,15 @@ class WriterSurvey:
         self._damaged = {**other._damaged, **self._damaged}
 
     @property
-    def writers_read(self) -> op_model.WritersRead:
+    def writers_read(self) -> WritersRead:
         components = _components()
         known = frozenset(components[shape] for shape in self._shapes if shape in components)
         damaged = {source: tuple(places) for source, places in self._damaged.items()}
-        return op_model.WritersRead(known, damaged=damaged)
+        return WritersRead(known, damaged=damaged)
 
 
 @cache
-def _components() -> dict[str, op_model.Component]:
+def _components() -> dict[str, Component]:
     return {shape.name: shape.component for shape in load("sirepo").shapes}
 
 
@@ -188,7 +200,7 @@ WHY = "its state is known by events, this is what its site wrote"
 
 
 @cache
-def site_shapes() -> dict[str, tuple[op_model.Component, str]]:
+def site_shapes() -> dict[str, tuple[Component, str]]:
     return {shape.name: (shape.component, shape.step or shape.name) for shape in load(FORMAT).shapes}
 
 
@@ -244,7 +256,7 @@ COMPARED = frozenset(HANDLERS) | {"api_called"}
 """Shapes whose lines two logs may have. Repeated lines of agents are found when they are linked."""
 
 
-class Correlator(op_model.Correlation):
+class Correlator(Correlation):
     """The correlation of log records; `feed` takes them, and the other methods give ops and agents."""
 
     def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
@@ -288,7 +300,7 @@ class Correlator(op_model.Correlation):
         if shape in AGENT_SHAPES:
             return self._agent_pass.read(record)
         if shape in site_shapes() and (job_id := JobId(record.fields.get("jid") or "")):
-            self._events.keep(job_id, record, *site_shapes()[shape], op_model.Certainty.JID, WHY)
+            self._events.keep(job_id, record, *site_shapes()[shape], Certainty.JID, WHY)
             return job_id
         return self._events.called(record) if shape == "api_called" else None
 
@@ -314,31 +326,29 @@ class Correlator(op_model.Correlation):
         return found
 
     @property
-    def writers_read(self) -> op_model.WritersRead:
+    def writers_read(self) -> WritersRead:
         return self._hearing.writers_read._replace(writers=self._restarts.writers())
 
     @property
     def repeated(self) -> Mapping[str, str]:
         return self._once.notes
 
-    def open_ops(self) -> tuple[op_model.Op, ...]:
+    def open_ops(self) -> tuple[Op, ...]:
         return tuple(track.freeze() for track in self._ops.open_ops())
 
-    def runs_like(self, model: str, driver: str | None) -> tuple[op_model.Op, ...]:
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
         ended = (track for track in reversed(self._ops.all()) if track.name == "run" and not track.is_open)
         alike = (op for op in ended if op.driver == driver and (op.jid or "").endswith(f"-{model}"))
-        return tuple(track.freeze() for track in islice(alike, op_model.RUNS_COMPARED))
+        return tuple(track.freeze() for track in islice(alike, RUNS_COMPARED))
 
-    def restarted_ops(self, job_id: JobId) -> Mapping[int, op_model.Step]:
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
         tracks = self._ops.of_job(job_id)
         found = ((track.key, self._restarts.first_after(track)) for track in tracks)
         return {
-            key: step_of(one, op_model.Component.SUPERVISOR, STEP, op_model.Certainty.ADJACENT)
-            for key, one in found
-            if one
+            key: step_of(one, Component.SUPERVISOR, STEP, Certainty.ADJACENT) for key, one in found if one
         }
 
-    def ops_of(self, job_id: JobId) -> tuple[op_model.Op, ...]:
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         tracks = list(self._ops.of_job(job_id))
         calls, _ = place_calls(self._events.calls_of(job_id), tracks)
         notes, _ = place_notes(self._events.notes_of(job_id), tracks)
@@ -346,34 +356,27 @@ class Correlator(op_model.Correlation):
             _with_steps(track.freeze(), calls.get(track.key), notes.get(track.key, ())) for track in tracks
         )
 
-    def unlinked_of(self, job_id: JobId) -> tuple[op_model.Unlinked, ...]:
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
         tracks = list(self._ops.of_job(job_id))
         _, calls = place_calls(self._events.calls_of(job_id), tracks)
         _, notes = place_notes(self._events.notes_of(job_id), tracks)
         return (
-            *(
-                op_model.Unlinked(job_id, _loose(r, op_model.Component.SERVER), "no op came of this call")
-                for r in calls
-            ),
+            *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
             *self._events.unlinked_of(job_id),
             *(
-                op_model.Unlinked(
-                    job_id,
-                    _loose(r, op_model.Component.AGENT),
-                    "the supervisor's line of this op was not read",
-                )
+                Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")
                 for r in (*notes, *self._agent_pass.waiting_for(job_id))
             ),
         )
 
-    def ops(self, after: int = 0) -> Iterable[op_model.Op]:
+    def ops(self, after: int = 0) -> Iterable[Op]:
         tracks = (track for track in self._ops.all() if track.key > after)
         return (track.freeze() for track in sorted(tracks, key=lambda track: track.key))
 
-    def agents(self) -> tuple[op_model.Agent, ...]:
+    def agents(self) -> tuple[Agent, ...]:
         return known_agents(self._agents, self._ops)
 
-    def agent_of(self, job_id: JobId) -> op_model.Agent | None:
+    def agent_of(self, job_id: JobId) -> Agent | None:
         for track in reversed(self._ops.of_job(job_id)):
             prefix = track.agent or track.assigned_agent
             if track.name == "run" and prefix and (agent := self._agents.with_prefix(prefix, track.uid)):
@@ -385,13 +388,11 @@ class Correlator(op_model.Correlation):
         return self._ops.dropped
 
 
-def _with_steps(op: op_model.Op, call: op_model.Step | None, notes: Sequence[op_model.Step]) -> op_model.Op:
+def _with_steps(op: Op, call: Step | None, notes: Sequence[Step]) -> Op:
     if call is None and not notes:
         return op
-    return msgspec.structs.replace(
-        op, steps=op_model.in_order([*((call,) if call else ()), *op.steps, *notes])
-    )
+    return msgspec.structs.replace(op, steps=in_order([*((call,) if call else ()), *op.steps, *notes]))
 
 
-def _loose(record: LogRecord, component: op_model.Component) -> op_model.Step:
-    return step_of(record, component, record.shape.replace("_", " "), op_model.Certainty.JID)
+def _loose(record: LogRecord, component: Component) -> Step:
+    return step_of(record, component, record.shape.replace("_", " "), Certainty.JID)

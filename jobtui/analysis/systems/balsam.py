@@ -8,7 +8,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jobtui.analysis.explain import case
+from jobtui.analysis.explain.case import (
+    CERTAIN,
+    GUESS,
+    LIKELY,
+    PLAUSIBLE,
+    SETTLED_S,
+    SURE,
+    Evidence,
+    Ruling,
+    record_fact,
+)
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, duration, for_words
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_order
@@ -68,7 +78,7 @@ class BalsamCase(NamedTuple):
         return next((change for change in reversed(self.changes) if change.after in states), None)
 
 
-def explain_balsam(evidence: case.Evidence) -> Verdict:
+def explain_balsam(evidence: Evidence) -> Verdict:
     job = evidence.job
     assert job is not None
     site = next((one for one in evidence.sites if (one.source, one.name) == (job.source, job.host)), None)
@@ -82,7 +92,7 @@ def explain_balsam(evidence: case.Evidence) -> Verdict:
     matter = BalsamCase(job, now, changes, site, own, here, nodes)
     unknown = f'Its state is "{job.native_status}", which jobtui does not know.'
     rule = RULES.get(job.native_status)
-    said = rule(matter) if rule is not None else case.Ruling(Code.UNKNOWN, unknown, 0.3)
+    said = rule(matter) if rule is not None else Ruling(Code.UNKNOWN, unknown, 0.3)
     blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")
@@ -121,17 +131,17 @@ def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) ->
     )
 
 
-def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> case.Ruling:
-    return case.Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending)
+def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Ruling:
+    return Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending)
 
 
-def _failed(matter: BalsamCase) -> case.Ruling:
+def _failed(matter: BalsamCase) -> Ruling:
     """What ended it is told by the state that it came from, and nothing of an earlier run."""
     last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
         doubts = ("the event that tells how it failed was not read",)
-        return case.Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", case.GUESS, _look(matter), doubts)
+        return Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, _look(matter), doubts)
     if last.before in (RUN_ERROR, "RUNNING"):
         return _program_failed(matter, last)
     if last.before == "RUN_TIMEOUT":
@@ -139,10 +149,10 @@ def _failed(matter: BalsamCase) -> case.Ruling:
         return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
     if (known := FAILED_FROM.get(last.before)) is None:
         sentence = f"It was set to FAILED from {last.before}: {_reason(last)}."
-        return case.Ruling(Code.UNKNOWN, sentence, case.GUESS, _look(matter))
+        return Ruling(Code.UNKNOWN, sentence, GUESS, _look(matter))
     code, what = known
     again = " again" if what == NOT_LAUNCHED and matter.last("RUNNING") is not None else ""
-    return case.Ruling(code, f"{what}{again}: {_reason(last)}.", case.SURE, _look(matter))
+    return Ruling(code, f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
 
 
 NOT_LAUNCHED = "A launcher could not start it"
@@ -160,7 +170,7 @@ FAILED_FROM: Mapping[str, tuple[Code, str]] = {
 """What failed, by the state that a job came from."""
 
 
-def _program_failed(matter: BalsamCase, last: StateChange) -> case.Ruling:
+def _program_failed(matter: BalsamCase, last: StateChange) -> Ruling:
     error = last if last.before == "RUNNING" else matter.last(RUN_ERROR)
     code = (error.detail or {}).get("returncode") if error is not None else None
     reason = (error_of(error) if error is not None else None) or "no reason is given"
@@ -168,16 +178,14 @@ def _program_failed(matter: BalsamCase, last: StateChange) -> case.Ruling:
     sentence = f"Its program {how}: {reason}."
     if last.before == RUN_ERROR and (said := error_of(last)) is not None:
         sentence += f" The handling of that failed too: {said}."
-    return case.Ruling(
-        Code.PROGRAM_FAILED, sentence, case.CERTAIN if code is not None else case.SURE, _look(matter)
-    )
+    return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE, _look(matter))
 
 
 def _reason(change: StateChange) -> str:
     return error_of(change) or "no reason is given"
 
 
-def _parents(matter: BalsamCase) -> case.Ruling:
+def _parents(matter: BalsamCase) -> Ruling:
     job = matter.job
     needs = job.needs
     bad = [(name, state) for name, state in needs if state in HOPELESS]
@@ -188,14 +196,14 @@ def _parents(matter: BalsamCase) -> case.Ruling:
         first = NextStep("see what became of the parent", command)
         pending = _pending(matter, Category.DEPENDENCY, f"{parents}{more}", is_stuck=True)
         sentence = f"It will not start as it is: {pending.words}."
-        return case.Ruling(Code.NEVER_STARTS, sentence, case.SURE, (first,), pending=pending)
+        return Ruling(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
         if job.alert is None:
-            return case.Ruling(Code.WAITING_PARENTS, "Its parents have just finished.", case.LIKELY)
+            return Ruling(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
         sentence = (
             "It will not start by itself: its parents have finished, and the server did not release it."
         )
-        return case.Ruling(Code.NEVER_STARTS, sentence, case.LIKELY, _look(matter))
+        return Ruling(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
     unknown = [name for name, state in needs if not state]
     doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_TOLD])
     if not needs:
@@ -204,29 +212,29 @@ def _parents(matter: BalsamCase) -> case.Ruling:
     what = " and ".join(going[:MOST_TOLD]) or job.message or "its parent jobs"
     left = f", and {len(going) - MOST_TOLD} more" if len(going) > MOST_TOLD else ""
     pending = _pending(matter, Category.DEPENDENCY, f"{what}{left}")
-    said = _waits(matter, Code.WAITING_PARENTS, pending, case.PLAUSIBLE if doubts else case.CERTAIN)
+    said = _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN)
     return said._replace(doubts=doubts)
 
 
-def _by_agent(what: str) -> Callable[[BalsamCase], case.Ruling]:
+def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
     """What an agent or the server does next; of a job whose files were not staged `needs` says why not."""
 
-    def rule(matter: BalsamCase) -> case.Ruling:
+    def rule(matter: BalsamCase) -> Ruling:
         needs = matter.job.needs
         if needs and "staged" in what:
             failed = "; ".join(f"{name} failed: {why}" for name, why in needs[:MOST_TOLD])
             left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
             pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
-            return case.Ruling(Code.STAGING_FAILED, sentence, case.SURE, _look(matter), pending=pending)
+            return Ruling(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
-        sure = case.SURE if matter.site is not None else case.LIKELY
+        sure = SURE if matter.site is not None else LIKELY
         return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
 
     return rule
 
 
-def _site_down(matter: BalsamCase) -> case.Ruling | None:
+def _site_down(matter: BalsamCase) -> Ruling | None:
     site = matter.site
     if site is None or not site.is_down(matter.now) or site.seen_at is None:
         return None
@@ -242,10 +250,10 @@ def _site_down(matter: BalsamCase) -> case.Ruling | None:
         f"{matter.job.native_status}."
     )
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
-    return case.Ruling(Code.SITE_AGENT_DOWN, sentence, case.SURE, steps, pending=pending)
+    return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)
 
 
-def _runnable(matter: BalsamCase) -> case.Ruling:
+def _runnable(matter: BalsamCase) -> Ruling:
     own_tags = set(matter.job.tags.split(" "))
     fitting = [
         one for one in matter.here if all(tag_word(name, value) in own_tags for name, value in one.tags)
@@ -261,7 +269,7 @@ def _runnable(matter: BalsamCase) -> case.Ruling:
         count, nodes = counted(len(live), "allocation"), sum(one.nodes for one in live)
         note = f"{count} of its site {'runs' if len(live) == 1 else 'run'}, of {counted(nodes, 'node')}"
         pending = _pending(matter, Category.ALLOCATION, "a launcher with room", note=note)
-        return _waits(matter, Code.WAITING_ALLOCATION, pending, case.SURE, before)
+        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
     if stale is not None:
         return _stale(matter, stale)
     said = _without_launcher(matter, fitting, before)
@@ -270,11 +278,11 @@ def _runnable(matter: BalsamCase) -> case.Ruling:
         for one in matter.here
         if one.state == UNLISTED
     )
-    sure = min(said.confidence, case.GUESS) if unlisted else said.confidence
+    sure = min(said.confidence, GUESS) if unlisted else said.confidence
     return said._replace(confidence=sure, doubts=(*said.doubts, *unlisted))
 
 
-def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before: str) -> case.Ruling:
+def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before: str) -> Ruling:
     """Why no launcher takes a job that could run. `fitting` are the allocations that take its tags."""
     if down := _site_down(matter):
         return down
@@ -283,12 +291,12 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
         count = counted(len(coming), "allocation")
         words = f"nodes: {count} of its site in the queue, none running"
         pending = _pending(matter, Category.ALLOCATION, words)
-        said = _waits(matter, Code.WAITING_ALLOCATION, pending, case.SURE, before)
+        said = _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
         return said._replace(next=(_QUEUE,))
     if matter.site is None:
         doubts = ("the allocations of its site are not known",)
         pending = _pending(matter, Category.ALLOCATION, "a launcher")
-        said = _waits(matter, Code.NO_ALLOCATION, pending, case.GUESS, before)
+        said = _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before)
         return said._replace(next=(_QUEUE,), doubts=doubts)
     if (lost := _lost(matter)) is not None:
         return lost
@@ -303,10 +311,10 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
         note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
         sentence += f" {note[:1].upper()}{note[1:]}."
     pending = _pending(matter, Category.ALLOCATION, what, note=note, is_stuck=True)
-    return case.Ruling(Code.NO_ALLOCATION, sentence, case.SURE, (_QUEUE, _SUBMIT), pending=pending)
+    return Ruling(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
 
 
-def _lost(matter: BalsamCase) -> case.Ruling | None:
+def _lost(matter: BalsamCase) -> Ruling | None:
     """A run that ended with its allocation, in time or before it, and not yet gone on."""
     timeout, run = matter.last(RUN_TIMEOUT), matter.last("RUNNING")
     if timeout is None or (run is not None and run.id > timeout.id):
@@ -314,29 +322,29 @@ def _lost(matter: BalsamCase) -> case.Ruling | None:
     return _cut_off(matter)
 
 
-def _cut_off(matter: BalsamCase) -> case.Ruling:
+def _cut_off(matter: BalsamCase) -> Ruling:
     timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_QUEUE, _SUBMIT)
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""
     if EXPIRED in message.lower():
         sentence = f"Its launcher ended without a word while the job ran{why}."
-        confidence = case.SURE if own is None or not _used_its_time(own, timeout) else case.LIKELY
-        return case.Ruling(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
+        confidence = SURE if own is None or not _used_its_time(own, timeout) else LIKELY
+        return Ruling(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
     if own is not None and own.state == "pending_deletion":
         sentence = f"Its allocation {own.scheduler_id or own.id} was deleted while the job ran{why}."
-        return case.Ruling(Code.ALLOCATION_KILLED, sentence, case.SURE, next_steps)
+        return Ruling(Code.ALLOCATION_KILLED, sentence, SURE, next_steps)
     used = _used_its_time(own, timeout) if own is not None else None
     if used is None:
         sentence = f"Its run was cut off{why}; it is not known whether the time of its allocation was over."
-        return case.Ruling(Code.TIMED_OUT, sentence, case.PLAUSIBLE, next_steps)
+        return Ruling(Code.TIMED_OUT, sentence, PLAUSIBLE, next_steps)
     assert own is not None
     is_exact = own.start_at is not None and not own.start_estimated
     if used:
         sentence = "Its run was not done when the time of its allocation was over."
-        return case.Ruling(Code.TIMED_OUT, sentence, case.SURE if is_exact else case.LIKELY, next_steps)
+        return Ruling(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY, next_steps)
     sentence = f"Its allocation or its launcher ended before its time, while the job ran{why}."
     is_over = is_exact and own.state in OVER
-    return case.Ruling(Code.ALLOCATION_KILLED, sentence, case.SURE if is_over else case.LIKELY, next_steps)
+    return Ruling(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY, next_steps)
 
 
 def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
@@ -351,46 +359,44 @@ def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
     return seconds_between(one.start_at, end) >= one.wall_time_s - slack
 
 
-def _running(matter: BalsamCase) -> case.Ruling:
+def _running(matter: BalsamCase) -> Ruling:
     own = matter.own
     if own is not None and own.is_stale(matter.now):
         return _stale(matter, own)
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
         sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
-        return case.Ruling(
-            code, sentence, case.SURE if code is Code.ALLOCATION_KILLED else case.LIKELY, (_QUEUE,)
-        )
+        return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
-    sure = case.SURE if own is not None else case.LIKELY
-    return case.Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
+    sure = SURE if own is not None else LIKELY
+    return Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
 
 
-def _stale(matter: BalsamCase, one: Allocation) -> case.Ruling:
+def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     alive_at = one.heartbeat_at if one.launchers else one.start_at
     silent = for_words(since_s(alive_at, matter.now))
     sentence = (
         f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
         "what it should do does not get done."
     )
-    return case.Ruling(Code.LAUNCHER_STALE, sentence, case.SURE, (_QUEUE,))
+    return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 
-def _ended(matter: BalsamCase) -> case.Ruling:
+def _ended(matter: BalsamCase) -> Ruling:
     state, error = matter.job.native_status, matter.last(RUN_ERROR)
     if state == "JOB_FINISHED":
         length = matter.job.elapsed_s(matter.now)
         took = f" in {duration(length)}" if length is not None else ""
-        return case.Ruling(Code.COMPLETED, f"It completed{took}.", case.CERTAIN)
+        return Ruling(Code.COMPLETED, f"It completed{took}.", CERTAIN)
     if state == RUN_TIMEOUT:
-        return _lost(matter) or case.Ruling(Code.TIMED_OUT, "Its run was not done in time.", case.LIKELY)
+        return _lost(matter) or Ruling(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
     if error is None:
-        return case.Ruling(Code.PROGRAM_FAILED, "Its program failed.", case.PLAUSIBLE, _look(matter))
+        return Ruling(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
     said = _program_failed(matter, error)
     return said._replace(sentence=f"{said.sentence} Its site's agent decides whether it runs again.")
 
 
-RULES: Mapping[str, Callable[[BalsamCase], case.Ruling]] = {
+RULES: Mapping[str, Callable[[BalsamCase], Ruling]] = {
     "CREATED": _by_agent("the server to take it up"), "AWAITING_PARENTS": _parents,
     "READY": _by_agent("its files to be staged in"),
     "STAGED_IN": _by_agent("the site's agent to prepare it"), "PREPROCESSED": _runnable,
@@ -414,7 +420,7 @@ TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 """States that a job, or a run of it, ends in."""
 
 
-def event_contradictions(evidence: case.Evidence) -> tuple[Contradiction, ...]:
+def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     """Where a job's record and its last event disagree, if that event is an end.
 
     Other events may be missing: the record counts, and not every change of it has an event.
@@ -427,8 +433,8 @@ def event_contradictions(evidence: case.Evidence) -> tuple[Contradiction, ...]:
     if last.after == job.native_status or last.after not in TELL_AN_END:
         return ()
     newest = max(last.at, job.updated_at or last.at)
-    if seconds_between(newest, evidence.now_at(job.source)) <= case.SETTLED_S:
+    if seconds_between(newest, evidence.now_at(job.source)) <= SETTLED_S:
         return ()
     about = f"the record says {job.native_status}, its last event {last.after}"
     event = Fact(text=f"{last.before} → {last.after}", source=last.source, at=last.at)
-    return (Contradiction(about, case.record_fact(job), event),)
+    return (Contradiction(about, record_fact(job), event),)

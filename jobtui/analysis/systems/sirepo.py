@@ -4,7 +4,18 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from jobtui.analysis.explain import case as cases
+from jobtui.analysis.explain.case import (
+    CERTAIN,
+    LIKELY,
+    PLAUSIBLE,
+    SETTLED_S,
+    STATUS_WORDS,
+    Case,
+    Evidence,
+    Finding,
+    Rule,
+    record_fact,
+)
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.explain.pending import by_chain, held_words, pending_by
@@ -24,7 +35,7 @@ from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 MOST_EVIDENCE = 6
 """How many raw lines are shown for a verdict."""
 
-RULES: Mapping[JobStatus, tuple[cases.Rule, ...]] = {
+RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
     JobStatus.PENDING: WAITING,
     JobStatus.RUNNING: RUNNING,
     **ENDED,
@@ -40,8 +51,8 @@ SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIME
 UNTOUCHED_BY_AGENTS = SELF_EVIDENT | {Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
 
 
-def explain_sirepo(evidence: cases.Evidence) -> Verdict:
-    case = cases.Case(evidence)
+def explain_sirepo(evidence: Evidence) -> Verdict:
+    case = Case(evidence)
     finding = next(
         (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
     )
@@ -74,7 +85,7 @@ def explain_sirepo(evidence: cases.Evidence) -> Verdict:
     )
 
 
-def _pending(case: cases.Case, finding: cases.Finding) -> Pending | None:
+def _pending(case: Case, finding: Finding) -> Pending | None:
     """Why it waits: who has the slot that it waits for; of what Slurm has in its queue, Slurm's reason."""
     job, slurm = case.job, case.slurm
     if job is None or case.status is not JobStatus.PENDING:
@@ -85,16 +96,16 @@ def _pending(case: cases.Case, finding: cases.Finding) -> Pending | None:
     return found and by_chain(found, case.evidence.chain)
 
 
-def _unknown(case: cases.Case) -> cases.Finding:
+def _unknown(case: Case) -> Finding:
     if case.job is None and case.run is None:
         sentence = "Neither a record nor an op of it was read."
     else:
         word = case.job.native_status if case.job is not None else "no word"
         sentence = f'Its status is "{word}", which tells nothing that jobtui knows.'
-    return cases.Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
+    return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
 
 
-def _confidence(case: cases.Case, finding: cases.Finding) -> float:
+def _confidence(case: Case, finding: Finding) -> float:
     confidence = finding.confidence
     if case.record is None:
         confidence *= WITHOUT_PART
@@ -109,19 +120,19 @@ def _confidence(case: cases.Case, finding: cases.Finding) -> float:
     is_open = bool(case.begun_late or case.still_read) and not is_self_evident
     is_cut_off = _log_continues_s(case, finding) is not None
     is_damaged = bool(case.gaps or case.damaged)
-    if is_open or is_cut_off or (is_damaged and finding.confidence < cases.CERTAIN and not is_self_evident):
-        confidence = min(confidence, cases.LIKELY)
+    if is_open or is_cut_off or (is_damaged and finding.confidence < CERTAIN and not is_self_evident):
+        confidence = min(confidence, LIKELY)
     is_alone = case.record is None or case.is_log_behind
     needs_more = finding.needs_all_lines and (is_alone or is_damaged or is_incomplete or is_cut_off)
     can_change = case.status.is_live or finding.code is Code.COMPLETED
-    is_overtaken = can_change and case.is_end_open and finding.confidence < cases.CERTAIN
+    is_overtaken = can_change and case.is_end_open and finding.confidence < CERTAIN
     if needs_more or is_overtaken or case.is_clock_off:
         # one of the lines that are lost could change the verdict
-        confidence = min(confidence, cases.PLAUSIBLE)
+        confidence = min(confidence, PLAUSIBLE)
     return confidence
 
 
-def _log_continues_s(case: cases.Case, finding: cases.Finding) -> float | None:
+def _log_continues_s(case: Case, finding: Finding) -> float | None:
     """For how many seconds the log is known to continue after the last line; None if that is long enough."""
     step, end = finding.silent_since, case.writers_read.supervisor_end
     if step is None:
@@ -130,7 +141,7 @@ def _log_continues_s(case: cases.Case, finding: cases.Finding) -> float | None:
     return heard_s if heard_s < (finding.limit_s or 0.0) else None
 
 
-def _evidence(case: cases.Case, finding: cases.Finding) -> tuple[Fact, ...]:
+def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
     """The words of the record and of Slurm, then the lines, oldest first and each once."""
     facts, job, slurm = [], case.job, case.slurm
     if job is not None:
@@ -164,7 +175,7 @@ def _evidence(case: cases.Case, finding: cases.Finding) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _blind_spots(case: cases.Case, finding: cases.Finding) -> tuple[str, ...]:
+def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     found = [words for words, applies in BLIND_SPOTS if applies(case)]
     found += [
         f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
@@ -186,7 +197,7 @@ def _blind_spots(case: cases.Case, finding: cases.Finding) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*finding.doubts, *found, *unread(case.sources))))
 
 
-def _is_sending_missing(case: cases.Case) -> bool:
+def _is_sending_missing(case: Case) -> bool:
     """Whether a run has begun, by its record or its news, and the logs have no line that it was sent."""
     run, job = case.run, case.job
     if run is None or run.sends:
@@ -195,7 +206,7 @@ def _is_sending_missing(case: cases.Case) -> bool:
 
 
 BY_SUPERVISOR = frozenset({Component.SUPERVISOR, Component.DRIVER})
-BLIND_SPOTS: tuple[tuple[str, Callable[[cases.Case], bool]], ...] = (
+BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no records are read", lambda case: case.job is None and not case.has_records),
     ("no record of the job was read", lambda case: case.job is None and case.has_records),
     ("the lines of its latest run were not read, only those of earlier ones", lambda case: case.is_log_old),
@@ -219,52 +230,50 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[cases.Case], bool]], ...] = (
 """Words for what may be missing."""
 
 
-def log_contradictions(evidence: cases.Evidence) -> tuple[Contradiction, ...]:
+def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     if not evidence.ops and evidence.slurm is None:
         return ()
-    case = cases.Case(evidence)
+    case = Case(evidence)
     if case.is_record_old:
         about = "the record lacks a run that the log tells of: a clock is off"
         steps = case.steps[:1] if case.is_clock_off else ()
-        return tuple(Contradiction(about, cases.record_fact(case.job), _line(step)) for step in steps)
+        return tuple(Contradiction(about, record_fact(case.job), _line(step)) for step in steps)
     return tuple(found for check in CHECKS if (found := check(case)) is not None)
 
 
-def _live_but(
-    about: str, step_of: Callable[[cases.Case], Step | None]
-) -> Callable[[cases.Case], Contradiction | None]:
+def _live_but(about: str, step_of: Callable[[Case], Step | None]) -> Callable[[Case], Contradiction | None]:
     """A line that is not new and that a live record does not reflect."""
 
-    def check(case: cases.Case) -> Contradiction | None:
+    def check(case: Case) -> Contradiction | None:
         step = step_of(case)
         since = case.since(step)
-        is_new = since is not None and since <= cases.SETTLED_S
+        is_new = since is not None and since <= SETTLED_S
         if step is None or not case.status.is_live or is_new:
             return None
-        return Contradiction(f"the record is {about}", cases.record_fact(case.job), _line(step))
+        return Contradiction(f"the record is {about}", record_fact(case.job), _line(step))
 
     return check
 
 
-def _runs_on(case: cases.Case) -> Step | None:
+def _runs_on(case: Case) -> Step | None:
     steps = case.steps if case.status is JobStatus.PENDING else ()
     return next((step for step in steps if step.step == "status running"), None)
 
 
-def _other_end(case: cases.Case) -> Contradiction | None:
+def _other_end(case: Case) -> Contradiction | None:
     ended = case.ended_in_log
     if ended is None or case.status.is_live or case.job is None:
         return None
-    said = cases.STATUS_WORDS[FINAL_WORDS[ended.step]]
+    said = STATUS_WORDS[FINAL_WORDS[ended.step]]
     later = case.last(Mark.CANCEL, Mark.TIME_LIMIT, Mark.FOUND_GONE)
     if said is case.status or case.status not in (JobStatus.COMPLETED, JobStatus.FAILED) or later is not None:
         return None
     return Contradiction(
-        f"the record says {case.status}, the log {said}", cases.record_fact(case.job), _line(ended)
+        f"the record says {case.status}, the log {said}", record_fact(case.job), _line(ended)
     )
 
 
-def _slurm(case: cases.Case) -> Contradiction | None:
+def _slurm(case: Case) -> Contradiction | None:
     """What Slurm says of a live record, or an end that is impossible.
 
     That is failed in Slurm and completed in Sirepo, or over in Slurm and live here.
@@ -284,10 +293,10 @@ def _slurm(case: cases.Case) -> Contradiction | None:
     elif case.status not in ENDS or (not slurm.status.is_live and (not is_over or is_same_end)):
         return None
     fact = Fact(text=f"{slurm.id}: {slurm.native_status}", source=slurm.source, at=slurm.updated_at)
-    return Contradiction(about, cases.record_fact(job), fact)
+    return Contradiction(about, record_fact(job), fact)
 
 
-CHECKS: tuple[Callable[[cases.Case], Contradiction | None], ...] = (
+CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
     _live_but("live, the log says that it ended", lambda case: case.ended_in_log),
     _live_but(
         "live, its agent is gone",

@@ -6,8 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource, skipping
-from jobtui.backends.journal import records as entry_records
 from jobtui.backends.journal.client import Following, HostPlaces, JournalReader
+from jobtui.backends.journal.records import (
+    HOST,
+    IDENTIFIER,
+    EntryRecords,
+    Gaps,
+    SplitLines,
+    Stream,
+    StreamNames,
+    WantedStreams,
+    gap_words,
+)
 from jobtui.model import journal
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
@@ -45,7 +55,7 @@ class Journal(PolledSource):
         name: str,
         make_reader: MakeReader,
         *,
-        wanted: entry_records.WantedStreams | None = None,
+        wanted: WantedStreams | None = None,
         since: Nanos | None = None,
         kind: str = KIND,
         site: str = "",
@@ -53,10 +63,10 @@ class Journal(PolledSource):
         super().__init__(name)
         self.kind = kind
         self.make_reader = make_reader
-        self.wanted = wanted or entry_records.WantedStreams()
-        self.gaps = entry_records.Gaps()
+        self.wanted = wanted or WantedStreams()
+        self.gaps = Gaps()
         self._since = since
-        self.names = entry_records.StreamNames(name, site)
+        self.names = StreamNames(name, site)
         self._reader = make_reader()
         self._following: Following | None = None
         self._matches: journal.Matches = ()
@@ -64,12 +74,12 @@ class Journal(PolledSource):
         self._asked_from: journal.FollowStart | HostPlaces = journal.Begin()
         self._given: set[journal.Cursor] = set()
         self._repeated: frozenset[journal.Cursor] = frozenset()
-        self._records = entry_records.EntryRecords(self.wanted, self.names)
+        self._records = EntryRecords(self.wanted, self.names)
         self.condition = journal.JournalCondition()
         self.newest_at: Nanos | None = None
 
     @property
-    def streams(self) -> Mapping[str, entry_records.Stream]:
+    def streams(self) -> Mapping[str, Stream]:
         return self.names.known
 
     @property
@@ -104,7 +114,7 @@ class Journal(PolledSource):
         if self._following is None or begins:
             await self._ask()
             begin = self._begin()
-            self._records = entry_records.EntryRecords(self.wanted, self.names)
+            self._records = EntryRecords(self.wanted, self.names)
             self._given.clear()
             self._repeated = frozenset()
             self._asked_from = journal.At(begin) if begin else journal.Begin()
@@ -147,7 +157,7 @@ class Journal(PolledSource):
         self._given.update(entry.cursor for entry in fresh)
         if fresh:
             self.newest_at = max(self.newest_at or Nanos(0), fresh[-1].at)
-        why = [*map(entry_records.gap_words, gaps), *self._records.lost]
+        why = [*map(gap_words, gaps), *self._records.lost]
         self._records.lost.clear()
         batch = Batch(
             records=tuple(records),
@@ -203,18 +213,14 @@ class Journal(PolledSource):
         start = journal.Tail() if until is None else journal.At(until)
         entries = await _back_to(self._begin(), self._reader, start, self.matches, most)
         wanted = (entry for entry in reversed(entries) if self.wanted.stream_of(entry) is not None)
-        whole = entry_records.SplitLines().joined(wanted)
+        whole = SplitLines().joined(wanted)
         return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
 
     async def matches_named(self, name: str, is_unit: Callable[[str], bool]) -> journal.Matches:
         """What to ask it for a unit or a host of this name, nothing if it knows none. Raises SourceError."""
-        values = await self._reader.values(*self.wanted.open_fields, entry_records.HOST)
+        values = await self._reader.values(*self.wanted.open_fields, HOST)
         wanted = self.wanted.matches({field: (*known, name) for field, known in values.items()})
-        hosts = [
-            (entry_records.HOST, one)
-            for one in values[entry_records.HOST]
-            if name in (one, one.partition(".")[0])
-        ]
+        hosts = [(HOST, one) for one in values[HOST] if name in (one, one.partition(".")[0])]
         units = (group for group in wanted if is_unit(group[0][1]))
         return tuple((*group, host) for host in hosts for group in wanted) or tuple(units)
 
@@ -271,14 +277,14 @@ async def messages_of(
     `is_its_own` tells that it is the journal of this host, whatever its name is there. Raises SourceError,
     also where it cannot tell: it holds nothing of the host, or begins later.
     """
-    every = (await reader.values(entry_records.HOST))[entry_records.HOST]
+    every = (await reader.values(HOST))[HOST]
     names = [name for name in every if not host or journal.is_host(name, host)] or (
         every if is_its_own else ()
     )
     if not names:
         raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
-    on = [((entry_records.HOST, name),) for name in names] if len(names) < len(every) else [()]
-    fields = [("_TRANSPORT", one) if one == "kernel" else (entry_records.IDENTIFIER, one) for one in writers]
+    on = [((HOST, name),) for name in names] if len(names) < len(every) else [()]
+    fields = [("_TRANSPORT", one) if one == "kernel" else (IDENTIFIER, one) for one in writers]
     matches = tuple((field, *more) for field in fields for more in on)
     found = await _back_to(begin, reader, journal.At(end), matches, MOST_MESSAGES)
     if not found and not (await reader.backward(journal.At(begin), (), 1)).entries:
@@ -305,8 +311,8 @@ def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since, site=spec.profile)
 
 
-def wanted_of(spec: SourceSpec) -> entry_records.WantedStreams:
+def wanted_of(spec: SourceSpec) -> WantedStreams:
     """Which streams of a journal are wanted: Sirepo's, or those of the units that were named."""
     if not spec.units:
-        return entry_records.WantedStreams()
-    return entry_records.WantedStreams(spec.units, [unit.removesuffix(".service") for unit in spec.units])
+        return WantedStreams()
+    return WantedStreams(spec.units, [unit.removesuffix(".service") for unit in spec.units])

@@ -18,10 +18,20 @@ import msgspec
 from jobtui.backends.slurm import records
 from jobtui.backends.slurm.client import INVALID_JOB, Commands, NoAccounting
 from jobtui.formats import slurm, slurm_nodes
-from jobtui.model import jobs as job_model
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceError
+from jobtui.model.jobs import (
+    MOST_HOLDERS,
+    NOT_READ,
+    Blocker,
+    Category,
+    Job,
+    JobDetail,
+    JobStatus,
+    Pending,
+    Run,
+)
 from jobtui.model.numbers import counted, whole
 from jobtui.model.slurm import (
     ALSO_LOST,
@@ -34,7 +44,7 @@ from jobtui.model.slurm import (
     reason_of,
 )
 
-FOR_NODES = frozenset({job_model.Category.RESOURCES, job_model.Category.PRIORITY, job_model.Category.NODES})
+FOR_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
 """What jobs wait for that are before others, or after them."""
 ASK_NODES = ("show", "node")
 MOST_CHAIN = 20
@@ -61,26 +71,26 @@ QueueOf = Callable[[], Awaitable[Queue]]
 def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
     """The words of scontrol that tell more of why a job waits, none where nothing does."""
     category = category_of(job)
-    if category in FOR_NODES or category is job_model.Category.REQUEST:
+    if category in FOR_NODES or category is Category.REQUEST:
         return ASK_NODES
-    if category is job_model.Category.LIMIT:
+    if category is Category.LIMIT:
         return ("show", "assoc_mgr", "flags=qos" if slurm_nodes.is_of_qos(job.reason) else "flags=assoc")
-    if category is job_model.Category.LICENSE:
+    if category is Category.LICENSE:
         return ("show", "licenses")
-    if category is job_model.Category.PARTITION and job.partition:
+    if category is Category.PARTITION and job.partition:
         return ("show", "partition", job.partition.partition(",")[0])
-    if category is job_model.Category.RESERVATION and (name := said.get("Reservation", "(null)")) != "(null)":
+    if category is Category.RESERVATION and (name := said.get("Reservation", "(null)")) != "(null)":
         return ("show", "reservation", name)
     return ()
 
 
-def category_of(job: SlurmJob) -> job_model.Category:
-    return job_model.Category.HELD if job.state in HELD_STATES else reason_of(job.reason or "None").category
+def category_of(job: SlurmJob) -> Category:
+    return Category.HELD if job.state in HELD_STATES else reason_of(job.reason or "None").category
 
 
 async def fetch_pending(
     commands: Commands, key: str, job: SlurmJob, said: Mapping[str, str], queue: Queue
-) -> job_model.Pending:
+) -> Pending:
     """Why a job waits, with the answer to its question. Where that fails, what is known without it."""
     known = pending_of(key, job, queue)
     words = question_of(job, said)
@@ -96,17 +106,17 @@ async def fetch_pending(
     return msgspec.structs.replace(_answered(known, job, said, queue, answer.printed), asked=(cost,))
 
 
-def pending_of(key: str, job: SlurmJob, queue: Queue) -> job_model.Pending:
+def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
     reason, category = reason_of(job.reason or "None"), category_of(job)
-    known = job_model.Pending(
+    known = Pending(
         category=category,
         reason=job.reason,
         words=reason.words,
         since=job.submitted_at,
         queue=job.partition,
         eligible_at=job.eligible_at,
-        scheduler_estimate=job.expected_at if category is not job_model.Category.BEGIN_TIME else None,
-        is_stuck=reason.is_stuck or category is job_model.Category.HELD,
+        scheduler_estimate=job.expected_at if category is not Category.BEGIN_TIME else None,
+        is_stuck=reason.is_stuck or category is Category.HELD,
     )
     if category in FOR_NODES and key in queue.priorities:
         mine, place = set(queue.jobs[key].partition.split(",")), _order(key, queue)
@@ -116,36 +126,36 @@ def pending_of(key: str, job: SlurmJob, queue: Queue) -> job_model.Pending:
             if category_of(other := queue.jobs[one]) in FOR_NODES and mine & set(other.partition.split(","))
         ]
         ahead = sorted(order for one in rivals if (order := _order(one, queue)) < place)
-        last = [_held(queue.jobs[one]) for *_, one in ahead[-job_model.MOST_HOLDERS :]]
+        last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]
         known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
-    if category is job_model.Category.BEGIN_TIME:
+    if category is Category.BEGIN_TIME:
         known = msgspec.structs.replace(known, eligible_at=job.eligible_at or job.expected_at)
-    if category is job_model.Category.DEPENDENCY:
+    if category is Category.DEPENDENCY:
         known = msgspec.structs.replace(known, needs=chain_of(job, queue.jobs))
     return known
 
 
 def _answered(
-    known: job_model.Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes
-) -> job_model.Pending:
+    known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes
+) -> Pending:
     changed: dict[str, object] = {}
     holders: list[SlurmJob] = []
-    running = [one for one in queue.jobs.values() if one.status is job_model.JobStatus.RUNNING]
+    running = [one for one in queue.jobs.values() if one.status is JobStatus.RUNNING]
     match known.category:
-        case job_model.Category.LIMIT:
+        case Category.LIMIT:
             changed["limit"] = slurm_nodes.limit_of_reason(
                 printed, job.reason, user=job.user, account=job.account, qos=job.qos
             )
             holders = [one for one in running if _counts_for(one, job)]
-        case job_model.Category.LICENSE:
+        case Category.LICENSE:
             names = licenses_of(job.licenses or said.get("Licenses", ""))
             found = [one for name in names if (one := slurm_nodes.license_of(printed, name)) is not None]
             short = (one for one in found if one.most - (one.used or 0.0) < names[one.name])
             changed["limit"] = next(short, None)
             holders = [one for one in running if names.keys() & licenses_of(one.licenses)]
-        case job_model.Category.PARTITION:
+        case Category.PARTITION:
             changed["note"] = "; ".join(map(_partition_words, slurm_nodes.partitions_of(printed)))
-        case job_model.Category.RESERVATION:
+        case Category.RESERVATION:
             if (begin := slurm_nodes.reservation_of(printed)) is not None:
                 changed |= {"eligible_at": begin, "note": f"it begins at {to_rfc3339(begin)}"}
         case _:
@@ -157,7 +167,7 @@ def _answered(
             there = (one for one in running if one.partition in partitions)
             holders = [one for one in there if not allowed.isdisjoint(slurm_nodes.expanded(one.nodes))]
     ends = sorted(holders, key=lambda one: one.ended_at or one.started_at or 0)
-    changed["holders"] = tuple(map(_held, ends[: job_model.MOST_HOLDERS]))
+    changed["holders"] = tuple(map(_held, ends[:MOST_HOLDERS]))
     changed["holder_count"] = len(holders)
     return msgspec.structs.replace(known, **changed)
 
@@ -187,9 +197,9 @@ def licenses_of(text: str) -> dict[str, int]:
     return {name or last: whole(last, 1) if name else 1 for name, _, last in parts}
 
 
-def _held(job: SlurmJob) -> job_model.Blocker:
+def _held(job: SlurmJob) -> Blocker:
     parts = (counted(whole(job.cpus, 0), "CPU"), counted(whole(job.node_count, 0), "node"), job.licenses)
-    return job_model.Blocker(
+    return Blocker(
         job=job.id,
         user=job.user,
         has=", ".join(part for part in parts if part and not part.startswith("0 ")),
@@ -268,7 +278,7 @@ MOST_TASKS = 10_000
 
 async def fetch_detail(
     commands: Commands, native: str, label: str, asked_at: Nanos, queue_of: QueueOf
-) -> job_model.JobDetail | None:
+) -> JobDetail | None:
     """Everything about a job, a task or a whole array; None when Slurm knows none. Raises SourceError.
 
     Of one that waits also why, of one that a node took with it what the node says.
@@ -299,18 +309,16 @@ async def fetch_detail(
     return detail if away is None else _not_read(detail, away)
 
 
-def _not_read(detail: job_model.JobDetail, error: SourceError) -> job_model.JobDetail:
+def _not_read(detail: JobDetail, error: SourceError) -> JobDetail:
     """A record that says why that part was not read which tells how a live job is now."""
     if not detail.job.status.is_live:
         return detail
-    return msgspec.structs.replace(detail, facts=(*detail.facts, (job_model.NOT_READ, str(error))))
+    return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(error))))
 
 
-async def _with_question(
-    detail: job_model.JobDetail, said: Shown, commands: Commands, queue_of: QueueOf
-) -> job_model.JobDetail:
+async def _with_question(detail: JobDetail, said: Shown, commands: Commands, queue_of: QueueOf) -> JobDetail:
     job, fields = said
-    if detail.job.status is job_model.JobStatus.PENDING:
+    if detail.job.status is JobStatus.PENDING:
         try:
             queue = await queue_of()
         except SourceError as error:
@@ -374,9 +382,7 @@ def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
     return (exact or tasks)[:1]
 
 
-def _detail(
-    said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str
-) -> job_model.JobDetail:
+def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
     """A job out of what both know; `runs` are its runs that accounting tells of, oldest first.
 
     `left` says in words that slurmctld does not know it any more.
@@ -386,7 +392,7 @@ def _detail(
     record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))
     found = [*runs[:-1], job]
     made = tuple(_run(number, one, is_last=one is job) for number, one in enumerate(found, 1))
-    return job_model.JobDetail(
+    return JobDetail(
         job=record,
         runs=made,
         history=made,
@@ -417,12 +423,12 @@ def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
     )
 
 
-def _run(number: int, job: SlurmJob, *, is_last: bool) -> job_model.Run:
+def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
     is_requeued = not is_last and job.status.is_live
-    message = records.canceled_words(job) if job.status is job_model.JobStatus.CANCELED else None
-    return job_model.Run(
+    message = records.canceled_words(job) if job.status is JobStatus.CANCELED else None
+    return Run(
         number=number,
-        status=job_model.JobStatus.CANCELED if is_requeued else job.status,
+        status=JobStatus.CANCELED if is_requeued else job.status,
         native_status=job.state,
         queued_at=job.submitted_at,
         started_at=job.started_at,
@@ -435,10 +441,10 @@ def _run(number: int, job: SlurmJob, *, is_last: bool) -> job_model.Run:
     )
 
 
-def _changes(runs: Sequence[SlurmJob], record: job_model.Job) -> Iterator[StateChange]:
+def _changes(runs: Sequence[SlurmJob], record: Job) -> Iterator[StateChange]:
     number, before = 0, ""
     for run in runs:
-        canceled = records.canceled_words(run) if run.status is job_model.JobStatus.CANCELED else ""
+        canceled = records.canceled_words(run) if run.status is JobStatus.CANCELED else ""
         states = (
             (run.submitted_at, "PENDING", ""),
             (run.started_at, "RUNNING", f"on {run.nodes}" if run.nodes else ""),
@@ -452,7 +458,7 @@ def _changes(runs: Sequence[SlurmJob], record: job_model.Job) -> Iterator[StateC
                 before = state
 
 
-def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: job_model.Job) -> Iterator[tuple[str, str]]:
+def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[tuple[str, str]]:
     of_sirepo, _, sirepo = record.tags.partition(":")
     again = counted(job.restarts, "time") if job.restarts else ""
     before = f", the run before ended as {earlier[-1].state}" if again and earlier else ""
@@ -547,13 +553,12 @@ def outputs_of(job: SlurmJob) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in paths if began and not path.startswith("/dev/")))
 
 
-def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: str) -> job_model.JobDetail:
+def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: str) -> JobDetail:
     """An array as a whole: how many of its tasks are in which state, and which failed."""
     states = Counter(task.state for task in tasks)
-    failed = [task.task for task in tasks if task.status is job_model.JobStatus.FAILED]
+    failed = [task.task for task in tasks if task.status is JobStatus.FAILED]
     status = next(
-        (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)),
-        job_model.JobStatus.UNKNOWN,
+        (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
     )
     times = [task.submitted_at for task in tasks if task.submitted_at is not None]
     whys = ((task, records.error_of(task)) for task in tasks[:MOST_STEPS])
@@ -574,7 +579,7 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         alert=None,
         runs=1,
     )
-    return job_model.JobDetail(
+    return JobDetail(
         job=job,
         runs=(),
         history=(),
@@ -585,5 +590,7 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
     )
 
 
-_ARRAY_STATUS = tuple(map(job_model.JobStatus, ("running", "pending", "failed", "canceled", "completed")))
+_ARRAY_STATUS = (
+    JobStatus.RUNNING, JobStatus.PENDING, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.COMPLETED,
+)  # fmt: skip
 """How an array stands: as the first of these that one of its tasks is in."""

@@ -29,8 +29,17 @@ from jobtui.model.ops import Writer, WritersRead
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from tests import builders
-from tests.analysis.explain import cases
 from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes
+from tests.analysis.explain.cases import (
+    CONFIDENT,
+    Played,
+    Spoil,
+    check_incidents_say_the_same,
+    evidence_of,
+    played,
+    up_to,
+    without,
+)
 from tests.analysis.explain.disturbances import DISTURBANCES, PAIRS, SURE, damaged, disturbed
 from tests.analysis.explain.worlds import SYSTEMS
 from tests.builders import ago, some
@@ -57,7 +66,7 @@ def test_no_verdict_on_a_damaged_world_is_wrong_and_sure(number: int) -> None:
             assert one.verdict.confidence <= whole.verdict.confidence, one
 
 
-def spoilt(play: cases.Played, pattern: bytes, by: bytes) -> Evidence:
+def spoilt(play: Played, pattern: bytes, by: bytes) -> Evidence:
     def spoil(log: bytes) -> bytes:
         log, count = re.subn(pattern, by, log)
         assert count
@@ -66,8 +75,8 @@ def spoilt(play: cases.Played, pattern: bytes, by: bytes) -> Evidence:
     return play.evidence(spoil)
 
 
-def the_error() -> cases.Played:
-    return cases.played("program-error", 5, DriverName.LOCAL, 130)
+def the_error() -> Played:
+    return played("program-error", 5, DriverName.LOCAL, 130)
 
 
 def is_named(verdict: Verdict, words: str) -> bool:
@@ -78,16 +87,16 @@ def is_named(verdict: Verdict, words: str) -> bool:
 def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) -> None:
     play = the_error()
     whole, verdict = explain(play.evidence()), explain(spoilt(play, rb"(?m)^.*job_agent.py.*_on_exit.*$", by))
-    assert whole.confidence >= cases.CONFIDENT > verdict.confidence
+    assert whole.confidence >= CONFIDENT > verdict.confidence
     assert is_named(verdict, "is damaged near its lines")
     assert not is_named(whole, "is damaged near its lines")
 
 
 def test_what_a_line_says_in_so_many_words_stays_sure_beside_damage() -> None:
-    play = cases.played("prepare-fails", 5, DriverName.LOCAL, 130)
+    play = played("prepare-fails", 5, DriverName.LOCAL, 130)
     verdict = explain(spoilt(play, rb"(?m)^.*tornado/web.*$", b"\0\0\0"))
     assert verdict.code is Code.PREPARE_FAILED
-    assert verdict.confidence >= cases.CONFIDENT
+    assert verdict.confidence >= CONFIDENT
     assert is_named(verdict, "is damaged near its lines")
 
 
@@ -117,7 +126,7 @@ def test_a_damaged_place_before_a_rotation_is_near_where_the_next_line_read_is_o
     writers_read, ops = correlator.writers_read, correlator.ops_of(whole.job_id)
     verdict = explain(msgspec.structs.replace(whole, writers_read=writers_read, ops=ops))
     assert is_named(verdict, "is damaged near its lines") is is_near
-    assert (verdict.confidence < cases.CONFIDENT) is is_near
+    assert (verdict.confidence < CONFIDENT) is is_near
 
 
 def timeless(log: bytes) -> bytes:
@@ -129,21 +138,19 @@ class Trap(NamedTuple):
     """An incident, what is done to its log, and the verdict that would be wrong to be sure of."""
 
     incident: str
-    spoil: tuple[cases.Spoil, ...]
+    spoil: tuple[Spoil, ...]
     wrong: Code
 
 
 TRAPS = {
     "the log ends with the cancel": Trap(
         "user-cancel",
-        (cases.without("job_agent"), cases.up_to(r"_Op\(cancel, \w+\) await _reply_q")),
+        (without("job_agent"), up_to(r"_Op\(cancel, \w+\) await _reply_q")),
         Code.CANCEL_UNCONFIRMED,
     ),
-    "the restart's line is missing": Trap(
-        "stale-record", (cases.without("default_command"),), Code.AGENT_LOST
-    ),
+    "the restart's line is missing": Trap("stale-record", (without("default_command"),), Code.AGENT_LOST),
     "the restart's line and the sending are missing": Trap(
-        "stale-record", (cases.without("default_command", r"\] _Op\(run, \w+\) runDir=", r"\]\) _Op\(run"),),
+        "stale-record", (without("default_command", r"\] _Op\(run, \w+\) runDir=", r"\]\) _Op\(run"),),
         Code.AGENT_LOST,
     ),
     "the traceback's words are spoilt": Trap(
@@ -157,31 +164,29 @@ TRAPS = {
 @pytest.mark.parametrize("name", TRAPS)
 def test_it_is_not_sure_of_what_missing_lines_suggest(name: str) -> None:
     trap = TRAPS[name]
-    play = cases.played(trap.incident, 5, DriverName.LOCAL, 130)
+    play = played(trap.incident, 5, DriverName.LOCAL, 130)
     verdict = explain(play.evidence(*trap.spoil))
     assert verdict.code in (trap.wrong, play.expected)
-    assert verdict.code == play.expected or (verdict.confidence < cases.CONFIDENT and verdict.blind_spots), (
-        verdict
-    )
+    assert verdict.code == play.expected or (verdict.confidence < CONFIDENT and verdict.blind_spots), verdict
 
 
 def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     """The first of two runs was refused for want of a login; the lines of the second were not read."""
-    play = cases.played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
+    play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
     logs = {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])}
-    evidence = cases.evidence_of(play.jid, logs, play.record_with(runs=2), play.now)
+    evidence = evidence_of(play.jid, logs, play.record_with(runs=2), play.now)
     assert some(Case(evidence).run).created_at is None
     verdict = explain(evidence)
-    assert verdict.confidence < cases.CONFIDENT
+    assert verdict.confidence < CONFIDENT
     assert any("no times" in spot for spot in verdict.blind_spots)
 
 
 @pytest.mark.parametrize("is_read", [True, False], ids=["pending", "not read"])
 def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
-    play = cases.played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
+    play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
     waits = play.record_with(status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None)
-    verdict = explain(cases.evidence_of(play.jid, play.logs, waits if is_read else None, play.now))
-    assert verdict.confidence < cases.CONFIDENT
+    verdict = explain(evidence_of(play.jid, play.logs, waits if is_read else None, play.now))
+    assert verdict.confidence < CONFIDENT
     assert verdict.blind_spots
 
 
@@ -197,8 +202,8 @@ def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
         pid = int(log.split()[3]) if later_pid == 0 else later_pid
         return log if pid is None else log + LATER % (pid, b"StzHxY0f-aaaaaaaa-animation")
 
-    play = cases.played("stale-record", 5, DriverName.LOCAL, 130)
-    return explain(play.evidence(cases.without(r":kill ", "init_module", "default_command"), spoil))
+    play = played("stale-record", 5, DriverName.LOCAL, 130)
+    return explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
 
 
 @pytest.mark.parametrize(
@@ -216,32 +221,32 @@ def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
 ) -> None:
     verdict = after_the_agent_went(exit_code, later_pid)
     assert verdict.code is Code.AGENT_LOST
-    assert (verdict.confidence >= cases.CONFIDENT) is (doubt is None), verdict
+    assert (verdict.confidence >= CONFIDENT) is (doubt is None), verdict
     assert any((doubt or "") in spot for spot in verdict.blind_spots) or doubt is None
 
 
 @pytest.mark.parametrize(("last_line", "words"), ROWS["cancels that are not confirmed"])
 def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, words: str) -> None:
-    play = cases.played("user-cancel", 5, DriverName.LOCAL, 130)
+    play = played("user-cancel", 5, DriverName.LOCAL, 130)
     running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None)
-    verdict = explain(play.evidence(cases.up_to(last_line), detail=running))
+    verdict = explain(play.evidence(up_to(last_line), detail=running))
     assert verdict.code is Code.CANCEL_UNCONFIRMED
     assert words in verdict.sentence
-    assert verdict.confidence < cases.CONFIDENT, "the log ends there"
+    assert verdict.confidence < CONFIDENT, "the log ends there"
 
 
-HIDDEN = cases.without(r"_Op\(run", "job_agent")
+HIDDEN = without(r"_Op\(run", "job_agent")
 
 
-def a_play() -> cases.Played:
-    return cases.played("agent-death", 5, DriverName.LOCAL, 130)
+def a_play() -> Played:
+    return played("agent-death", 5, DriverName.LOCAL, 130)
 
 
 def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Evidence:
     """A job with a log that was read from a time on, with the lines of the run or without."""
     play = a_play()
     logs = {name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs
-    evidence = cases.evidence_of(play.jid, logs, play.detail, play.now)
+    evidence = evidence_of(play.jid, logs, play.detail, play.now)
     log = SourceHealth(
         name=f"/var/log/{SUPERVISOR_LOG}",
         kind="logfile",
@@ -264,12 +269,12 @@ def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
     assert (
         f"{SUPERVISOR_LOG} was read from {to_rfc3339(since)} on: the run began before" in verdict.blind_spots
     )
-    assert verdict.confidence < cases.CONFIDENT
+    assert verdict.confidence < CONFIDENT
 
 
 def test_while_more_is_read_of_its_own_system_a_verdict_is_not_sure() -> None:
     whole, behind = (explain(read_from(None, is_behind=more, is_hidden=False)) for more in (False, True))
-    assert whole.confidence >= cases.CONFIDENT > behind.confidence
+    assert whole.confidence >= CONFIDENT > behind.confidence
     assert f"/var/log/{SUPERVISOR_LOG} is still being read" in behind.blind_spots
     evidence = read_from(None, is_hidden=False)
     other = SourceHealth(name="https://balsam.example", kind="balsam", state=SourceState.OK, is_behind=True)
@@ -302,7 +307,7 @@ def test_no_verdict_is_sure_and_wrong(system: str, disturbance: str) -> None:
     assert not [one for one in found if one.is_sure_and_wrong]
     assert disturbance != "none" or all(one.is_sure and one.is_right for one in found)
     for one in found:
-        cases.check_incidents_say_the_same(one.verdict, one.sample, one.blind_spots)
+        check_incidents_say_the_same(one.verdict, one.sample, one.blind_spots)
 
 
 @pytest.mark.parametrize("number", [1539, 3968])  # with a record, and with logs alone

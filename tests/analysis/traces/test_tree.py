@@ -9,12 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.traces import layout as drawn
-from jobtui.analysis.traces import tree as span_tree
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import TraceState, judged
 from jobtui.analysis.traces.job_traces import TraceMatches, alone, candidates, submission_search
+from jobtui.analysis.traces.tree import (
+    SpanFlag,
+    SpanWait,
+    build_tree,
+    end_of,
+    flags_of_span,
+    skew_ns,
+    waits_of,
+)
 from jobtui.model import traces as model
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import TraceId
@@ -34,49 +42,48 @@ def lines_of(*spans: model.Span) -> Sequence[drawn.TraceLine]:
         pytest.param(
             [a_span(1), a_span(3, 9, 1_500), a_span(2, 9, 1_400), a_span(4, 2, 1_450)],
             [(0, "s1"), (0, span_id(9)), (1, "s2"), (2, "s4"), (1, "s3")], "s1 s2 s3",
-            ("s2", span_tree.SpanFlag.ORPHAN),
+            ("s2", SpanFlag.ORPHAN),
             id="a child whose parent was not received is below its place",
         ),
         pytest.param(
             [a_span(1), a_span(2, 4, 30), a_span(3, 2, 20), a_span(4, 3, 40), a_span(5, 4, 50)],
-            [(0, "s3"), (1, "s4"), (2, "s2"), (2, "s5"), (0, "s1")], "s1", ("s3", span_tree.SpanFlag.LOOP),
+            [(0, "s3"), (1, "s4"), (2, "s2"), (2, "s5"), (0, "s1")], "s1", ("s3", SpanFlag.LOOP),
             id="a circle is cut at the span that begins first",
         ),
         pytest.param(
-            [a_span(1), a_span(2, 2)], [(0, "s1"), (0, "s2")], "s1", ("s2", span_tree.SpanFlag.LOOP),
+            [a_span(1), a_span(2, 2)], [(0, "s1"), (0, "s2")], "s1", ("s2", SpanFlag.LOOP),
             id="a span that is its own parent is no root",
         ),
         pytest.param(
             [a_span(1, end=None), a_span(1, end=3_000), a_span(1, end=4_000)], [(0, "s1")], "s1",
-            ("s1", span_tree.SpanFlag.TWICE), id="a span that came twice is one",
+            ("s1", SpanFlag.TWICE), id="a span that came twice is one",
         ),
     ],
 )  # fmt: skip
 def test_odd_spans_have_a_line_each_and_say_what_is_odd(
-    spans: list[model.Span], lines: list[tuple[int, str]], roots: str, flagged: tuple[str, span_tree.SpanFlag]
+    spans: list[model.Span], lines: list[tuple[int, str]], roots: str, flagged: tuple[str, SpanFlag]
 ) -> None:
-    tree = span_tree.build_tree(a_trace(*spans))
+    tree = build_tree(a_trace(*spans))
     found = [(line.depth, line.missing or (line.span and line.span.name)) for line in lines_of(*spans)]
     assert found == lines
     assert [span.name for span in tree.roots] == roots.split()
     name, flag = flagged
     (odd,) = [span for span in tree.spans if span.name == name]
-    assert flag in span_tree.flags_of_span(tree, odd)
+    assert flag in flags_of_span(tree, odd)
 
 
 def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() -> None:
     odd = {
-        span_tree.SpanFlag.UNTIMED: a_span(1, start=0), span_tree.SpanFlag.OPEN: a_span(2, end=None),
-        None: a_span(5),
-        span_tree.SpanFlag.NEGATIVE: a_span(3, end=500), span_tree.SpanFlag.INSTANT: a_span(4, end=1_000),
+        SpanFlag.UNTIMED: a_span(1, start=0), SpanFlag.OPEN: a_span(2, end=None), None: a_span(5),
+        SpanFlag.NEGATIVE: a_span(3, end=500), SpanFlag.INSTANT: a_span(4, end=1_000),
     }  # fmt: skip
-    tree = span_tree.build_tree(a_trace(*odd.values()))
+    tree = build_tree(a_trace(*odd.values()))
     for flag, span in odd.items():
-        assert span_tree.flags_of_span(tree, span) == (() if flag is None else (flag,))
+        assert flags_of_span(tree, span) == (() if flag is None else (flag,))
     assert (tree.started_at, tree.ended_at) == (1_000, 2_000)
     spans = (a_span(1, start=50_000, end=60_000), a_span(2, 1, 20_000, 90_000), a_span(3, 1, 70_000, 80_000))
-    tree = span_tree.build_tree(a_trace(*spans))
-    assert [span_tree.skew_ns(tree, span) for span in tree.spans] == [30_000, 0, 0]
+    tree = build_tree(a_trace(*spans))
+    assert [skew_ns(tree, span) for span in tree.spans] == [30_000, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,7 @@ def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() ->
     ],
 )  # fmt: skip
 def test_what_caused_an_error(spans: list[model.Span], causes: list[tuple[str, str, bool]]) -> None:
-    found = root_causes(span_tree.build_tree(a_trace(*spans)))
+    found = root_causes(build_tree(a_trace(*spans)))
     assert [(one.span.name, one.top.name, one.is_handled) for one in found] == causes
 
 
@@ -116,20 +123,17 @@ SPANS = st.lists(
 def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_moment(
     spans: list[model.Span],
 ) -> None:
-    tree = span_tree.build_tree(a_trace(*spans))
+    tree = build_tree(a_trace(*spans))
     own = [line.span for line in lines_of(*spans) if line.kind is drawn.LineKind.SPAN]
     assert sorted(span.span_id for span in own if span is not None) == sorted(tree.by_id)
     assert len(tree.spans) + tree.doubles == len(spans)
     assert bool(deepest_errors(tree)) == any(span.is_error for span in tree.spans)
     assert len(root_causes(tree)) == len(deepest_errors(tree))
-    failures(tree), span_tree.waits_of(tree)
+    failures(tree), waits_of(tree)
     root, start = tree.root, tree.started_at
     if root is None or start is None or not root.started_at:
         return
-    for path, end in (
-        (jaeger_path(tree), span_tree.end_of(root)),
-        (whole_path(tree), last_ends(tree)[root.span_id]),
-    ):
+    for path, end in ((jaeger_path(tree), end_of(root)), (whole_path(tree), last_ends(tree)[root.span_id])):
         edges = [root.started_at - start]
         for segment in path:
             assert segment.from_ns == edges[-1] < segment.to_ns
@@ -141,7 +145,7 @@ def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_mo
 def test_a_trace_as_deep_as_it_has_spans_is_no_trouble() -> None:
     count = 20_000
     spans = [a_span(n, n - 1 or None, n, 3 * count - n, error=True) for n in range(1, count + 1)]
-    tree = span_tree.build_tree(a_trace(*spans))
+    tree = build_tree(a_trace(*spans))
     assert len(whole_path(tree)) == 2 * count - 1
     assert [line.depth for line in lines_of(*spans)] == list(range(count))
     assert root_causes(tree)[0].top.name == "s1"
@@ -238,8 +242,8 @@ def test_folding_and_filters_lose_no_line(
 SPAN = a_span(1)
 
 
-def a_wait(start: int, end: int) -> span_tree.SpanWait:
-    return span_tree.SpanWait(Nanos(start), Nanos(end), SPAN, SPAN)
+def a_wait(start: int, end: int) -> SpanWait:
+    return SpanWait(Nanos(start), Nanos(end), SPAN, SPAN)
 
 
 def test_without_waits_all_is_to_scale_and_a_long_wait_has_few_cells() -> None:

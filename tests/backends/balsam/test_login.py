@@ -12,8 +12,16 @@ import httpx
 import pytest
 import yaml
 
-from jobtui.backends.balsam import login as balsam_login
 from jobtui.backends.balsam import login as logins
+from jobtui.backends.balsam.login import (
+    GrantedLogin,
+    Login,
+    LoginServer,
+    Method,
+    keep_login,
+    notice,
+    read_login,
+)
 from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -29,7 +37,7 @@ PASSWORD = "right-password"
 WRONG = "wrong-" + "word"
 
 
-class AnsweredLogin(balsam_login.LoginServer):
+class AnsweredLogin(LoginServer):
     """One whose requests are answered in this process."""
 
     def __init__(self, answer: Answering) -> None:
@@ -42,7 +50,7 @@ class AnsweredLogin(balsam_login.LoginServer):
 
 def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
     server = AnsweredLogin(RecordedBalsam().answer)
-    assert server.methods() == (balsam_login.Method.PASSWORD,)
+    assert server.methods() == (Method.PASSWORD,)
     assert server.by_password("operator", lambda: PASSWORD).access_token == TOKEN
     with pytest.raises(SourceDenied, match="no such user, or the password is wrong") as caught:
         server.by_password("operator", lambda: WRONG)
@@ -74,17 +82,12 @@ def test_it_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / ".balsam" / "client.yml"
     old = os.umask(0)
     try:
-        balsam_login.keep_login(
-            str(path),
-            URL,
-            balsam_login.GrantedLogin(TOKEN, "2026-11-22T19:31:25.715129"),
-            balsam_login.Method.PASSWORD,
-        )
+        keep_login(str(path), URL, GrantedLogin(TOKEN, "2026-11-22T19:31:25.715129"), Method.PASSWORD)
     finally:
         os.umask(old)
     assert (mode_of(path), mode_of(path.parent)) == (0o600, 0o700)
     assert [*path.parent.iterdir()] == [path]
-    login = balsam_login.read_login(str(path))
+    login = read_login(str(path))
     assert (login.api_root, login.token) == (URL, TOKEN)
     assert login.expires_at == nanos("2026-11-22T19:31:25")
     assert yaml.safe_load(path.read_text())["client_class"] == (
@@ -96,7 +99,7 @@ def test_it_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
 def test_how_patient_balsams_client_is_stays(tmp_path: Path) -> None:
     path = write_login(tmp_path / "client.yml", URL, "old")
     path.write_text(path.read_text().replace("retry_count: 10", "retry_count: 3"))
-    balsam_login.keep_login(str(path), URL, balsam_login.GrantedLogin(TOKEN), balsam_login.Method.DEVICE)
+    keep_login(str(path), URL, GrantedLogin(TOKEN), Method.DEVICE)
     kept = yaml.safe_load(path.read_text())
     assert (kept["retry_count"], kept["read_timeout"]) == (3, 120.0)
     assert kept["token_expiry"] is None
@@ -107,9 +110,7 @@ def test_one_that_cannot_be_kept_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "file" / "client.yml"
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceDenied, match="cannot be written") as caught:
-        balsam_login.keep_login(
-            str(path), URL, balsam_login.GrantedLogin(TOKEN), balsam_login.Method.PASSWORD
-        )
+        keep_login(str(path), URL, GrantedLogin(TOKEN), Method.PASSWORD)
     assert TOKEN not in "".join(traceback.format_exception(caught.value))
 
 
@@ -124,7 +125,7 @@ class Attempt:
         self.device: DeviceLogin = self.balsam.device
         self.device.clock = self.clock
         self.server = AnsweredLogin(self.balsam.answer)
-        assert self.server.methods() == (balsam_login.Method.DEVICE,)
+        assert self.server.methods() == (Method.DEVICE,)
         self.begun: logins.Device = self.server.begin()
 
     def sleep(self, seconds: float) -> None:
@@ -244,7 +245,7 @@ LOGINS = tomllib.loads((FOLDER / "logins.toml").read_text())
 
 @pytest.mark.parametrize(("written", "expiry"), LOGINS["expiry"].items())
 def test_every_form_of_an_expiry(path: Path, written: str, expiry: str) -> None:
-    login = balsam_login.read_login(str(write_login(path, KEPT_URL, SECRET, written)))
+    login = read_login(str(write_login(path, KEPT_URL, SECRET, written)))
     assert login.expires_at == (nanos(expiry) if expiry else None)
 
 
@@ -252,21 +253,21 @@ def test_every_form_of_an_expiry(path: Path, written: str, expiry: str) -> None:
 def test_one_that_others_may_read_is_refused_with_what_to_do(path: Path, mode: int) -> None:
     write_login(path, KEPT_URL, SECRET, mode=mode)
     with pytest.raises(SourceDenied, match=f"chmod 600 {path}"):
-        balsam_login.read_login(str(path))
+        read_login(str(path))
 
 
 def test_what_is_no_file_or_not_there_is_said(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path, 0o600)
     with pytest.raises(SourceDenied, match="it is a pipe"):
-        balsam_login.read_login(str(path))
+        read_login(str(path))
     path.unlink()
     path.mkdir()
     with pytest.raises(SourceDenied):
-        balsam_login.read_login(str(path))
+        read_login(str(path))
     path.rmdir()
     with pytest.raises(SourceMissing, match="jobtui login balsam"):
-        balsam_login.read_login(str(path))
+        read_login(str(path))
 
 
 ODD = {**LOGINS["none"], "deep": "token: " + "[" * 1_500 + SECRET, "bytes": "token: \udcff\x00"}
@@ -278,7 +279,7 @@ def test_a_file_that_is_none_is_one_line_without_its_content(path: Path, text: s
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     path.chmod(0o600)
     with pytest.raises(SourceDenied) as caught:
-        balsam_login.read_login(str(path))
+        read_login(str(path))
     shown = "".join(traceback.format_exception(caught.value))
     assert SECRET not in shown
     assert "\n" not in str(caught.value)
@@ -286,9 +287,7 @@ def test_a_file_that_is_none_is_one_line_without_its_content(path: Path, text: s
 
 
 @pytest.mark.parametrize(
-    "login",
-    [balsam_login.Login(KEPT_URL, SECRET, None, "/x"), balsam_login.GrantedLogin(SECRET)],
-    ids=["kept", "granted"],
+    "login", [Login(KEPT_URL, SECRET, None, "/x"), GrantedLogin(SECRET)], ids=["kept", "granted"]
 )
 def test_a_login_is_not_shown(login: object) -> None:
     assert SECRET not in f"{login} {login!r} {[login]} {{'a': {login}}}"
@@ -298,20 +297,18 @@ def test_its_end_is_told_ahead_of_time() -> None:
     now = nanos("2026-11-20T19:30:00")
 
     def said(left_s: float) -> str | None:
-        return balsam_login.notice(
-            balsam_login.Login(KEPT_URL, SECRET, Nanos(now + int(left_s * SECOND)), "/x"), now
-        )
+        return notice(Login(KEPT_URL, SECRET, Nanos(now + int(left_s * SECOND)), "/x"), now)
 
     assert said(logins.EXPIRY_NOTICE_S + 1) is None
     assert "expires in 90 min" in (said(5_400) or "")
     assert "has expired" in (said(0) or "")
     assert "has expired" in (said(-9e6) or "")
-    assert balsam_login.notice(balsam_login.Login(KEPT_URL, SECRET, None, "/x"), now) is None
+    assert notice(Login(KEPT_URL, SECRET, None, "/x"), now) is None
 
 
 @pytest.mark.parametrize(("token", "user"), LOGINS["user"].items())
 def test_whose_login_it_is(token: str, user: str) -> None:
-    assert logins.user_of(balsam_login.Login(KEPT_URL, token, None, "/x")) == user
+    assert logins.user_of(Login(KEPT_URL, token, None, "/x")) == user
 
 
 async def test_a_login_for_another_server_is_not_sent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

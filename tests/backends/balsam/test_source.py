@@ -15,9 +15,16 @@ from jobtui.analysis.reports.rates import stays_of
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.records import BatchJobRow, EventRow, decode_page
 from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
-from jobtui.model import health as source_health
 from jobtui.model.changes import UNLISTED, ReportQuery, StateChange, in_order
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import (
+    SourceDenied,
+    SourceError,
+    SourceHealth,
+    SourceMissing,
+    SourceState,
+    SourceUnreachable,
+)
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.state_runs import by_run
@@ -44,7 +51,7 @@ class Watched:
         self.poller = Poller(self.source, self.store)
 
     @property
-    def health(self) -> source_health.SourceHealth:
+    def health(self) -> SourceHealth:
         (health,) = self.store.sources()
         return health
 
@@ -154,17 +161,14 @@ async def test_a_change_of_a_clock_that_is_behind_is_seen(watched: Watched, at: 
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [
-        (answers(401, b'{"detail":"x"}'), source_health.SourceDenied, "jobtui login balsam"),
-        (answers(404, b"{}"), source_health.SourceMissing, "address of a Balsam server"),
-        (answers(500, b"Internal Server Error"), source_health.SourceUnreachable, ": Internal Server Error"),
-        (raises(httpx.ReadTimeout("slow")), source_health.SourceUnreachable, "no answer within"),
+        (answers(401, b'{"detail":"x"}'), SourceDenied, "jobtui login balsam"),
+        (answers(404, b"{}"), SourceMissing, "address of a Balsam server"),
+        (answers(500, b"Internal Server Error"), SourceUnreachable, ": Internal Server Error"),
+        (raises(httpx.ReadTimeout("slow")), SourceUnreachable, "no answer within"),
     ],
 )  # fmt: skip
 async def test_a_fault_is_one_line_and_what_was_known_stays(
-    watched: Watched,
-    fault: Callable[[httpx.Request], httpx.Response],
-    kind: type[source_health.SourceError],
-    words: str,
+    watched: Watched, fault: Callable[[httpx.Request], httpx.Response], kind: type[SourceError], words: str
 ) -> None:
     jobs, changes = dict(watched.store.jobs), len(watched.store.changes)
     watched.server.faults = [fault]
@@ -597,4 +601,4 @@ async def test_a_server_that_goes_down_is_down_at_once(off_s: int, is_put_right:
         await watched.poll(3)
     watched.server.faults = [raises(httpx.ConnectError("refused"))] * 2
     await watched.poll(1)
-    assert watched.health.state is source_health.SourceState.DOWN
+    assert watched.health.state is SourceState.DOWN

@@ -26,7 +26,6 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.journal import AtCursor, Begin, Cursor, JournalCondition, JournalEntry, Tail
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_directory
-from tests.backends.journal import rigs as journal_rigs
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import (
     BOOT,
@@ -38,6 +37,14 @@ from tests.backends.journal.make import (
     needs_journal_tools,
 )
 from tests.backends.journal.readers import all_of
+from tests.backends.journal.rigs import (
+    RUNS_HERE,
+    SshClient,
+    a_server,
+    free_port,
+    needs_sshd,
+    program_of,
+)
 from tests.carried import carried
 from tests.rows import ROWS
 from tests.waiting import LONG_S, wait_until
@@ -256,10 +263,7 @@ async def test_credentials_are_sent_and_never_shown() -> None:
         fault = await fault_of(GatewayJournal(spec.replace("http://", "http://ann:hunter2@")))
     assert b"uthorization: Basic YW5uOmh1bnRlcjI=" in heads[0]
     assert "hunter2" not in str(fault)
-    for journal in (
-        GatewayJournal(f"http://ann:hunter2@127.0.0.1:{journal_rigs.free_port()}"),
-        JournalctlReader(SECRET),
-    ):
+    for journal in (GatewayJournal(f"http://ann:hunter2@127.0.0.1:{free_port()}"), JournalctlReader(SECRET)):
         fault = await fault_of(journal)
         assert "hunter2" not in f"{fault}{fault.__cause__}"
     assert "ssh-copy-id" in str(fault)
@@ -313,9 +317,7 @@ CONNECTED = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | t
 
 
 @pytest.mark.parametrize(("who", "name"), [(who, name) for who in SAYS for name in SAYS[who]])
-async def test_what_is_said_there_becomes_one_line(
-    client: journal_rigs.SshClient, who: str, name: str
-) -> None:
+async def test_what_is_said_there_becomes_one_line(client: SshClient, who: str, name: str) -> None:
     case = SAYS[who][name]
     (client.root / "said").write_text(f"{case['said']}\n" if case["said"] else "")
     begins = CONNECTED if who == "journalctl" else ""
@@ -326,16 +328,14 @@ async def test_what_is_said_there_becomes_one_line(
 
 
 @pytest.mark.parametrize(("script", "said"), ROWS["hosts that run something else"])
-async def test_a_host_that_runs_something_else_is_told(
-    client: journal_rigs.SshClient, script: str, said: str
-) -> None:
+async def test_a_host_that_runs_something_else_is_told(client: SshClient, script: str, said: str) -> None:
     client.replace(script)
     assert said in str(await fault_of(JournalctlReader(SPEC)))
 
 
 @pytest.mark.parametrize(("script", "limit", "what"), ROWS["hosts that hang"])
 async def test_a_host_that_hangs_is_given_up(
-    client: journal_rigs.SshClient, script: str, limit: str, what: str, monkeypatch: pytest.MonkeyPatch
+    client: SshClient, script: str, limit: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (shell, journalctl, shell.SshShell):
         monkeypatch.setattr(place, limit, 0.5, raising=False)
@@ -345,7 +345,7 @@ async def test_a_host_that_hangs_is_given_up(
     assert "ssh -p 2222 ann@node1" in str(fault)
 
 
-async def test_who_has_no_watches_left_is_told(client: journal_rigs.SshClient) -> None:
+async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
     client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
     journal = JournalctlReader(SPEC)
     slices = journal.listen(Begin(), (), ())
@@ -361,7 +361,7 @@ async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert "apt-get install openssh-client" in str(fault)
 
 
-async def test_how_ssh_is_called(client: journal_rigs.SshClient) -> None:
+async def test_how_ssh_is_called(client: SshClient) -> None:
     client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
     await fault_of(JournalctlReader(SPEC))
     *words, host, line = (client.root / "called").read_text().splitlines()
@@ -374,7 +374,7 @@ async def test_how_ssh_is_called(client: journal_rigs.SshClient) -> None:
     assert (words[words.index("-l") + 1], words[words.index("-p") + 1]) == ("ann", "2222")
 
 
-async def test_a_control_socket_of_the_users_own_is_used(client: journal_rigs.SshClient) -> None:
+async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> None:
     client.replace("exit 255")
     program = client.root / "bin" / "ssh"
     program.write_text(
@@ -443,7 +443,7 @@ async def messages(journal: JournalctlReader) -> list[str]:
 
 @needs_journal_tools
 @pytest.mark.parametrize("shell", ["dash", "zsh", "csh", "fish"])
-async def test_any_login_shell_will_do(client: journal_rigs.SshClient, directory: Path, shell: str) -> None:
+async def test_any_login_shell_will_do(client: SshClient, directory: Path, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}: apt-get install {shell}")
     client.replace(f'for last; do :; done; exec {shell} -c "$last"')
@@ -457,9 +457,9 @@ async def test_any_login_shell_will_do(client: journal_rigs.SshClient, directory
 
 
 @needs_journal_tools
-async def test_what_a_login_prints_is_no_entry(client: journal_rigs.SshClient, directory: Path) -> None:
+async def test_what_a_login_prints_is_no_entry(client: SshClient, directory: Path) -> None:
     noise = "printf '__CURSOR=no\\n\\nMESSAGE\\n'; head -c 100000 /dev/zero"
-    client.replace(f"{noise}; echo Welcome >&2; {journal_rigs.RUNS_HERE}")
+    client.replace(f"{noise}; echo Welcome >&2; {RUNS_HERE}")
     journal = JournalctlReader(f"ssh://cori{directory}")
     assert await journal.condition() == JournalCondition(files=1)
     assert sorted((await journal.values("CONTAINER_NAME"))["CONTAINER_NAME"]) == [HOSTILE, "srj"]
@@ -467,9 +467,9 @@ async def test_what_a_login_prints_is_no_entry(client: journal_rigs.SshClient, d
 
 
 @needs_journal_tools
-@journal_rigs.needs_sshd
+@needs_sshd
 async def test_connections_are_shared_and_ended(directory: Path) -> None:
-    with journal_rigs.a_server() as server:
+    with a_server() as server:
         journal = JournalctlReader(f"{server.spec}{directory}")
         follow = journal.follow(Begin(), ())
         while not (await follow.take(100)).at_edge:
@@ -478,6 +478,6 @@ async def test_connections_are_shared_and_ended(directory: Path) -> None:
         (control,) = os.listdir(place := f"{os.environ['XDG_RUNTIME_DIR']}/jobtui")
         assert os.stat(f"{place}/{control}").st_mode & 0o077 == 0
         assert await messages(journal) == ["line 0", "line 1", "line 2"]
-        await wait_until(lambda: "journalctl" in map(journal_rigs.program_of, server.children()))
+        await wait_until(lambda: "journalctl" in map(program_of, server.children()))
         await follow.aclose()
-        await wait_until(lambda: "journalctl" not in map(journal_rigs.program_of, server.children()))
+        await wait_until(lambda: "journalctl" not in map(program_of, server.children()))

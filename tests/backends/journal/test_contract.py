@@ -13,12 +13,20 @@ from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceMissing
 from jobtui.model.journal import At, AtCursor, Begin, FollowStart, Matches, Tail
-from tests.backends.journal import readers
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
+from tests.backends.journal.readers import (
+    Follower,
+    MakeReader,
+    Way,
+    all_of,
+    each_program,
+    messages,
+    of,
+)
 from tests.backends.journal.rigs import signal_journalctl
 from tests.excerpts import FIXTURES
 
-pytestmark = [needs_journal_tools, readers.each_program]
+pytestmark = [needs_journal_tools, each_program]
 
 
 @pytest.fixture(scope="session")
@@ -37,20 +45,20 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(way: readers.Way, directory: Path) -> Iterator[readers.MakeReader]:
+def make(way: Way, directory: Path) -> Iterator[MakeReader]:
     with way.open(directory) as made:
         yield made
 
 
 @pytest.fixture
-async def reader(make: readers.MakeReader) -> AsyncIterator[JournalReader]:
+async def reader(make: MakeReader) -> AsyncIterator[JournalReader]:
     made = make()
     yield made
     await made.aclose()
 
 
 @pytest.fixture
-async def of_capture(way: readers.Way, capture: Path) -> AsyncIterator[JournalReader]:
+async def of_capture(way: Way, capture: Path) -> AsyncIterator[JournalReader]:
     with way.open(capture) as make:
         made = make()
         yield made
@@ -60,7 +68,7 @@ async def of_capture(way: readers.Way, capture: Path) -> AsyncIterator[JournalRe
 async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -> None:
     truth = json.loads((FIXTURES / "journal" / "truth.json").read_text())
     found: dict[str, Counter[str]] = {host: Counter() for host in truth}
-    for each in await readers.all_of(of_capture):
+    for each in await all_of(of_capture):
         count = found[each.host]
         count["total"] += 1
         count[f"unit:{each.unit or '-'}"] += 1
@@ -76,23 +84,23 @@ async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -
     containers = [key for key in names if key.startswith("container:")][:6]
     for key in [*containers, *(key for key in names if key.startswith("unit:"))]:
         kind, _, name = key.partition(":")
-        part = await of_capture.forward(Begin(), readers.of(**{fields[kind]: name}), 2_000)
+        part = await of_capture.forward(Begin(), of(**{fields[kind]: name}), 2_000)
         assert len(part.entries) == sums[key]
         assert part.at_edge
 
 
 async def test_both_ways_give_the_same_and_everything_once(of_capture: JournalReader) -> None:
-    forward = await readers.all_of(of_capture, most=250)
+    forward = await all_of(of_capture, most=250)
     assert len({each.cursor for each in forward}) == len(forward) == 1400
-    assert await readers.all_of(of_capture, most=251, back=True) == forward
-    one_unit = readers.of(_SYSTEMD_UNIT="docker.service")
+    assert await all_of(of_capture, most=251, back=True) == forward
+    one_unit = of(_SYSTEMD_UNIT="docker.service")
     wanted = [each for each in forward if each.unit == "docker.service"]
-    assert await readers.all_of(of_capture, one_unit, 100) == wanted
-    assert await readers.all_of(of_capture, one_unit, 101, back=True) == wanted
+    assert await all_of(of_capture, one_unit, 100) == wanted
+    assert await all_of(of_capture, one_unit, 101, back=True) == wanted
 
 
 async def test_a_time_divides_what_is_before_from_what_is_after(of_capture: JournalReader) -> None:
-    everything = await readers.all_of(of_capture, most=2_000)
+    everything = await all_of(of_capture, most=2_000)
     for nth in (0, 1, 500, 1399):
         time = everything[nth].at
         before = (await of_capture.backward(At(time), (), 2_000)).entries
@@ -117,7 +125,7 @@ async def test_matches_are_groups(directory: Path, reader: JournalReader) -> Non
     make_journal(directory, [*texts, entry(9, "both", A_FIELD=[b"a", b"b"])])
 
     async def found(*groups: tuple[tuple[str, str], ...]) -> list[str]:
-        return readers.messages(await readers.all_of(reader, groups, 2))
+        return messages(await all_of(reader, groups, 2))
 
     assert await found((("A_FIELD", "a"), ("B_FIELD", "2"))) == ["a2"]
     assert await found((("A_FIELD", "a"), ("B_FIELD", "2")), (("A_FIELD", "c"),)) == ["a2", "c"]
@@ -133,24 +141,24 @@ async def test_matches_are_groups(directory: Path, reader: JournalReader) -> Non
 async def test_nothing_wanted_is_there(directory: Path, reader: JournalReader, count: int) -> None:
     if count:
         make_journal(directory, [entry(n, f"m{n}") for n in range(count)])
-    none = readers.of(CONTAINER_NAME="srj-p-none") if count else ()
+    none = of(CONTAINER_NAME="srj-p-none") if count else ()
     for found in (await reader.forward(Begin(), none, 10), await reader.backward(Tail(), none, 10)):
         assert (found.entries, found.cursor, found.at_edge) == ((), None, True)
 
 
 async def test_beside_an_entry_that_is_not_wanted_itself(directory: Path, reader: JournalReader) -> None:
     make_journal(directory, [entry(n, f"m{n}", EVEN=str(n % 2 == 0)) for n in range(7)])
-    third = (await readers.all_of(reader))[3]
-    even = readers.of(EVEN="True")
+    third = (await all_of(reader))[3]
+    even = of(EVEN="True")
     after = await reader.forward(AtCursor(third.cursor), even, 10)
     before = await reader.backward(AtCursor(third.cursor), even, 10)
-    assert readers.messages(list(after.entries)) == ["m4", "m6"]
-    assert readers.messages(list(before.entries)) == ["m0", "m2"]
+    assert messages(list(after.entries)) == ["m4", "m6"]
+    assert messages(list(before.entries)) == ["m0", "m2"]
     one = await reader.forward(AtCursor(third.cursor), even, 1)
-    assert (readers.messages(list(one.entries)), one.at_edge) == (["m4"], False)
+    assert (messages(list(one.entries)), one.at_edge) == (["m4"], False)
 
 
-async def test_a_directory_that_is_not_there(tmp_path: Path, way: readers.Way) -> None:
+async def test_a_directory_that_is_not_there(tmp_path: Path, way: Way) -> None:
     with way.open(tmp_path / "none") as make:
         reader = make()
         with pytest.raises(SourceMissing, match="none"):
@@ -162,7 +170,7 @@ CONTAINER = "srj-p-VUlhaMOD"
 
 
 @asynccontextmanager
-async def reading(way: readers.Way, directory: Path) -> AsyncIterator[JournalReader]:
+async def reading(way: Way, directory: Path) -> AsyncIterator[JournalReader]:
     with way.open(directory) as make:
         reader = make()
         yield reader
@@ -171,53 +179,53 @@ async def reading(way: readers.Way, directory: Path) -> AsyncIterator[JournalRea
 
 @asynccontextmanager
 async def following(
-    way: readers.Way, directory: Path, start: FollowStart, matches: Matches = ()
-) -> AsyncIterator[readers.Follower]:
+    way: Way, directory: Path, start: FollowStart, matches: Matches = ()
+) -> AsyncIterator[Follower]:
     async with reading(way, directory) as reader:
-        follower = readers.Follower(reader.follow(start, matches))
+        follower = Follower(reader.follow(start, matches))
         await follower.take()
         yield follower
         await follower.end()
         await follower.following.aclose()
 
 
-async def test_the_first_batch_of_what_was_not_there_before(way: readers.Way, directory: Path) -> None:
+async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory: Path) -> None:
     with Writer(directory) as journal:
         journal.write(entry(n, "other") for n in range(20))
         async with reading(way, directory) as reader:
-            other = readers.Follower(reader.follow(Begin(), ()))
+            other = Follower(reader.follow(Begin(), ()))
             await other.until(20)
             await other.end()
-        async with following(way, directory, Begin(), readers.of(CONTAINER_NAME=CONTAINER)) as follower:
+        async with following(way, directory, Begin(), of(CONTAINER_NAME=CONTAINER)) as follower:
             assert follower.found == []
             journal.write(entry(n, f"m{n}", CONTAINER_NAME=CONTAINER) for n in range(100, 600))
             found = await follower.until(500)
-            assert readers.messages(found) == [f"m{n}" for n in range(100, 600)]
+            assert messages(found) == [f"m{n}" for n in range(100, 600)]
 
 
-async def test_from_a_time_and_beside_an_entry(way: readers.Way, directory: Path) -> None:
+async def test_from_a_time_and_beside_an_entry(way: Way, directory: Path) -> None:
     make_journal(directory, (entry(n, f"m{n}") for n in range(10)))
     time_of_5 = Nanos((START_US + 5_000_000) * 1_000)
     async with following(way, directory, At(time_of_5)) as follower:
-        assert readers.messages(await follower.until(5)) == [f"m{n}" for n in range(5, 10)]
+        assert messages(await follower.until(5)) == [f"m{n}" for n in range(5, 10)]
         third = follower.found[2]
     async with following(way, directory, AtCursor(third.cursor)) as follower:
-        assert readers.messages(await follower.until(2)) == ["m8", "m9"]
+        assert messages(await follower.until(2)) == ["m8", "m9"]
         assert follower.losses == 0
 
 
-async def test_a_vanished_entry_is_told_once(way: readers.Way, directory: Path) -> None:
+async def test_a_vanished_entry_is_told_once(way: Way, directory: Path) -> None:
     old = make_journal(directory, (entry(n, f"old{n}") for n in range(5)), "system@1.journal")
     make_journal(directory, (entry(n, f"new{n}") for n in range(10, 15)), "system.journal")
     async with reading(way, directory) as reader:
-        there = (await readers.all_of(reader))[1]
+        there = (await all_of(reader))[1]
     old.unlink()
     async with following(way, directory, AtCursor(there.cursor)) as follower:
-        assert readers.messages(await follower.until(5)) == [f"new{n}" for n in range(10, 15)]
+        assert messages(await follower.until(5)) == [f"new{n}" for n in range(10, 15)]
         assert follower.losses == 1
 
 
-async def test_files_deleted_under_it(way: readers.Way, directory: Path) -> None:
+async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
     old = make_journal(directory, (entry(n, f"old{n}") for n in range(50)), "system@1.journal")
     with Writer(directory, "system.journal") as journal:
         journal.write(entry(n, f"m{n}") for n in range(100, 110))
@@ -226,10 +234,10 @@ async def test_files_deleted_under_it(way: readers.Way, directory: Path) -> None
             old.unlink()
             journal.write(entry(n, f"m{n}") for n in range(110, 150))
             found = await follower.until(100)
-            assert readers.messages(found)[50:] == [f"m{n}" for n in range(100, 150)]
+            assert messages(found)[50:] == [f"m{n}" for n in range(100, 150)]
 
 
-async def test_files_that_rotate_twice_while_it_sleeps(way: readers.Way, directory: Path) -> None:
+async def test_files_that_rotate_twice_while_it_sleeps(way: Way, directory: Path) -> None:
     file = make_journal(directory, [entry(0, "m0")], "system.journal")
     async with following(way, directory, Begin()) as follower:
         await follower.until(1)
@@ -242,4 +250,4 @@ async def test_files_that_rotate_twice_while_it_sleeps(way: readers.Way, directo
                 )
             signal_journalctl(signal.SIGCONT)
             await follower.until(300 * part + 301)
-        assert (readers.messages(follower.found), follower.losses) == ([f"m{n}" for n in range(901)], 0)
+        assert (messages(follower.found), follower.losses) == ([f"m{n}" for n in range(901)], 0)
