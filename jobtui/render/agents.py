@@ -9,6 +9,7 @@ from jobtui.analysis.paths import AgentLog, LogPlace
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, AgentState
+from jobtui.model.tables import tables_of
 from jobtui.render.columns import (
     HIGHEST_PRIORITY,
     Cells,
@@ -33,15 +34,7 @@ from jobtui.render.text import NONE, Zone, age, date_time, show
 RECENT_S = 3600.0
 """So long an agent that was lost or never came is something to look at."""
 
-STATES: Mapping[AgentState, tuple[str, str, int]] = {
-    AgentState.STARTING: ("○", "status.pending", 1),
-    AgentState.CONNECTED: ("●", "status.running", 2),
-    AgentState.IDLE: ("·", "", 3),
-    AgentState.UNKNOWN: ("?", "status.unknown", 4),
-    AgentState.NEVER_CONNECTED: ("✗", "status.failed", 5),
-    AgentState.LOST: ("✗", "status.failed", 5),
-    AgentState.KILLED: ("⊘", "settled", 5),
-}
+STATES: Mapping[str, tuple[str, str, int]] = tables_of("jobtui.render", "signs")["agents"]
 """Sign and style of a state, and its rank in the order of the table."""
 _BAD = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
 _KINDS = {"sequential": "seq", "parallel": "par"}

@@ -1,12 +1,13 @@
 """What the top of a job's screen says: how it stands, what is wrong with it, and what the record tells."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
+from jobtui.analysis.flags import flags_of, needs_person, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus, status_since
+from jobtui.model.tables import tables_of
 from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
@@ -14,13 +15,7 @@ from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, 
 if TYPE_CHECKING:
     from jobtui.model.job_reader import SbatchStatus
 
-FLAG_WORDS = {
-    Flag.NO_PROGRESS: "pending without a reason", Flag.CONTRADICTION: "sources disagree",
-    Flag.OVER_LIMIT: "over its time limit", Flag.EXCEPTION: "exception in the supervisor",
-    Flag.STALE: "no word for long", Flag.NEVER_STARTS: "will not begin by itself",
-    Flag.LONG_WAIT: "waits for long", Flag.TIME_LIMIT: "canceled by its time limit", Flag.ALERT: "alert",
-    Flag.UNKNOWN_STATUS: "status not known", Flag.QUASI: "only a compute call",
-}  # fmt: skip
+FLAG_WORDS: Mapping[str, str] = tables_of("jobtui.render", "signs")["flags"]
 SEPARATOR = " · "
 
 
@@ -86,7 +81,7 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
         elapsed_s = job.elapsed_s(now)
         whole_s = None if elapsed_s is None else float(int(max(0.0, elapsed_s)))
         yield f"runs {duration(whole_s)}" if job.status.is_live else f"ran {duration(elapsed_s)}"
-    yield from (FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now))
+    yield from (FLAG_WORDS[flag] for flag in flags_of(job, now))
 
 
 def cluster_words(status: "SbatchStatus | None", slurm: Job | None = None) -> str:

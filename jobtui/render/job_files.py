@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec import structs
@@ -13,6 +13,7 @@ from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
 from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
+from jobtui.model.tables import tables_of
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Line, Piece
@@ -115,14 +116,7 @@ def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
         yield Piece("… what follows was not read", "dim")
 
 
-STYLES = {
-    scripts.PieceKind.PLAIN: "",
-    scripts.PieceKind.COMMENT: "settled",
-    scripts.PieceKind.DIRECTIVE: "accent",
-    scripts.PieceKind.STRING: "good",
-    scripts.PieceKind.VARIABLE: "warning",
-    scripts.PieceKind.KEYWORD: "title",
-}
+STYLES: Mapping[str, str] = tables_of("jobtui.render", "signs")["script_pieces"]
 
 
 def script_lines(

@@ -1,6 +1,6 @@
 """Nodes of clusters: the columns of their table, what is known of one in words, and their JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from jobtui.analysis.nodes import STANDINGS, ListedNode
 from jobtui.model.clock import Nanos, seconds_between
@@ -17,12 +17,10 @@ from jobtui.render.columns import (
     time_column,
 )
 from jobtui.render.json_output import Document, fields_of
+from jobtui.render.styles import signs_of
 from jobtui.render.text import NONE, Zone, age, date_time, duration, show
 
-SIGNS: Mapping[str, tuple[str, str]] = {
-    "down": ("✗", "error"), "drained": ("⊘", "warning"), "draining": ("⊘", "warning"), "full": ("●", ""),
-    "mixed": ("●", ""), "idle": ("·", "settled"),
-}  # fmt: skip
+SIGNS = signs_of("nodes")
 """Sign and style of how a node stands."""
 
 

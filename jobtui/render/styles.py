@@ -7,13 +7,17 @@ from itertools import pairwise
 
 from jobtui.model.jobs import JobStatus
 from jobtui.model.tables import tables_of
-from jobtui.model.verdicts import Concern
 
 
 def style_names() -> Mapping[str, str]:
     """Every style of the dashboard by its name, and what it is for."""
     names: Mapping[str, str] = tables_of("jobtui", "theme")["names"]
     return names
+
+
+def signs_of(kind: str) -> dict[str, tuple[str, str]]:
+    """The sign and the style of each state of a kind of thing, in the order of the table."""
+    return {state: (told[0], told[1]) for state, told in tables_of("jobtui.render", "signs")[kind].items()}
 
 
 ATTRIBUTES = frozenset({"bold", "dim", "italic", "underline", "reverse"})
@@ -39,23 +43,13 @@ def mistake_in_style(text: str) -> str:
     return f'"{text}" is no style; such as "bold red", "#e57373 on black", "underline"'
 
 
-GLYPHS: Mapping[JobStatus, str] = {
-    JobStatus.RUNNING: "●", JobStatus.PENDING: "○", JobStatus.COMPLETED: "✓", JobStatus.FAILED: "✗",
-    JobStatus.CANCELED: "⊘", JobStatus.MISSING: "·", JobStatus.PURGED: "…", JobStatus.UNKNOWN: "?",
-}  # fmt: skip
+GLYPHS: Mapping[str, str] = tables_of("jobtui.render", "signs")["jobs"]
 """One cell each, in every font."""
 NEEDS_PERSON_GLYPH = "!"
 
-WORDS: Mapping[JobStatus, str] = {status: status.value for status in JobStatus} | {
-    JobStatus.COMPLETED: "done"
-}
+WORDS: Mapping[str, str] = {one.value: one.value for one in JobStatus} | {"completed": "done"}
 
-STATUS_STYLES: Mapping[JobStatus, str] = {status: f"status.{status.value}" for status in JobStatus}
+STATUS_STYLES: Mapping[str, str] = {status.value: f"status.{status.value}" for status in JobStatus}
 NEEDS_PERSON_STYLE = "status.needs_person"
-CONCERN_STYLES: Mapping[Concern, str] = {
-    Concern.FINE: "",
-    Concern.FAILED: "error",
-    Concern.STUCK: "warning",
-    Concern.OPEN: "settled",
-}
+CONCERN_STYLES: Mapping[str, str] = tables_of("jobtui.render", "signs")["concerns"]
 """How a verdict is painted; its words say the same."""

@@ -40,6 +40,7 @@ from jobtui.render.columns import (
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.spans import Paragraph
 from jobtui.render.spans import Piece as Text
+from jobtui.render.styles import signs_of
 from jobtui.render.table import fact_lines, paint, painted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, ends_of, show
 from jobtui.render.waterfall import (
@@ -56,13 +57,7 @@ from jobtui.render.waterfall import (
     trace_line,
 )
 
-GLYPHS: Mapping[TraceState, tuple[str, str]] = {
-    TraceState.GROWING: ("●", "status.running"),
-    TraceState.COMPLETE: ("■", "settled"),  # no check mark: what a server alone tells may have failed
-    TraceState.FAILED: ("✗", "error"),
-    TraceState.INCOMPLETE: ("◌", "warning"),
-    TraceState.UNKNOWN: ("?", "settled"),
-}
+GLYPHS = signs_of("traces")
 """Sign and style of how a trace stands."""
 _ORDER = tuple(GLYPHS)
 
@@ -127,14 +122,7 @@ def newest_first(traces: Iterable[ListedTrace]) -> list[ListedTrace]:
     return sorted(traces, key=lambda listed: (-(listed.summary.started_at or 0), listed.summary.trace_id))
 
 
-CHANGES: Mapping[ChangeKind, tuple[str, str]] = {
-    ChangeKind.MISSING: ("- missing", "error"),
-    ChangeKind.NEW: ("+ new", "accent"),
-    ChangeKind.FAILED: ("✗ failed", "error"),
-    ChangeKind.SLOWER: ("▲ slower", "warning"),
-    ChangeKind.FASTER: ("▼ faster", "good"),
-    ChangeKind.SAME: ("  same", "settled"),
-}
+CHANGES = signs_of("changes")
 """Words and style of what is with a step beside another trace."""
 
 

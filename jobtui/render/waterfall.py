@@ -10,9 +10,10 @@ from jobtui.analysis.traces.critical_path import PathSegment
 from jobtui.analysis.traces.failures import EXCEPTION as EXCEPTION_EVENT
 from jobtui.analysis.traces.failures import FailureKind, Findings
 from jobtui.analysis.traces.layout import LineKind, ServiceMark, SpanRun, TraceLayout, TraceLine
-from jobtui.analysis.traces.tree import SpanFlag, Tree, end_of, flags_of_span
+from jobtui.analysis.traces.tree import Tree, end_of, flags_of_span
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
+from jobtui.model.tables import tables_of
 from jobtui.model.traces import Span
 from jobtui.render.spans import Line, padded, width_of
 from jobtui.render.spans import Piece as Text
@@ -22,14 +23,7 @@ MICROSECOND = 1_000
 MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
 
-FLAG_WORDS: Mapping[SpanFlag, str] = {
-    SpanFlag.OPEN: "open",
-    SpanFlag.NEGATIVE: "ends before it begins",
-    SpanFlag.UNTIMED: "without a time",
-    SpanFlag.TWICE: "came twice",
-    SpanFlag.LOOP: "circle of parents",
-    SpanFlag.SKEWED: "before its parent",
-}
+FLAG_WORDS: Mapping[str, str] = tables_of("jobtui.render", "signs")["span_flags"]
 
 
 def span_time(nanos: int | None) -> str:

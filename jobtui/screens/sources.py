@@ -9,6 +9,7 @@ from jobtui.model.health import FAULTS, FAULTS_KIND, SourceHealth, SourceState
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.sources import judge, labels
 from jobtui.render.spans import Paragraph
+from jobtui.render.styles import signs_of
 from jobtui.render.text import Zone, clock_time, date_time, duration, show
 from jobtui.screens.base import HeadedScreen
 from jobtui.screens.shared import CopyTarget, Shared
@@ -16,12 +17,7 @@ from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
 
-GLYPHS: Mapping[SourceState, tuple[str, str]] = {
-    SourceState.STARTING: ("○", "dim"),
-    SourceState.OK: ("●", "good"),
-    SourceState.PARTIAL: ("●", "warning"),
-    SourceState.DOWN: ("✗", "error"),
-}
+GLYPHS = signs_of("sources")
 LEAST_ROWS = 3
 """With fewer a list has no heading."""
 
