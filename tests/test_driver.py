@@ -25,6 +25,7 @@ from jobtui.model.health import Faults
 from jobtui.terminal.driver import TerminalDriver
 from tests.backends.journal.rigs import children_of
 from tests.pty_program import PtyProgram
+from tests.rows import ROWS
 from tests.tmux import Tmux
 from tests.waiting import LONG_S, wait_for, wait_until
 
@@ -255,27 +256,18 @@ def test_the_title_is_set_and_given_back() -> None:
     assert b"\x1b]2;" not in CONSOLE()
 
 
-@pytest.mark.parametrize(
-    ("words", "environ", "told"),
-    [
-        (("--clipboard", "osc52"), {}, b"copied"),
-        (("--clipboard", "off"), {}, b"copying"),
-        (("--clipboard", "file"), {}, b"written"),
-        ((), {"TERM": "screen", "STY": "1.pts-0.host"}, b"copied"),
-    ],
-    ids=["osc52", "off", "file", "GNU screen"],
-)
-def test_ways_to_copy(words: tuple[str, ...], environ: dict[str, str], told: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("words", "environ", "told"), ROWS["ways to copy"])
+def test_ways_to_copy(words: list[str], environ: dict[str, str], told: str, tmp_path: Path) -> None:
     with shown(*words, TMPDIR=str(tmp_path), **environ) as program:
         program.press(b"jy")
-        program.wait_seen(told)
+        program.wait_seen(told.encode())
         sent = OSC52.search(program.seen)
         files = [path.read_text() for path in tmp_path.glob("jobtui-*.txt")]
         assert (b"\x1bP\x1b]52;c;" in program.seen) is bool(environ)
     if environ:
         return  # screen is handed it in parts
-    assert bool(sent) is (told == b"copied")
-    assert bool(files) is (told == b"written")
+    assert bool(sent) is (told == "copied")
+    assert bool(files) is (told == "written")
     copied = b64decode(sent[1]).decode() if sent else "".join(files)
     assert bool(re.fullmatch(r"\w{8}-\w{8}-\w+|", copied))
 

@@ -67,6 +67,7 @@ from tests.excerpts import FIXTURES
 from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later, fail_once
 from tests.loopback import served
 from tests.modules import MODULES
+from tests.rows import ROWS
 from tests.trace_servers import Jaeger as JaegerServer
 from tests.trace_servers import Site, Spans
 from tests.tracing import TRACE_ID
@@ -495,17 +496,7 @@ def test_what_a_command_prints_says_what_is_missing_for_a_fault(
     assert "faults" not in whole
 
 
-@pytest.mark.parametrize(
-    ("stage", "broken"),
-    [
-        ("opening logfile", "jobtui.backends.logfile.open_source"),
-        ("reading a log", "jobtui.commands.reader._early_end"),
-        ("finding", "jobtui.analysis.find.references"),
-        ("looking for places", "jobtui.commands.show.places_of"),
-        ("explaining", "jobtui.commands.show.explain"),
-        ("explaining", "jobtui.commands.explain.with_steps_here"),
-    ],
-)
+@pytest.mark.parametrize(("stage", "broken"), ROWS["stages of a command about a job"])
 def test_a_command_about_a_job_prints_what_it_has(
     stage: str, broken: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import by_chance, interval, ratio_interval
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor_life import CONDOR, JOBSUB
+from jobtui.model.condor import CONDOR, JOBSUB
 from jobtui.model.jobs import Job, Run
 from jobtui.model.memory import Deviation, EndedRun, PeriodChange, Share
 from jobtui.model.slurm import SYSTEM as SLURM

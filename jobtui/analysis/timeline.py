@@ -19,6 +19,7 @@ from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
+from jobtui.model.tables import tables_of
 
 SLACK = 2 * SECOND
 """A request is logged shortly before the queue time in the record, and logs cut off fractions."""
@@ -94,19 +95,11 @@ def _reset(job: Job, status: JobStatus, started_at: Nanos | None) -> Job:
 
 BY_LAUNCHER = frozenset({RUNNING, "RUN_DONE", RUN_ERROR, "RUN_TIMEOUT"})
 BY_SERVER = frozenset({"", "CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN"})
-RESULTS: Mapping[str, str] = {
-    **dict.fromkeys(("RUN_DONE", "JOB_FINISHED", "COMPLETED"), "completed"),
-    **dict.fromkeys(("RUN_TIMEOUT", "CANCELLED", "REMOVED"), "canceled"),
-    **dict.fromkeys((RUN_ERROR, FAILED, "HELD", *FAILURES), "error"),
-}
+STATES = tables_of("jobtui.model", "states")
+RESULTS: Mapping[str, str] = {state: "error" for state in FAILURES} | STATES["results"]
 """The end of a run in the words of ops, by the state that followed."""
 LOST = "IDLE"
 """The state to which a job of HTCondor returns if its run was lost."""
-BY_CONDOR: Mapping[str, Component] = {
-    **dict.fromkeys(("execute", "terminated", "evicted"), Component.EXECUTE),
-    **dict.fromkeys(("begin_execution", "completed", "signal"), Component.JOB),
-}
-"""The component of an event of HTCondor; for all others it is the queue."""
 RETURN_CODE = "returncode"
 
 
@@ -180,7 +173,7 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
 
 def _component(change: StateChange) -> Component:
     if condor_id(change.job_id) is not None:
-        return BY_CONDOR.get(str((change.detail or {}).get("what")), Component.SCHEDD)
+        return Component(STATES["components"].get(str((change.detail or {}).get("what")), Component.SCHEDD))
     if (parts := numbered(change.job_id)) is not None and parts.system == SLURM:
         return Component.NODES if change.before == RUNNING else Component.SLURM
     if change.after in BY_LAUNCHER or (change.after == FAILED and change.before == RUNNING):

@@ -11,7 +11,7 @@ Errors of this boundary:
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -23,7 +23,7 @@ from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.jobs import Job, JobDetail, ReasonSeen
+from jobtui.model.jobs import Job, JobDetail, JobStatus, ReasonSeen
 from jobtui.model.logs import LogRecord
 from jobtui.model.slurm import Cluster
 from jobtui.model.traces import Span, SpanLog, Telemetry, TraceList, TraceSearch
@@ -37,10 +37,10 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed. `gone` are jobs that the
     source no longer has, `deleted` those that their system no longer knows at all. `clusters` are all nodes
-    of one, `reasons` what pending jobs wait for. `spans` and `span_logs` belong to traces, `condor` are facts
-    about jobs of HTCondor. `cursor` is opaque to all but the source.
-    `more` asks for the next poll at once, `left` is how many records are known to come then. `count` is the
-    number of records that were examined, also of those that nobody needs. `skip_count` counts all skipped
+    of one, `reasons` for what pending jobs waited one after the other. `spans` and `span_logs` belong to
+    traces, `condor` are facts about jobs of HTCondor. `cursor` is opaque to all but the source. `more` asks
+    for the next poll at once, `left` is how many records are known to come then. `count` is the number of
+    records that were examined, also of those that nobody needs. `skip_count` counts all skipped
     input, `skipped` names some of it, and `recovered` counts input that was skipped before and is good now.
     `note` says what the source left out on purpose. `begins_at` is the time from which a log was read if its
     beginning was not. `ahead_s` is how far the clock of the source is ahead of ours. `is_whole_frame`: there
@@ -157,6 +157,8 @@ class PolledSource(ABC):
         self.closing = asyncio.Event()
         self._held = held
         self._number = 0
+        self._reasons: dict[JobId, ReasonSeen] = {}
+        """For what each pending job waits, since it was first seen to."""
         self._last: Batch | None = None
         self._reading: asyncio.Future[Batch] | None = None
 
@@ -174,8 +176,28 @@ class PolledSource(ABC):
     async def _numbered(self, *, begins: bool) -> Batch:
         batch = await self.read(begins=begins)
         self._number += 1
-        self._last = msgspec.structs.replace(batch, cursor=str(self._number))
+        seen = tuple(self._new_reasons(batch))
+        self._last = msgspec.structs.replace(batch, cursor=str(self._number), reasons=seen)
         return self._last
+
+    def reasons_in(self, batch: Batch) -> Iterator[ReasonSeen]:
+        """For what jobs of a batch wait, "" of those that did and do not now."""
+        now, known = self.clock.now(), self._reasons
+        for job in batch.jobs:
+            if job.status is JobStatus.PENDING or job.id in known:
+                yield ReasonSeen(job.id, now, job.reason_told)
+
+    def _new_reasons(self, batch: Batch) -> Iterator[ReasonSeen]:
+        """The reasons of jobs that were seen to wait for something else before, with what that was."""
+        for job_id in batch.gone:
+            self._reasons.pop(job_id, None)
+        for seen in self.reasons_in(batch):
+            before = self._reasons.get(seen.job_id)
+            if not seen.reason:
+                self._reasons.pop(seen.job_id, None)
+            elif before is None or before.reason != seen.reason:
+                self._reasons[seen.job_id] = seen
+                yield from () if before is None else (before, seen)
 
     @abstractmethod
     async def read(self, *, begins: bool) -> Batch:

@@ -172,8 +172,9 @@ class Reader:
     async def gather(self, job: Job, detail: JobDetail | None) -> "Evidence":
         from jobtui.session.evidence import Gatherer, with_memory
 
-        if job.system == BALSAM.kind and job.status.is_live:
-            await self.read_jobs()  # allocations and sites come with all jobs
+        is_recorded = self.context.replay is not None and not job.needs_logs
+        if job.status.is_live and (job.system == BALSAM.kind or is_recorded):
+            await self.read_jobs()  # allocations, sites and what a recorded job waited for come with all jobs
         await self.read_logs(detail)
         noted = await self.noted_of(job)
         await self.slurm_of(job, noted)

@@ -20,15 +20,9 @@ from jobtui.model.ids import PREFIX_LENGTH
 
 JOB_CACHE_S = 300
 """After how long a job without ops is forgotten and read back from disk when asked for."""
-SLOTS_WANTED: Mapping[str, tuple[str, ...]] = {
-    "analysis": ("op", "run_dir", "cpu"), "run": ("op", "run_dir", "cpu"), "io": ("op", "run_dir"),
-}  # fmt: skip
+SLOTS_WANTED: Mapping[str, list[str]] = messages.TABLES["slots_wanted"]
 """Which slots ops of a name take before they are sent, in this order. Others take none."""
-WAITS = {
-    "op": "Waiting for another sim op to complete await=op_slot",
-    "run_dir": "Waiting for access to sim state await=run_dir_slot",
-    "cpu": "Waiting for CPU resources await=cpu_slot",
-}
+WAITS = messages.TABLES["slot_waits"]
 """What is told of an op that waits for a slot."""
 
 

@@ -30,8 +30,7 @@ import msgspec
 from jobtui.formats.job_output import FactsRead, OutputReader, OutputTime, read_date
 from jobtui.formats.schema import LogFormat, load
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, time_of_seconds, utc_of
-from jobtui.model.condor import MACHINES, TRACEPARENT, CondorFact, CondorId, Origin, condor_id
-from jobtui.model.condor_life import EVENTS
+from jobtui.model.condor import EVENTS, MACHINES, TRACEPARENT, CondorFact, CondorId, Origin, condor_id
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
 from jobtui.model.numbers import counted, read_json, real, whole

@@ -196,14 +196,6 @@ def has_features(has: str, wants: str) -> bool:
     return any(set(filter(None, re.split("[&,]", either))) <= own for either in wants.split("|"))
 
 
-_RESOURCE = {"Cpu": "cpu", "CPU": "cpu", "Node": "node", "Mem": "mem", "Memory": "mem", "GRES": "gres",
-             "Gres": "gres",
-             "Billing": "billing", "Energy": "energy", "License": "license", "BB": "bb"}  # fmt: skip
-_COUNTED = {"Job": "Jobs", "Jobs": "Jobs", "SubmitJob": "SubmitJobs", "SubmitJobs": "SubmitJobs",
-            "Wall": "Wall", "WallDuration": "Wall", "Time": "Wall"}  # fmt: skip
-_OF_EACH = {"User": "PU", "Account": "PA", "Job": "PJ", "Node": "PN", None: ""}
-
-
 def is_of_qos(word: str) -> bool:
     return word.startswith("QOS")
 
@@ -214,15 +206,15 @@ def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: 
     if limit is None:
         return None
     begin = "Grp" if "Grp" in limit["whose"] else "Min" if limit["whose"] == "QOSMin" else "Max"
-    counted = _COUNTED.get(limit["what"])
+    counted = words_of("limit_counts", limit["what"])
     each = limit["each"] or ("Job" if counted == "Wall" and begin == "Max" else None)
-    end = _OF_EACH[each]
+    end = words_of("limit_of_each", each or "") or ""
     if counted is not None:
         name, resource = f"{begin}{counted}{end}", ""
     else:
         minutes = {"Minutes": "Mins", "RunMinutes": "RunMins", None: ""}[limit["minutes"]]
         each_end = "" if begin == "Grp" else end or "PJ"
-        name, resource = f"{begin}TRES{minutes}{each_end}", _RESOURCE.get(limit["what"], "")
+        name, resource = f"{begin}TRES{minutes}{each_end}", words_of("limit_resources", limit["what"]) or ""
     owner = {"User": user, "Account": account}.get(each or "", "")
     for of, text in _records(printed, user=user, account=account, qos=qos if is_of_qos(word) else ""):
         is_own, scope = True, text

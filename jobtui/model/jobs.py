@@ -12,6 +12,7 @@ import msgspec
 from jobtui.model.changes import Site, StateChange
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
+from jobtui.model.tables import tables_of
 
 MOST_REASONS = 12
 """Reasons of one job that are kept while it is watched, the newest of them."""
@@ -46,7 +47,7 @@ class Category(StrEnum):
 
 
 class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
-    """The reason for which a pending job waited when its source was asked; told of jobs that had several."""
+    """For what a pending job waited from a time on, in its system's own words; "" for nothing, as it ran."""
 
     job_id: JobId
     at: Nanos
@@ -157,6 +158,16 @@ class JobStatus(StrEnum):
 
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
+NOT_DONE = "failed: "
+"""How it is told of a file's transfer that it failed; why follows."""
+
+
+def statuses_of(system: str) -> dict[str, JobStatus]:
+    """What a job is doing in each state of a system, in the words of that."""
+    told = tables_of("jobtui.model", "states")[system].items()
+    return {state: JobStatus(status) for status, states in told for state in states}
+
+
 DELETED, BLOCKED = "deleted", "blocked"
 """States of a job that another one needs, besides its system's own: it no longer exists, or cannot start."""
 
@@ -172,7 +183,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     oldest first) and `allocation` (the ids of the scheduler's allocation in which it runs). `trace` is the id
     of its trace, "" if none is known. `reason` is the system's own word for why it is in its state, `exit`
     how its program ended, as `code:signal`. `needs` is what it waits for: pairs of a job's id and its state
-    ("" if that is not known), or of a file's transfer and why it failed. `others` are the records of further
+    ("" if that is not known), or of a file's transfer and how that is. `others` are the records of further
     sources about the same id.
 
     Pass the fields by name. Only code that makes a hundred thousand at once passes them by position: a Struct
@@ -218,6 +229,14 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     def needs_logs(self) -> bool:
         """Whether the state of the live job is in the logs and not in the record."""
         return self.system == SIREPO
+
+    @property
+    def reason_told(self) -> str:
+        """For what it waits as its record has it, "" of a job that does not."""
+        if self.status is not JobStatus.PENDING:
+            return ""
+        message = self.message if self.needs_logs else None
+        return self.reason or self.alert or message or self.native_status
 
     def elapsed_s(self, now: Nanos) -> float | None:
         """Seconds since the start, up to the end when there is one; None when it never started."""

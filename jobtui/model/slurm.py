@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.jobs import Category, JobStatus
+from jobtui.model.jobs import Category, JobStatus, statuses_of
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
@@ -15,17 +15,7 @@ SYSTEM = "slurm"
 LEFT = "it left the queue, and accounting has not told yet how it ended"
 """What is said of a job that was live when it was last in the queue."""
 
-_STATES = {
-    JobStatus.PENDING: "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD",
-    JobStatus.RUNNING: """CONFIGURING POWER_UP_NODE RUNNING RESIZING SIGNALING STAGE_OUT STOPPED SUSPENDED
-        COMPLETING""",
-    JobStatus.COMPLETED: "COMPLETED",
-    JobStatus.CANCELED: "CANCELLED REVOKED",
-    JobStatus.FAILED: """FAILED BOOT_FAIL DEADLINE LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT
-        RECONFIG_FAIL""",
-}
-STATUSES = {state: status for status, states in _STATES.items() for state in states.split()}
-"""What a job in each of Slurm's states is doing. A job that completes still holds its nodes."""
+STATUSES = statuses_of(SYSTEM)
 
 ALSO_LOST, NODE_NOT_KNOWN = "also lost", "node not known"
 """Facts of a job that a node took with it: the other jobs, and why nothing is told of the node."""

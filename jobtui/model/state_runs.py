@@ -7,13 +7,12 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import is_secret_key
 from jobtui.model.slurm import STATUSES
+from jobtui.model.tables import tables_of
 
 RUNNING = "RUNNING"
 RUN_ERROR = "RUN_ERROR"
 FAILED = "FAILED"
-BEFORE_RUN = frozenset(
-    {"CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY", "PENDING"}
-)
+BEFORE_RUN = frozenset({*tables_of("jobtui.model", "states")["balsam"]["pending"], "PENDING"})
 FAILURES = frozenset({FAILED, *(state for state, status in STATUSES.items() if status is JobStatus.FAILED)})
 MESSAGE_CHARACTERS = 2_000
 

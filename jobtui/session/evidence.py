@@ -516,7 +516,8 @@ class Gatherer:
             job_id=job_id, now=self._now, job=job, detail=detail, sources=self._sources,
             origins=store.origins, writers_read=knows.writers_read, ops=knows.ops_of(job_id),
             restarted_ops=knows.restarted_ops(job_id), slurm=slurm, changes=store.changes_of(job_id),
-            reasons=store.reasons_of(job_id), facts=store.facts_of(job_id),
+            reasons=store.reasons_of(job_id) + (store.reasons_of(slurm.id) if slurm is not None else ()),
+            facts=store.facts_of(job_id),
         )  # fmt: skip
 
     def is_disputed(self, job_id: JobId, slurm_jobs: Iterable[Job] | None = None) -> bool:

@@ -24,8 +24,19 @@ import msgspec
 
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
-from jobtui.model.condor import LOG_GAP, LOST, MACHINES, TRACEPARENT, CondorFact, Origin
-from jobtui.model.condor_life import CondorLife, changes_of, is_of_jobsub, job_of, time_of
+from jobtui.model.condor import (
+    LOG_GAP,
+    LOST,
+    MACHINES,
+    TRACEPARENT,
+    CondorFact,
+    CondorLife,
+    Origin,
+    changes_of,
+    is_of_jobsub,
+    job_of,
+    time_of,
+)
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole

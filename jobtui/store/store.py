@@ -280,20 +280,21 @@ class Store:
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
         self._clusters.update((one.source, one) for one in batch.clusters)
-        self._note_reasons(batch, new, gone)
+        self._note_reasons(batch.reasons, changed)
         now = self._clock.now() if batch.spans or batch.span_logs else None
         traces = self.traces.add(batch.spans, batch.span_logs, source, now)
         is_other = self._succeeded(source, batch, newest_at)
         return self._announce(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
 
-    def _note_reasons(self, batch: Batch, new: Mapping[JobId, Job], gone: Iterable[JobId]) -> None:
-        for seen in batch.reasons:
+    def _note_reasons(self, told: Iterable[ReasonSeen], changed: Iterable[JobId]) -> None:
+        for seen in told:
             known = self._reasons.get(seen.job_id, ())
             if not known or (known[-1].at < seen.at and known[-1].reason != seen.reason):
                 self._reasons[seen.job_id] = (*known, seen)[-MOST_REASONS:]
-        over = (job.id for job in new.values() if job.status is not JobStatus.PENDING)
-        for job_id in (*over, *gone) if self._reasons else ():
-            self._reasons.pop(job_id, None)
+        for job_id in changed if self._reasons else ():
+            job = self.jobs.get(job_id)
+            if job is None or job.status is not JobStatus.PENDING:
+                self._reasons.pop(job_id, None)
 
     def fail(self, source: str, error: str) -> Changes:
         """Note that a source could not be read. What it gave before is kept."""

@@ -14,6 +14,7 @@ from jobtui.model.verdicts import Code
 from jobtui.render.facts import cluster_words
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
+from tests.rows import ROWS
 
 OLD_S = POLLED_S + 600
 
@@ -146,19 +147,10 @@ def test_records_that_share_a_key_are_of_one_job() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("ended", "code", "words"),
-    [
-        ({"status": JobStatus.CANCELED, "message": "canceled by root"}, Code.CANCELED, "was canceled by"),
-        ({"status": JobStatus.CANCELED}, Code.CANCELED, "was canceled"),
-        ({"status": JobStatus.FAILED, "native_status": "TIMEOUT", "error": "over its time limit of 1 min"},
-         Code.TIMED_OUT, "over its time limit of 1 min"),
-        ({"status": JobStatus.FAILED, "error": "exit code 3"}, Code.CANCELED_BY_USER, "by whom is not"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("status", "ended", "code", "words"), ROWS["what Slurm says of a canceled job"])
 def test_what_slurm_canceled_is_not_said_to_be_its_user(
-    ended: dict[str, Any], code: Code, words: str
+    status: str, ended: dict[str, Any], code: str, words: str
 ) -> None:
     canceled = of_sirepo(JobStatus.CANCELED, started_at=ago(400))
-    verdict = explain(evidence_of(canceled, in_slurm(**ended)))
-    assert (verdict.code, words in verdict.sentence) == (code, True), verdict.sentence
+    verdict = explain(evidence_of(canceled, in_slurm(JobStatus(status), **ended)))
+    assert (verdict.code.value, words in verdict.sentence) == (code, True), verdict.sentence

@@ -165,20 +165,9 @@ def test_what_is_wanted_of_slurm_sirepo_and_of_others() -> None:
     assert wanted_of_sirepo(SbatchStatus("pending")) is None
 
 
-@pytest.mark.parametrize(
-    ("native", "status", "is_batch"),
-    [
-        ({"scontrol": {"BatchFlag": "0"}}, JobStatus.RUNNING, False),
-        ({"scontrol": {"BatchFlag": "1"}}, JobStatus.RUNNING, True),
-        ({"slurm": {"steps": [{"id": "22.0"}, {"id": "22.extern"}]}}, JobStatus.COMPLETED, False),
-        ({"slurm": {"steps": [{"id": "22.batch"}, {"id": "22.0"}]}}, JobStatus.COMPLETED, True),
-        ({"slurm": {"steps": []}}, JobStatus.COMPLETED, True),
-        ({"slurm": {"steps": [{"id": "22.0"}]}}, JobStatus.PENDING, True),
-        ({"slurm": None, "scontrol": "odd"}, JobStatus.COMPLETED, True),
-    ],
-)
-def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: JobStatus, is_batch: bool) -> None:
-    assert wanted_of(slurm("slurm/22", status=status), **native).is_batch is is_batch
+@pytest.mark.parametrize(("native", "status", "is_batch"), ROWS["jobs of Slurm with and without a script"])
+def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: str, is_batch: bool) -> None:
+    assert wanted_of(slurm("slurm/22", status=JobStatus(status)), **native).is_batch is is_batch
 
 
 class Shelf:

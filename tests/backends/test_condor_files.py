@@ -1,6 +1,7 @@
 """Files of HTCondor jobs as a source: followed, rewritten, packed, very large, broken."""
 
 import gzip
+import json
 import lzma
 import os
 import tomllib
@@ -13,6 +14,7 @@ import pytest
 
 from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
+from jobtui.model.clock import SECOND
 from jobtui.model.ids import JobId
 from tests.backends.log_fakes import append
 from tests.condor import book_of, event, executing, submitted
@@ -204,6 +206,20 @@ async def test_ads_that_are_written_anew_are_read_again(tmp_path: Path) -> None:
     batches = await read_after(path, lambda: None, lambda: path.write_text(again))
     assert [fact.values["JobStatus"] for batch in batches for fact in batch.condor] == ["1", "2"]
     assert batches[-1].skip_count == 1
+
+
+async def test_for_what_a_job_was_seen_to_wait_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "queue.json"
+    ad = {"MyType": "Job", "ClusterId": 7, "ProcId": 0, "GlobalJobId": "s.org#7.0#1", "QDate": 1_795_000_000}
+    idle, held = ad | {"JobStatus": 1}, ad | {"JobStatus": 5, "HoldReason": "no room"}
+    rejected = idle | {"LastRejMatchReason": "no match found ", "LastRejMatchTime": 1_795_000_300}
+    path.write_text(json.dumps([idle]))
+    ads = (rejected, rejected | {"LastRejMatchTime": 1_795_000_600}, held, ad | {"JobStatus": 2}, idle)
+    batches = await read_after(path, *(partial(replaced, path, json.dumps([one])) for one in ads))
+    told = [[(seen.at // SECOND, seen.reason) for seen in batch.reasons] for batch in batches]
+    why = (1_795_000_000, "IDLE"), (1_795_000_300, "IDLE: no match found"), (1_795_000_000, "HELD: no room")
+    assert told == [[], [*why[:2]], [], [*why[1:]], [], []]
+    assert {seen.job_id for batch in batches for seen in batch.reasons} == {"7.0@s.org"}
 
 
 async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Path) -> None:

@@ -60,6 +60,14 @@ async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
     assert [batch.count for batch in batches] == [4, 4, 2]
 
 
+async def test_for_what_a_job_was_seen_to_wait_is_given(db: Db, reader: Reader) -> None:
+    told = []
+    for message in (None, "await=cpu_slot", "await=cpu_slot", ..., "await=op_slot", None):
+        db.put(jid(1), status="running" if message is ... else "pending", jobStatusMessage=message)
+        told.append([seen.reason for batch in await reader.drain() for seen in batch.reasons])
+    assert told == [[], ["pending", "await=cpu_slot"], [], [], [], ["await=op_slot", "pending"]]
+
+
 async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sirepo_source, "FIRST_FILES", 3)
     for age in range(10):

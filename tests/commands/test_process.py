@@ -61,15 +61,7 @@ def test_a_reader_that_goes_away_is_a_quiet_end(tmp_path: Path) -> None:
     assert (done.returncode, errors.read_text()) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("settings", "flag"),
-    [
-        ({"LC_ALL": "C"}, "--plain"),
-        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "--plain"),
-        ({"PYTHONIOENCODING": "ascii"}, "--csv"),
-        ({"PYTHONIOENCODING": "latin-1"}, "--json"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "flag"), ROWS["locales"])
 def test_any_locale_will_do_and_signs_keep_their_width(
     settings: dict[str, str], flag: str, run: Runner
 ) -> None:

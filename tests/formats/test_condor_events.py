@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
-from jobtui.model.condor import Origin
-from jobtui.model.condor_life import EVENTS
+from jobtui.model.condor import EVENTS, Origin
 from tests.builders import some
 from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
 from tests.rows import ROWS

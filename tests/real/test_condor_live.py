@@ -26,8 +26,7 @@ import pytest
 
 from jobtui.backends.condor.source import CondorFile
 from jobtui.formats.job_output import read_date
-from jobtui.model.condor import condor_id
-from jobtui.model.condor_life import EVENTS
+from jobtui.model.condor import EVENTS, condor_id
 from jobtui.model.health import SourceState
 from jobtui.store.store import Store
 from tests.commands.running import Runner

@@ -33,7 +33,11 @@ EnforcePartLimits=NO
 GresTypes=gpu,fpga
 Licenses=matlab:2
 SlurmdTimeout=10
-JobRequeue=0"""
+JobRequeue=0
+PriorityType=priority/multifactor
+PriorityWeightAge=1000
+PriorityWeightJobSize=1000
+PriorityCalcPeriod=1"""
 NODES = {"n4": "Gres=gpu:2,fpga:1 Features=fast"}
 GRES = "NodeName=n4 Name=gpu File={root}/gpu[0-1]\nNodeName=n4 Name=fpga File={root}/fpga0\n"
 ACCOUNTS = {"capped": "GrpTRES=cpu=2", "group": "GrpJobs=1", "single": "", "narrow": ""}
@@ -216,10 +220,17 @@ def _counted(
 
 
 def _ahead(system: SlurmSystem, partition: str, number: str) -> int:
-    """By squeue, which has the one of the highest priority first."""
-    words = ("squeue", "-h", "-t", "PENDING", "-p", partition, "--sort=-p,i", "-o", "%A|%r")
+    """By sprio: how many of those that wait for nodes there have a higher priority, or were there before."""
+    words = ("squeue", "-h", "-t", "PENDING", "-p", partition, "-o", "%A|%r")
     rows = [line.split("|") for line in system.run(*words).splitlines()]
-    return [row[0] for row in rows if row[1].startswith(COMPETING)].index(number)
+    priorities = _priorities(system)
+    rivals = [job for job, reason in rows if reason.startswith(COMPETING)]
+    return sorted(rivals, key=lambda job: (-priorities[job], int(job))).index(number)
+
+
+def _priorities(system: SlurmSystem) -> dict[str, int]:
+    rows = (line.split("|") for line in system.run("sprio", "-h", "-o", "%i|%Y").splitlines())
+    return {number.strip(): int(priority) for number, priority in rows}
 
 
 def _nodes(system: SlurmSystem, partition: str, options: tuple[str, ...]) -> dict[str, int]:
@@ -273,6 +284,13 @@ def test_category_and_counts_are_what_slurm_says(
         print(f"\n{len(same)} jobs that wait, {len(wrong)} figures wrong")  # noqa: T201
     assert not wrong, "\n".join(wrong)
     assert len(same) > len(PENDING) * 0.9
+
+
+def test_the_priorities_of_squeue_are_those_of_sprio(waiting: Waiting) -> None:
+    """So what is ahead costs no command of its own. They age between the two answers."""
+    rows = waiting.system.run("squeue", "-h", "-t", "PENDING", "-o", "%A %Q").splitlines()
+    queue, told = dict(map(str.split, rows)), _priorities(waiting.system)
+    assert [number for number, one in told.items() if abs(one - int(queue[number])) > 1] == []
 
 
 def test_a_job_that_waits_costs_one_more_command(waiting: Waiting, run: Runner) -> None:

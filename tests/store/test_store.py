@@ -12,7 +12,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.health import FAULTS, Skip, SourceState, SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.jobs import JobStatus
+from jobtui.model.jobs import JobStatus, ReasonSeen
 from jobtui.model.traces import Span, SpanLog
 from jobtui.store import store as store_module
 from jobtui.store.condor import CondorStore
@@ -52,6 +52,18 @@ def test_a_job_is_told_once_and_is_gone_only_when_its_own_source_says_so() -> No
     assert store.apply("other", Batch(cursor="1", gone=(JOB.id,))).gone == frozenset()
     assert store.apply(JOB.source, Batch(cursor="2", gone=(JOB.id,))).gone == {JOB.id}
     assert store.job(JOB.id) is None
+
+
+def test_reasons_are_kept_once_until_the_job_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "MOST_REASONS", 2)
+    store, _ = a_store()
+    waits, runs = (a_job(status=status) for status in (JobStatus.PENDING, JobStatus.RUNNING))
+    seen = tuple(ReasonSeen(JOB.id, Nanos(at), why) for at, why in enumerate("aabcc"))
+    for _ in range(2):  # the same again changes nothing
+        store.apply(JOB.source, Batch(jobs=(waits,), reasons=seen))
+        assert [one.reason for one in store.reasons_of(JOB.id)] == ["b", "c"]
+    store.apply(JOB.source, Batch(jobs=(runs,)))
+    assert not store.reasons_of(JOB.id)
 
 
 def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:

@@ -1,12 +1,15 @@
 """Why a job waits, in words: the one sentence that every system's verdict on a pending job is made of."""
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
+from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
-from jobtui.model.jobs import Blocker, Category, Job, JobStatus, NodeTally, Pending
+from jobtui.model.jobs import MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
 from jobtui.model.numbers import counted
 from jobtui.model.verdicts import Chain, Code
 
@@ -56,6 +59,37 @@ def refined(pending: Pending) -> Pending:
     return pending
 
 
+def with_history(pending: Pending, evidence: Evidence) -> Pending:
+    """The same with for what the job waited one after the other: `history` has what only its system tells.
+
+    A state that was read comes later than its event, and counts only after something else. What logs tell
+    is better than a record.
+    """
+    told, states, before = list(pending.history), {one.after for one in evidence.changes}, ""
+    for change in evidence.changes:
+        why = (change.detail or {}).get("message")
+        told.append((change.at, f"{change.after}: {why}" if why else change.after))
+    for seen in evidence.reasons:
+        is_new = not states >= {seen.reason, before or seen.reason}
+        if is_new and not (evidence.ops and seen.job_id == evidence.job_id):
+            told.append((seen.at, seen.reason))
+        before = seen.reason
+    history = [next(alike) for _, alike in groupby(sorted(told, key=itemgetter(0)), key=itemgetter(1))]
+    if len(history) < 2:
+        return msgspec.structs.replace(pending, history=())
+    at, reason = history[-1]
+    since = at if reason == pending.reason else pending.since
+    return msgspec.structs.replace(pending, history=tuple(history[-MOST_REASONS:]), since=since)
+
+
+def history_words(pending: Pending) -> str:
+    """The same as a sentence; "" where nothing is known to have changed."""
+    if not pending.history:
+        return ""
+    reasons = " → ".join(reason for _, reason in pending.history)
+    return f" So far: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z."
+
+
 def held_until(held: Blocker, now: Nanos) -> Blocker:
     """The same with for how long the job has it at a time, if it is known since when."""
     held_s = held.held_s if held.since is None else max(0.0, seconds_between(held.since, now))
@@ -94,9 +128,6 @@ def _parts(pending: Pending) -> Iterator[str]:
         yield f"{pending.note[:1].upper()}{pending.note[1:]}"
     if pending.category is Category.BEGIN_TIME and pending.eligible_at is not None:
         yield f"That is {to_rfc3339(pending.eligible_at)}"
-    if len(pending.history) > 1:
-        reasons = " → ".join(reason for _, reason in pending.history)
-        yield f"While watched: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z"
 
 
 def _rank(pending: Pending) -> str:

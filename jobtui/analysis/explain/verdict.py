@@ -12,7 +12,7 @@ from time import perf_counter
 import msgspec
 
 from jobtui.analysis.explain.case import GUESS, SETTLED_S, SURE, Evidence, record_fact
-from jobtui.analysis.explain.pending import pending_by
+from jobtui.analysis.explain.pending import history_words, pending_by, with_history
 from jobtui.analysis.flags import differing
 from jobtui.analysis.keys import POLLED_S, sirepo_of
 from jobtui.analysis.systems import system_of
@@ -125,8 +125,11 @@ TELL_OF_DISPUTE = frozenset(
 def explain(evidence: Evidence) -> Verdict:
     job = evidence.job
     found = system_of(job).explain(evidence)
-    if found.pending is None and job is not None:
-        found = msgspec.structs.replace(found, pending=pending_by(found.code, job))
+    pending = found.pending or (pending_by(found.code, job) if job is not None else None)
+    if pending is not None:
+        pending = with_history(pending, evidence)
+        sentence = f"{found.sentence}{history_words(pending)}"
+        found = msgspec.structs.replace(found, pending=pending, sentence=sentence)
     history, runs = None, evidence.detail.runs if evidence.detail is not None else ()
     if job is not None and runs and found.concern is Concern.FAILED:
         from jobtui.analysis.compare import history_of  # most jobs have not failed

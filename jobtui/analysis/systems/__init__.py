@@ -9,7 +9,7 @@ from jobtui.analysis.systems.balsam import event_contradictions, explain_balsam
 from jobtui.analysis.systems.condor import exit_contradictions, explain_condor
 from jobtui.analysis.systems.sirepo import explain_sirepo, log_contradictions
 from jobtui.analysis.systems.slurm import explain_slurm
-from jobtui.model.condor_life import CONDOR, JOBSUB
+from jobtui.model.condor import CONDOR, JOBSUB
 from jobtui.model.jobs import SIREPO, Job
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Contradiction, Verdict

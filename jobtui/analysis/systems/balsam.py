@@ -5,7 +5,7 @@ state that a job is in decides which rule is asked; its changes tell how it came
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import (
@@ -25,9 +25,10 @@ from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_ord
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import BLOCKED, DELETED, Category, Job, Pending
+from jobtui.model.jobs import NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import counted, whole
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
+from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
 SYSTEM = "balsam"
@@ -38,11 +39,8 @@ WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
 """How much before the end of its time an allocation may end and still have run into it, at most."""
 MOST_CHANGES = 5
 MOST_TOLD = 3
-HOPELESS = {
-    FAILED: "its parent {name} has failed",
-    DELETED: "its parent {name} was deleted",
-    BLOCKED: "its parent {name} cannot start either",
-}
+STATES = tables_of("jobtui.model", "states")
+HOPELESS: Mapping[str, str] = STATES["hopeless"]
 """How a parent is for which a job waits in vain."""
 EXPIRED = "session expired"
 """What the server says of a job whose launcher it took for dead, in lower case."""
@@ -127,8 +125,20 @@ def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) ->
         since=matter.since,
         queue=matter.job.host or "",
         needs=matter.job.needs,
+        history=tuple(_history(matter)),
         **more,
     )
+
+
+def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
+    """The batch jobs of its site since it could run, and the silence of its site."""
+    since, site = matter.since or Nanos(0), matter.site
+    for one in matter.here if RULES.get(matter.job.native_status) is _runnable else ():
+        for at, state in ((one.submitted_at, "queued"), (one.start_at, "running"), (one.end_at, one.state)):
+            if at is not None and at > since:
+                yield at, f"batch job {one.scheduler_id or one.id} {state}"
+    if site is not None and site.seen_at is not None and site.is_down(matter.now):
+        yield max(site.seen_at, since), f"no word of the agent of site {site.name}"
 
 
 def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Ruling:
@@ -152,21 +162,11 @@ def _failed(matter: BalsamCase) -> Ruling:
         return Ruling(Code.UNKNOWN, sentence, GUESS, _look(matter))
     code, what = known
     again = " again" if what == NOT_LAUNCHED and matter.last("RUNNING") is not None else ""
-    return Ruling(code, f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
+    return Ruling(Code[code], f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
 
 
 NOT_LAUNCHED = "A launcher could not start it"
-FAILED_FROM: Mapping[str, tuple[Code, str]] = {
-    "CREATED": (Code.PREPARE_FAILED, "It was set to FAILED before it ran"),
-    "AWAITING_PARENTS": (Code.PREPARE_FAILED, "It was set to FAILED while it waited for its parents"),
-    "READY": (Code.PREPARE_FAILED, "It failed before it ran, as its files were to be staged in"),
-    "STAGED_IN": (Code.PREPARE_FAILED, "It failed before it ran, in its pre-processing"),
-    "PREPROCESSED": (Code.PREPARE_FAILED, NOT_LAUNCHED),
-    "RESTART_READY": (Code.PREPARE_FAILED, NOT_LAUNCHED),
-    "RUN_DONE": (Code.POSTPROCESS_FAILED, "Its program is done, and its post-processing failed"),
-    "POSTPROCESSED": (Code.POSTPROCESS_FAILED, "Its program is done, and its files were not staged out"),
-    "STAGED_OUT": (Code.POSTPROCESS_FAILED, "Its program is done, and it failed after the stage-out"),
-}
+FAILED_FROM: Mapping[str, tuple[str, str]] = STATES["failed_from"]
 """What failed, by the state that a job came from."""
 
 
@@ -217,12 +217,12 @@ def _parents(matter: BalsamCase) -> Ruling:
 
 
 def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
-    """What an agent or the server does next; of a job whose files were not staged `needs` says why not."""
+    """What an agent or the server does next; `needs` are the files that are to be staged."""
 
     def rule(matter: BalsamCase) -> Ruling:
-        needs = matter.job.needs
+        needs = [f"{name} {how}" for name, how in matter.job.needs if how.startswith(NOT_DONE)]
         if needs and "staged" in what:
-            failed = "; ".join(f"{name} failed: {why}" for name, why in needs[:MOST_TOLD])
+            failed = "; ".join(needs[:MOST_TOLD])
             left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
             pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
@@ -415,6 +415,7 @@ def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
 
 _QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
 _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
+
 
 TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 """States that a job, or a run of it, ends in."""

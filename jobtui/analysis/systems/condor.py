@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
@@ -18,7 +18,7 @@ from jobtui.analysis.times import age, ago_words, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
 from jobtui.formats.condor_events import LITERAL_WORDS, MOST_CHARACTERS, literals
-from jobtui.model import condor, condor_life
+from jobtui.model import condor
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth, unread
@@ -28,7 +28,7 @@ from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
-SYSTEMS = frozenset({condor_life.CONDOR, condor_life.JOBSUB})
+SYSTEMS = frozenset({condor.CONDOR, condor.JOBSUB})
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
 """A live job of which nothing was told for so long may be over."""
@@ -40,7 +40,7 @@ MACHINES_LAST_S = 900.0
 """A collector drops the ad of a machine that was not heard of for so long (CLASSAD_LIFETIME)."""
 MOST_DEPTH = 20
 LONGEST_CONDITION, LONGEST_JUDGED = 200, 8_000
-MOST_SLOTS, MOST_PAIRED = 1 << 20, 100
+MOST_SLOTS, MOST_TRIED = 1 << 20, 100
 UNDEFINED = "undefined"
 _IDENTITY = frozenset({"=?=", "=!=", "is", "isnt"})
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -53,7 +53,7 @@ _COMPARISON = re.compile(
     rf"{_OPERAND}(?:\s*(=[?!]=|[<>]=?|[=!]=|\bis\b|\bisnt\b)\s*{_OPERAND})?", re.ASCII | re.IGNORECASE
 )
 WORDS: Mapping[str, str] = {
-    **{kind.name: kind.words for kind in condor_life.EVENTS.values()},
+    **{kind.name: kind.words for kind in condor.EVENTS.values()},
     **tables_of("jobtui.model", "condor")["words"],
 }  # fmt: skip
 """What a fact tells, in words."""
@@ -64,7 +64,7 @@ class CondorCase(NamedTuple):
     """One job and all that files say of it."""
 
     job: Job
-    life: condor_life.CondorLife
+    life: condor.CondorLife
     facts: Sequence[condor.CondorFact]
     now: Nanos
     machines: Sequence[condor.CondorFact] = ()
@@ -92,7 +92,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
     job, facts = evidence.job, [fact for fact in evidence.facts if fact.what != condor.MACHINES]
     assert job is not None
     machines = [fact for fact in evidence.facts if fact.what == condor.MACHINES]
-    matter = CondorCase(job, condor_life.CondorLife(facts), facts, evidence.now_at(job.source), machines)
+    matter = CondorCase(job, condor.CondorLife(facts), facts, evidence.now_at(job.source), machines)
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
@@ -134,9 +134,7 @@ def _for_machine(matter: CondorCase) -> Pending:
             found = requirements_of(ad, machines)
             needs = [(one.text, one.how(slots)) for one in found]
             unmet = [f"{one.text}{one.would}" for one in found if not one.may]
-            pairs = combinations(found[:MOST_PAIRED], 2)
-            apart = ([one.text, two.text] for one, two in pairs if not one.may & two.may)
-            if lacks := " and ".join(unmet or next(apart, [])):
+            if lacks := " and ".join(unmet or [one.text for one in never_together(found[:MOST_TRIED])]):
                 words = f"a machine with {lacks}, which none of the {slots} has now"
             judged = sum(one.met == one.may for one in found)
             notes.append(f"{judged} of its {counted(len(found), 'condition')} were judged")
@@ -171,6 +169,15 @@ def requirements_of(ad: condor.CondorFact, machines: condor.CondorFact) -> list[
     found = [requirement(text) for text in dict.fromkeys(conditions(ad.values["Requirements"]))]
     judged = sorted((one for one in found if one.met == one.may), key=lambda one: one.met.bit_count())
     return judged + sorted((one for one in found if one.met != one.may), key=lambda one: -one.met.bit_count())
+
+
+def never_together(found: Sequence[Requirement]) -> Sequence[Requirement]:
+    """Conditions that no slot meets together, each of which is needed for that; none where one slot may."""
+    kept = list(found)
+    for one in reversed(found):  # what most slots meet is left out first
+        rest = [other for other in kept if other is not one]
+        kept = kept if reduce(operator.and_, (other.may for other in rest), -1) else rest
+    return [] if reduce(operator.and_, (one.may for one in found), -1) else kept
 
 
 def conditions(text: str, depth: int = 0) -> Iterator[str]:
@@ -309,9 +316,9 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
 
 
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    exits = sorted(condor_life.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
+    exits = sorted(condor.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
-    def fact_of(origin: condor.Origin, end: condor_life.CondorExit) -> Fact:
+    def fact_of(origin: condor.Origin, end: condor.CondorExit) -> Fact:
         fact = next(one for one in reversed(evidence.facts) if one.origin is origin and one.what in _ENDS)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
@@ -332,7 +339,7 @@ def _idle(matter: CondorCase) -> Ruling:
     analyze = _condor(matter, "see which machines would take it", "condor_q -better-analyze")
     begin, again = "It was released. " if turn.fact.what == "released" else "", ""
     starts, sure = whole(turn.fact.values.get("NumJobStarts"), 0), CERTAIN
-    if (end := condor_life.exit_before_retry(turn.fact)) is not None:
+    if (end := condor.exit_before_retry(turn.fact)) is not None:
         again = f"Its program ended with {end}, and is retried. "
     elif turn.fact.what in condor.LOST:
         again = f"Its run was lost ({turn.fact.values.get('Reason') or WORDS[turn.fact.what]}). "
@@ -366,7 +373,7 @@ def _running(matter: CondorCase) -> Ruling:
 
 def _held(matter: CondorCase) -> Ruling:
     code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
-    why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
+    why = (matter.life.reason or condor.NO_REASON).rstrip(".")
     steps = (
         _condor(matter, "see why it is held", "condor_q -hold"),
         _condor(matter, "let it go on when the cause is mended", "condor_release"),
@@ -381,7 +388,7 @@ def _completed(matter: CondorCase) -> Ruling:
     end, last = matter.life.exit, matter.life.turns[-1].fact
     sure = CERTAIN if last.origin is not condor.Origin.OUTPUT else SURE
     doubts = () if last.origin is not condor.Origin.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
-    if end is None or end == condor_life.CondorExit():
+    if end is None or end == condor.CondorExit():
         return Ruling(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
     if last.origin is condor.Origin.EVENT and not matter.has(condor.Origin.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
@@ -413,7 +420,7 @@ def _in_state(matter: CondorCase) -> Ruling:
         return Ruling(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
     if state == condor.REMOVED:
         ago = matter.ago(matter.life.turns[-1].fact)
-        why = (matter.life.reason or condor_life.NO_REASON).rstrip(".")
+        why = (matter.life.reason or condor.NO_REASON).rstrip(".")
         return Ruling(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
     what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
     return Ruling(Code.UNKNOWN, what, 0.3)

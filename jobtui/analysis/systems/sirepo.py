@@ -1,6 +1,6 @@
 """Verdicts on jobs of Sirepo: the first rule that applies. Each blind spot lowers the confidence."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -19,14 +19,13 @@ from jobtui.analysis.explain.case import (
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.explain.pending import by_chain, held_words, pending_by
+from jobtui.analysis.flags import slot_of
 from jobtui.analysis.keys import ENDS, is_polled
-from jobtui.analysis.systems.sirepo_ended import ENDED_RULES as ENDED
-from jobtui.analysis.systems.sirepo_ended import noted
-from jobtui.analysis.systems.sirepo_live import RUNNING_RULES as RUNNING
-from jobtui.analysis.systems.sirepo_live import WAITING_RULES as WAITING
+from jobtui.analysis.systems.sirepo_ended import ENDED_RULES, noted
+from jobtui.analysis.systems.sirepo_live import RUNNING_RULES, WAITING_RULES
 from jobtui.analysis.systems.slurm import queued_as
 from jobtui.analysis.times import age
-from jobtui.model.clock import seconds_between, to_rfc3339
+from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import unread
 from jobtui.model.jobs import JobStatus, Pending
 from jobtui.model.ops import Component, Step
@@ -36,9 +35,9 @@ MOST_EVIDENCE = 6
 """How many raw lines are shown for a verdict."""
 
 RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
-    JobStatus.PENDING: WAITING,
-    JobStatus.RUNNING: RUNNING,
-    **ENDED,
+    JobStatus.PENDING: WAITING_RULES,
+    JobStatus.RUNNING: RUNNING_RULES,
+    **ENDED_RULES,
 }
 """The rules to try, by the status of the job."""
 
@@ -48,6 +47,7 @@ WITHOUT_END = 0.75
 """The same if the supervisor's log ends before the record was last written."""
 SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
 """Verdicts that the record alone proves, whatever the logs lack."""
+WAITED_FOR = frozenset({Mark.AGENT_WAIT, Mark.SLOT_WAIT})
 UNTOUCHED_BY_AGENTS = SELF_EVIDENT | {Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
 
 
@@ -93,7 +93,18 @@ def _pending(case: Case, finding: Finding) -> Pending | None:
     if finding.code in (Code.SBATCH_QUEUED, Code.HELD, Code.NEVER_STARTS) and slurm is not None:
         return queued_as(slurm)
     found = pending_by(finding.code, msgspec.structs.replace(job, status=case.status))
-    return found and by_chain(found, case.evidence.chain)
+    return found and msgspec.structs.replace(
+        by_chain(found, case.evidence.chain), history=tuple(_history(case))
+    )
+
+
+def _history(case: Case) -> Iterator[tuple[Nanos, str]]:
+    """For what its latest run waited, as the logs tell."""
+    for step in case.steps:
+        mark = mark_of(step)
+        slot = slot_of(f"{step.step} {step.text}") if mark is Mark.SLOT_WAIT else None
+        if step.at is not None and mark is not None and mark in WAITED_FOR:
+            yield step.at, slot[1] if slot is not None else mark.value
 
 
 def _unknown(case: Case) -> Finding:

@@ -105,9 +105,6 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
     if known is None or known.reason != job.reason:
         known = queued_as(job, time_of_iso(dict(facts).get("may begin", "")))
-    if evidence.reasons:
-        seen = tuple((one.at, one.reason) for one in evidence.reasons)
-        known = msgspec.structs.replace(known, history=seen, since=seen[-1][0])
     holders, ahead = (tuple(held_until(one, now) for one in held) for held in (known.holders, known.next))
     return refined(msgspec.structs.replace(known, holders=holders, next=ahead))
 

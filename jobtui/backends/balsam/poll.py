@@ -8,7 +8,7 @@ import asyncio
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from sys import intern
 from typing import Any, Generic, TypeVar
 
@@ -21,9 +21,9 @@ from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
 from jobtui.model.health import Skip, SourceMissing, rows_of
 from jobtui.model.ids import JobId, system_job_id
-from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
+from jobtui.model.jobs import BLOCKED, DELETED, NOT_DONE, Job, JobStatus
 from jobtui.model.numbers import counted, whole
-from jobtui.model.state_runs import MESSAGE_CHARACTERS, tag_word
+from jobtui.model.state_runs import tag_word
 
 STEP_S = 5.0
 """From so much on a clock that goes back was put back; less may be a slow answer."""
@@ -147,13 +147,13 @@ class Questions:
         allocations = tuple(
             self._each(rows, lambda row: records.allocation_of(row, name, sessions.rows, signs.get(row.id)))
         )
-        known.transfers = await self._failed_transfers()
+        moved, known.transfers = known.transfers, await self._transfers()
         places = tuple(self._each(sites.rows, lambda site: records.site_of(site, name)))
         self.frame_now = SitesSnapshot(places, allocations, self._clock.now())
         read = (("/sites/", sites), ("/sessions/", sessions), ("/batch-jobs/", batch_jobs))
         skipped = [self._skipped(path, page) for path, page in read]
         found = Batch(
-            jobs=self._newly_alerted(),
+            jobs=self._newly_alerted(moved),
             sites=places,
             allocations=allocations,
             is_whole_frame=is_whole,
@@ -172,27 +172,29 @@ class Questions:
             self._bad[skip.where] = None
         return Batch(skipped=fresh, skip_count=len(fresh), recovered=len(mended))
 
-    async def _failed_transfers(self) -> dict[int, records.Needs]:
-        """Of which jobs a file could not be brought in or away; such a job stays as it is."""
+    async def _transfers(self) -> dict[int, records.Needs]:
+        """Which files are still to be brought to waiting jobs, or away: those that failed first.
+
+        A job of which one failed stays as it is.
+        """
         found: dict[int, records.Needs] = {}
-        for state in sorted({row.state for row in self._known.waiting() if row.state != AWAITING_PARENTS}):
-            asked: Parameters = {"state": "error", "job_state": state, "limit": ALLOCATIONS_ASKED}
+        states = sorted({row.state for row in self._known.waiting() if row.state != AWAITING_PARENTS})
+        for state, of in product(states, (["error"], UNDER_WAY)):
+            asked: Parameters = {"state": of, "job_state": state, "limit": ALLOCATIONS_ASKED}
             try:
                 page = await self._client.rows("/transfers/", records.TransferRow, asked)
             except SourceMissing:
                 return {}  # a server without transfers
             for row in page.rows:
-                what = "stage-in" if row.direction == "in" else "stage-out"
-                why = str((row.transfer_info or {}).get("error") or "no reason is given")
-                failed = f"the {what} of {row.local_path or 'a file'}", why[:MESSAGE_CHARACTERS]
-                found[row.job_id] = (*found.get(row.job_id, ()), failed)
+                found[row.job_id] = (*found.get(row.job_id, ()), records.transfer_of(row))
         return found
 
     @property
     def server_now(self) -> Nanos:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
-    def _newly_alerted(self) -> tuple[Job, ...]:
+    def _newly_alerted(self, moved: Mapping[int, records.Needs]) -> tuple[Job, ...]:
+        """The jobs of which an alert is new or over, or a transfer is not as it was."""
         known, now, before = self._known, self.server_now, self._alerts
         stale = {one.id: one for one in self.frame_now.allocations if one.is_stale(now)}
         down = {site.id: site for site in self.frame_now.sites if site.is_down(now)}
@@ -206,7 +208,8 @@ class Questions:
                 continue
             found.setdefault(row.id, f"{who} was last heard of at {clock(heard_at)}")
         self._alerts = found
-        numbers = {n for n in before.keys() | found.keys() if before.get(n) != found.get(n)}
+        pairs = ((before, found), (moved, known.transfers))
+        numbers = {n for old, new in pairs for n in old.keys() | new.keys() if old.get(n) != new.get(n)}
         rows = (known.rows[number] for number in sorted(numbers) if number in known.rows)
         return tuple(self._each(rows, self._job))
 
@@ -438,6 +441,8 @@ JOBS_KEPT = 200_000
 AWAITING_PARENTS, FINISHED, FAILED = "AWAITING_PARENTS", "JOB_FINISHED", "FAILED"
 WAITING = frozenset({AWAITING_PARENTS, "READY", "POSTPROCESSED"})
 """States in which a job waits for other jobs, or for its files to be brought in or away."""
+UNDER_WAY = ["pending", "active", "inactive"]
+"""States of transfers that are neither done nor given up."""
 HOPELESS = frozenset({FAILED, DELETED, BLOCKED})
 RUNNABLE = frozenset({"PREPROCESSED", "RESTART_READY"})
 PARENTS_KEPT = 100
@@ -470,7 +475,7 @@ class KnownRows:
         self.allocations: dict[int, str] = {}
         """The ids by which each allocation is known: its own and the scheduler's."""
         self.transfers: dict[int, records.Needs] = {}
-        """Of which jobs a file could not be brought in or away."""
+        """Which files are still to be brought to jobs, or away from them."""
         self.missing: set[int] = set()
         """Jobs that were asked about and are no more."""
         self.parents_to_ask: set[int] = set()
@@ -557,7 +562,7 @@ class KnownRows:
             return None
         name, state = needs[0]
         if row.state != AWAITING_PARENTS:
-            return f"{name} failed"
+            return f"{name} failed" if state.startswith(NOT_DONE) else None
         if state in HOPELESS:
             return f"its parent {name} is {state}"
         parents = [self.rows.get(number) for number in row.parent_ids]

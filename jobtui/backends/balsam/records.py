@@ -19,32 +19,20 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import named, numbered, system_job_id
-from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.jobs import NOT_DONE, Job, JobStatus, Run, statuses_of
 from jobtui.model.numbers import real_of, whole
 from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_of
+from jobtui.model.tables import tables_of
 
 SYSTEM = "balsam"
 
-_STATES: Mapping[JobStatus, str] = {
-    JobStatus.PENDING: "CREATED AWAITING_PARENTS READY STAGED_IN PREPROCESSED RESTART_READY",
-    JobStatus.RUNNING: "RUNNING RUN_DONE RUN_ERROR RUN_TIMEOUT POSTPROCESSED STAGED_OUT",
-    JobStatus.COMPLETED: "JOB_FINISHED",
-    JobStatus.FAILED: "FAILED",
-}
-STATUSES = {state: status for status, states in _STATES.items() for state in states.split()}
-"""What a job in each of Balsam's states is doing. States after the run are its last part: not yet over."""
+STATUSES = statuses_of(SYSTEM)
 
 FAULTS = frozenset({"RUN_ERROR", "FAILED"})
 PASSED_CHARACTERS = 400
 """Kept of the names of states: more than all of them have."""
 
-WAITS: Mapping[str, str] = {
-    "CREATED": "the server",
-    "READY": "its stage-in",
-    "STAGED_IN": "the site's agent, to prepare it",
-    "PREPROCESSED": "a launcher",
-    "RESTART_READY": "a launcher, to run again",
-}
+WAITS: Mapping[str, str] = tables_of("jobtui.model", "states")["waits"]
 """What a job in each of these states waits for."""
 
 
@@ -138,6 +126,15 @@ class TransferRow(msgspec.Struct):
     state: str
     local_path: str = ""
     transfer_info: dict[str, object] | None = None
+
+
+def transfer_of(row: TransferRow) -> tuple[str, str]:
+    """Which file of a job it is, and how that is, with what it says of its last error."""
+    what = f"the {'stage-in' if row.direction == 'in' else 'stage-out'} of {row.local_path or 'a file'}"
+    error = str((row.transfer_info or {}).get("error") or "")[:MESSAGE_CHARACTERS]
+    if row.state == "error":
+        return what, f"{NOT_DONE}{error or 'no reason is given'}"
+    return what, f"{row.state}, last error: {error}" if error else row.state
 
 
 Row = TypeVar("Row")

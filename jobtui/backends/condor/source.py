@@ -9,7 +9,7 @@ ever.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -22,8 +22,9 @@ from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos
-from jobtui.model.condor import LOG_GAP, CondorFact, Origin
+from jobtui.model.condor import LOG_GAP, CondorFact, Origin, reason_in
 from jobtui.model.health import Skip
+from jobtui.model.jobs import ReasonSeen
 from jobtui.model.logs import LogRecord
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits
@@ -168,6 +169,10 @@ class CondorFile(PolledFile[ReadPlace]):
         self._follower = EventFollower(path, most_bytes, limits)
         self._gaps = 0
         self._unfinished: tuple[Skip, ...] = ()
+
+    def reasons_in(self, batch: Batch) -> Iterator[ReasonSeen]:
+        found = (reason_in(fact) for fact in batch.condor if fact.origin is Origin.AD)
+        return (seen for seen in found if seen is not None)
 
     def _read_since(self, place: ReadPlace, opened: OpenFile, look: FileStat) -> tuple[Batch, ReadPlace]:
         if place is self._begin:

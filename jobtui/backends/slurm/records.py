@@ -17,7 +17,7 @@ from jobtui.formats.slurm import SACCT, SQUEUE, Row, accounted_job, pieces_of, q
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import jid_of_run_dir, system_job_id
-from jobtui.model.jobs import Job, JobStatus, ReasonSeen
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import whole
 from jobtui.model.slurm import LEFT, SYSTEM, SlurmExit, SlurmJob, reason_of, words_of
 
@@ -165,8 +165,6 @@ class ClusterJobs:
         self._bad: dict[str, dict[str, Skip]] = {QUEUE: {}, ACCOUNTS: {}}
         self.priorities: dict[str, int] = {}
         """Those of the jobs that are pending, as the queue had them last."""
-        self._reasons: dict[str, tuple[Nanos, str]] = {}
-        """What each of them waits for, and since when as far as it was watched."""
         self.newest: Nanos | None = None
         """The latest time that accounting has told."""
         self.has_accounting = True
@@ -208,20 +206,7 @@ class ClusterJobs:
             and not self._is_told(key)
             for key, job in self.queue.items()
         )
-        seen = self._note_reasons(now)
-        return msgspec.structs.replace(self._news(len(jobs), skips, recovered), reasons=seen)
-
-    def _note_reasons(self, now: Nanos) -> tuple[ReasonSeen, ...]:
-        """What pending jobs wait for that waited for something else before, with what that was."""
-        before, self._reasons, seen = self._reasons, {}, []
-        for key in self.priorities:
-            news = (now, self.queue[key].reason or "None")
-            known = before.get(key, news)
-            if known[1] != news[1]:
-                seen += [ReasonSeen(system_job_id(self._label, key), *one) for one in (known, news)]
-                known = news
-            self._reasons[key] = known
-        return tuple(seen)
+        return self._news(len(jobs), skips, recovered)
 
     def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
         jobs, skips, recovered = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)

@@ -11,7 +11,7 @@ from jobtui.backends.balsam.records import STATUSES
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.jobs import Job, JobDetail, ReasonSeen
 from tests.builders import ago
 from tests.conftest import NOW
 
@@ -69,6 +69,7 @@ def evidence_on(row: Mapping[str, Any]) -> Evidence:
         job=job,
         detail=JobDetail(job=job, runs=(), history=(), native={}, facts=facts) if "nodes" in row else None,
         changes=tuple(went),
+        reasons=tuple(ReasonSeen(ID, ago(at), why) for at, why in row.get("reasons", ())),
         allocations=tuple(here),
         sites=(msgspec.structs.replace(SITE, seen_at=ago(row.get("seen_s", 10))),),
     )

@@ -148,7 +148,9 @@ TRAPS = {
         (without("job_agent"), up_to(r"_Op\(cancel, \w+\) await _reply_q")),
         Code.CANCEL_UNCONFIRMED,
     ),
-    "the restart's line is missing": Trap("stale-record", (without("default_command"),), Code.AGENT_LOST),
+    "the restart's line is missing": Trap(
+        "stale-record", (without("default_command"),), Code.AGENT_LOST
+    ),
     "the restart's line and the sending are missing": Trap(
         "stale-record", (without("default_command", r"\] _Op\(run, \w+\) runDir=", r"\]\) _Op\(run"),),
         Code.AGENT_LOST,
@@ -206,23 +208,14 @@ def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
     return explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
 
 
-@pytest.mark.parametrize(
-    ("exit_code", "later_pid", "doubt"),
-    [
-        (b"-9", 0, None),
-        (b"-15", 0, "it ended its program first"),
-        (b"-9", None, "no later line of the same supervisor"),
-        (b"-9", 31_999, "no later line of the same supervisor"),
-    ],
-    ids=["the supervisor goes on", "told to end", "nothing comes after", "another supervisor comes after"],
-)
+@pytest.mark.parametrize(("exit_code", "later_pid", "doubt"), ROWS["agents that are lost"])
 def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
-    exit_code: bytes, later_pid: int | None, doubt: str | None
+    exit_code: str, later_pid: int, doubt: str
 ) -> None:
-    verdict = after_the_agent_went(exit_code, later_pid)
+    verdict = after_the_agent_went(exit_code.encode(), None if later_pid < 0 else later_pid)
     assert verdict.code is Code.AGENT_LOST
-    assert (verdict.confidence >= CONFIDENT) is (doubt is None), verdict
-    assert any((doubt or "") in spot for spot in verdict.blind_spots) or doubt is None
+    assert (verdict.confidence >= CONFIDENT) is (not doubt), verdict
+    assert any(doubt in spot for spot in verdict.blind_spots) or not doubt
 
 
 @pytest.mark.parametrize(("last_line", "words"), ROWS["cancels that are not confirmed"])

@@ -25,10 +25,10 @@ from jobtui.backends.slurm.records import job_of
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor import LOG_GAP, CondorFact, Origin
+from jobtui.model.condor import LOG_GAP, CondorFact, CondorLife, Origin, changes_of
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import ContainerName, JobId
-from jobtui.model.jobs import Category, Job, JobDetail, JobStatus
+from jobtui.model.jobs import Category, Job, JobDetail, JobStatus, ReasonSeen
 from jobtui.model.ops import Op
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
 from jobtui.model.slurm import SlurmExit, SlurmJob, reason_of
@@ -95,6 +95,20 @@ def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
     verdict = explain(replace(evidence, detail=three))
     assert history_line(verdict).startswith("as run 2 did; run 1 was good (2026-11-20 ")
     assert explain(replace(evidence, detail=replace(detail, runs=(bad,)))).history is None
+
+
+def test_for_what_it_waited_before_is_told() -> None:
+    """Of a job of Sirepo by its log, else by its record as it was read; of HTCondor by events and its ad."""
+    evidence = played("waiting-for-slot", 1, DriverName.DOCKER, 130).evidence()
+    seen = tuple(ReasonSeen(evidence.job_id, ago(at), why) for at, why in ((90, "pending"), (30, "CPU")))
+    for ops, first in ((evidence.ops, "the wait for the agent → CPU slot"), ((), "pending → CPU")):
+        assert f"So far: {first} since" in explain(replace(evidence, ops=ops, reasons=seen)).sentence
+    job, facts = told(facts_of((submitted() + HELD_THEN_RELEASED).encode()))
+    seen = (ReasonSeen(job.id, LATE, "IDLE: no match found"),)
+    went = changes_of(job.id, CondorLife(facts).turns)
+    verdict = explain(Evidence(job_id=job.id, now=LATE, job=job, facts=facts, reasons=seen, changes=went))
+    why = [reason for _, reason in some(verdict.pending).history]
+    assert why == ["IDLE", "HELD: no room", "IDLE: by me", "IDLE: no match found"]
 
 
 NOT_PART_OF_THE_FLOW = frozenset({
@@ -285,6 +299,12 @@ def on_condor(job: Job, facts: tuple[CondorFact, ...], *sources: SourceHealth) -
 def verdict_on(*texts: str) -> Verdict:
     job, facts = told(*(facts_of(text.encode(), f"file {at}") for at, text in enumerate(texts)))
     return on_condor(job, facts)
+
+
+HELD_THEN_RELEASED = (
+    event(12, "2026-11-20 10:05:00Z", "Job was held.", "no room", "Code 34 Subcode 0")
+    + event(13, "2026-11-20 10:06:00Z", "Job was released.", "by me")
+)  # fmt: skip
 
 
 BEGAN = submitted() + executing()

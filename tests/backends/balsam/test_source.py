@@ -441,9 +441,18 @@ async def test_a_transfer_that_failed_is_told_until_it_goes_on() -> None:
     watched.server.transfers.append(item)
     await watched.poller.catch_up()
     await read(watched)
-    assert known(watched, FIRST).needs == (("the stage-in of in.dat", "no such file"),)
+    assert known(watched, FIRST).needs == (("the stage-in of in.dat", "failed: no such file"),)
     assert known(watched, FIRST).alert == "the stage-in of in.dat failed"
     item["state"] = "active"
+    watched.server.transfers.append(item | {"id": 2, "local_path": "b.dat", "transfer_info": {}})
+    await read(watched)
+    active = (
+        ("the stage-in of in.dat", "active, last error: no such file"),
+        ("the stage-in of b.dat", "active"),
+    )
+    assert known(watched, FIRST).needs == active
+    assert known(watched, FIRST).alert == "the agent of its site was last heard of at 17:30Z"
+    watched.server.transfers.clear()
     await read(watched)
     assert known(watched, FIRST).needs == ()
 

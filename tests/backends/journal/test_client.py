@@ -37,14 +37,7 @@ from tests.backends.journal.make import (
     needs_journal_tools,
 )
 from tests.backends.journal.readers import all_of
-from tests.backends.journal.rigs import (
-    RUNS_HERE,
-    SshClient,
-    a_server,
-    free_port,
-    needs_sshd,
-    program_of,
-)
+from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
 from tests.carried import carried
 from tests.rows import ROWS
 from tests.waiting import LONG_S, wait_until

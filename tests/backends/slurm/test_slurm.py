@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.correlation import EmptyCorrelation
 from jobtui.analysis.explain.case import LIKELY, Evidence
 from jobtui.analysis.explain.pending import refined
 from jobtui.analysis.explain.verdict import explain
@@ -40,7 +39,6 @@ from jobtui.model.jobs import Category, Job, JobDetail, JobStatus, NodeTally, Pe
 from jobtui.model.scripts import Outcome, Variable, Wanted
 from jobtui.model.slurm import LEFT
 from jobtui.model.verdicts import RELIABLE, Verdict
-from jobtui.store.store import Store
 from jobtui.transport.ssh import LocalShell, Running
 from tests import polling
 from tests.builders import some
@@ -617,34 +615,6 @@ async def test_without_an_answer_what_the_queue_tells_is_said(cluster: StandIn) 
     assert verdict.pending is not None
     assert (verdict.pending.ahead, verdict.pending.nodes) == (1, None)
     assert "Invalid job id" in verdict.pending.unread
-
-
-async def test_what_was_seen_is_said_until_the_job_begins(
-    cluster: StandIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jobtui.store.store.MOST_REASONS", 3)
-    reading, row = Reading(), {"%T": "PENDING", "%N": ""}
-    store = Store(EmptyCorrelation(), reading.clock)
-    store.add_source(reading.source.name, "slurm")
-
-    async def look(state: Mapping[str, str]) -> str:
-        cluster.queue({**row, **state})
-        for _ in range(2):
-            at = len(reading.batches)
-            await reading.read(QUEUE_EVERY_S)
-            for batch in reading.batches[at:] * 2:  # the same batch again changes nothing more
-                store.apply(reading.source.name, batch)
-        job, reasons = store.job(JobId("slurm/1")), store.reasons_of(JobId("slurm/1"))
-        known = Evidence(job_id=JobId("slurm/1"), now=reading.clock.now(), job=job, reasons=reasons)
-        return explain(known).sentence
-
-    assert "While watched" not in await look({"%r": "Resources"})
-    assert "While watched: Resources → Priority since" in await look({"%r": "Priority"})
-    assert "Resources → Priority → Resources since" in await look({"%r": "Resources"})
-    assert "Resources → Priority since" in await look({"%r": "Priority", "%Q": "7"})
-    assert [one.reason for one in store.reasons_of(JobId("slurm/1"))] == ["Priority", "Resources", "Priority"]
-    assert "While watched" not in await look({"%T": "RUNNING"})
-    assert not store.reasons_of(JobId("slurm/1"))
 
 
 async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: StandIn) -> None:
