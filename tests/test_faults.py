@@ -229,9 +229,9 @@ QUESTIONS: dict[str, tuple[Callable[[Session], Awaitable[object]], str]] = {
 POLLED = {"poll", "read", "changed", "aclose"}
 BY_OTHERS = {
     "continuations", "lines_from", "list_files", "read_file", "offset_at",
-    "sample_lines", "is_reachable", "services", "cluster_name",
+    "sample_lines", "is_reachable", "services", "cluster_name", "matches_named",
 }  # fmt: skip
-"""What sources are asked by a `JobReader` (`backends/test_run_dir.py`), by `doctor`, a source or a replay."""
+"""What sources are asked by a `JobReader` (`backends/test_run_dir.py`), a command, a source or a replay."""
 
 
 def asked_of(kind: type) -> set[str]:

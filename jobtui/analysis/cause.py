@@ -105,6 +105,8 @@ class Output:
         if not suspects or suspects[0].chance < least:
             return None
         best = suspects[0]
+        if self._is(best.at, "wrapper") and not self._is(best.at, "cause"):
+            return None  # it tells that something else failed, never why
         at = self.named_by(best.at)
         line, text = self.lines[at], self.lines[at].text
         text = (_part("in_group").sub("", text) if at in self._raised else text).strip()

@@ -416,7 +416,6 @@ def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
 _QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
 _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
 
-
 TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 """States that a job, or a run of it, ends in."""
 

@@ -93,9 +93,8 @@ def _pending(case: Case, finding: Finding) -> Pending | None:
     if finding.code in (Code.SBATCH_QUEUED, Code.HELD, Code.NEVER_STARTS) and slurm is not None:
         return queued_as(slurm)
     found = pending_by(finding.code, msgspec.structs.replace(job, status=case.status))
-    return found and msgspec.structs.replace(
-        by_chain(found, case.evidence.chain), history=tuple(_history(case))
-    )
+    chained = found and by_chain(found, case.evidence.chain)
+    return chained and msgspec.structs.replace(chained, history=tuple(_history(case)))
 
 
 def _history(case: Case) -> Iterator[tuple[Nanos, str]]:

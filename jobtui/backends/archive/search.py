@@ -126,7 +126,7 @@ class Tally:
 
 async def search(places: Iterable[object], query: ScriptQuery, tally: Tally) -> AsyncIterator[Hit]:
     """The scripts that contain it, as they are found. What cannot be read is tallied."""
-    hits, pattern = 0, re.compile(query.pattern.encode())
+    hits, pattern = 0, re.compile(query.pattern.encode("utf-8", "surrogatepass"))
     for place in (one for one in in_order(places) if isinstance(one, ScriptArchive)):
         with contained("searching scripts") as walking:
             try:
