@@ -102,11 +102,9 @@ class Output:
     def cause(self) -> Cause | None:
         suspects, weights = self._suspects(), load_weights()
         least = weights.least if self._failed else weights.least_of_unknown
-        if not suspects or suspects[0].chance < least:
-            return None
-        best = suspects[0]
-        if self._is(best.at, "wrapper") and not self._is(best.at, "cause"):
-            return None  # it tells that something else failed, never why
+        best = next((one for one in suspects[:1] if one.chance >= least), None)
+        if best is None or (self._is(best.at, "wrapper") and not self._is(best.at, "cause")):
+            return None  # a wrapper tells that something else failed, never why
         at = self.named_by(best.at)
         line, text = self.lines[at], self.lines[at].text
         text = (_part("in_group").sub("", text) if at in self._raised else text).strip()

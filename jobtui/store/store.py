@@ -254,13 +254,15 @@ class Store:
         streams.update(fact.source for fact in batch.condor)
         for stream in streams - {source} - self.origins.keys():
             self.origins[stream] = source
-        new = {}
+        new, dated = {}, list[Nanos | None]()
         for job in batch.jobs:
             known = self.jobs.get(job.id)
             if known is not None and (known.others or known.source != job.source):
                 job = self._with_others(job, known)
             if known != job:
                 new[job.id] = job
+                at = job.written_at or job.updated_at
+                dated += [at] if known is None or at != (known.written_at or known.updated_at) else []
         self.jobs.update(new)
         changed = {*new, *(job_id for job_id in batch.gone if self._drop(job_id, source))}
         gone = frozenset(job_id for job_id in batch.gone if job_id not in self.jobs) & changed
@@ -268,7 +270,7 @@ class Store:
             self.correlation = self.correlation.begun()
             changed |= self.correlation.feed(batch.records)
         went = self.changes.add(batch.changes)
-        newest_at = self._newest_at(batch, new.keys(), went)
+        newest_at = self._newest_at(batch, dated, went)
         changed |= went
         if batch.condor:
             put_together, replaced = self._renew(self.condor.add(batch.condor, CONDOR_AT_ONCE))
@@ -390,12 +392,11 @@ class Store:
             self._health[source] = after = after.with_news(now)
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
 
-    def _newest_at(self, batch: Batch, jobs: Set[JobId], went: Set[JobId]) -> Nanos | None:
-        """The time of the newest news in a batch: of these jobs, and of their states, which changed."""
-        times = [record.at for record in batch.records]
+    def _newest_at(self, batch: Batch, dated: Iterable[Nanos | None], went: Set[JobId]) -> Nanos | None:
+        """The time of the newest news in a batch: the times of jobs that have others, and of their states."""
+        times = [*dated, *(record.at for record in batch.records)]
         times += [fact.at for fact in batch.condor if not fact.is_local]
         times += [change.at for change in batch.changes if change.job_id in went]
-        times += [job.written_at or job.updated_at for job in batch.jobs if job.id in jobs]
         times += [site.seen_at for site in batch.sites if self._sites.get((site.source, site.id)) != site]
         return max((at for at in times if at is not None), default=None)
 

@@ -97,12 +97,9 @@ PATH = "/nowhere"
 """Where no program of Slurm is."""
 
 
-def around(root: Path, **environ: str) -> Surroundings:
-    return Surroundings(environ, "/", "/nowhere", str(root))
-
-
 def found(root: Path, **environ: str) -> list[tuple[str, str]]:
-    return [(one.spec.setting, one.spec.target) for one in suggest(around(root, **environ))]
+    surroundings = Surroundings(environ, "/", "/nowhere", str(root))
+    return [(one.spec.setting, one.spec.target) for one in suggest(surroundings)]
 
 
 def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:

@@ -21,13 +21,9 @@ RECORDS = Path(__file__).parents[1] / "fixtures/sirepo/local/supervisor-job"
 DIRECTORY = "supervisor-job"
 
 
-def completed_of(records: Path) -> Path:
-    return next(p for p in sorted(records.iterdir()) if json.loads(p.read_bytes())["status"] == "completed")
-
-
 @pytest.fixture
 def record() -> Path:
-    return completed_of(RECORDS)
+    return next(p for p in sorted(RECORDS.iterdir()) if json.loads(p.read_bytes())["status"] == "completed")
 
 
 @pytest.fixture

@@ -66,6 +66,13 @@ def test_reasons_are_kept_once_until_the_job_begins(monkeypatch: pytest.MonkeyPa
     assert not store.reasons_of(JOB.id)
 
 
+def test_another_reason_is_no_news_of_the_time_at_which_the_job_was_submitted() -> None:
+    store, _ = a_store()
+    for reason, at, count in (("Resources", 1, 0), ("Priority", 1, 0), ("Priority", 2, 1)):
+        store.apply(JOB.source, Batch(cursor="1", jobs=(a_job(reason=reason, updated_at=Nanos(at)),)))
+        assert len(store.sources()[0].news_late) == count
+
+
 def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:
     stores = [a_store()[0] for _ in range(2)]
     for store, file in zip(stores, ("old.log", "new.log"), strict=True):
