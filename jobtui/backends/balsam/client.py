@@ -26,7 +26,7 @@ LIMITS = HttpLimits(silence_s=40.0, whole_s=80.0, connections=2)
 PAGE_ROWS = 5_000
 """Rows asked for at once: half a second of the server's time at most, and little enough to decode at once."""
 
-BALSAM = ServerKind(**tables_of("jobtui.backends", "servers")["balsam"])
+BALSAM = ServerKind(**tables_of("jobtui.backends.balsam", "server"))
 
 Parameters = Mapping[str, str | int | Sequence[str] | Sequence[int]]
 Row = TypeVar("Row")

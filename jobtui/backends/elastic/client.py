@@ -56,7 +56,7 @@ class ElasticClient(HttpClient):
     def __init__(self, url: str, access: Access = NO_ACCESS, variable: str = "ELASTIC") -> None:
         name = url.rstrip("/")
         root, _, self._index = name.partition("?")[0].rpartition("/")
-        kind = ServerKind(**tables_of("jobtui.backends", "servers")["elastic"], explain=_known_refusal)
+        kind = ServerKind(**tables_of("jobtui.backends.elastic", "server"), explain=_known_refusal)
         kind = kind._replace(login=kind.login.format(variable=variable))
         super().__init__(root, kind, name=name, access=access, limits=LIMITS)
         self._points: tuple[str, ...] = POINTS

@@ -33,7 +33,7 @@ JOBS_KEPT = 4
 GOOD_FOR_S = 60.0
 """How long an archive is taken for what is there now: a job that runs goes on writing."""
 ARCHIVE_KIND = "application/gzip, application/x-gzip, application/octet-stream, */*;q=0.1"
-FETCHLOG = ServerKind(**tables_of("jobtui.backends", "servers")["fetchlog"])
+FETCHLOG = ServerKind(**tables_of("jobtui.backends.fetchlog", "server"))
 
 
 class _File(NamedTuple):

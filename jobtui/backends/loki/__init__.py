@@ -32,7 +32,7 @@ LABELS_APART = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
 AHEAD_S = 3600
-LOKI = ServerKind(**tables_of("jobtui.backends", "servers")["loki"])
+LOKI = ServerKind(**tables_of("jobtui.backends.loki", "server"))
 _SIGNS = re.compile(r"([\\.+*?()|\[\]{}^$])")
 """What means something in a regular expression of Go."""
 _SELECTOR = re.compile(r'\{(?:[^"`}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')

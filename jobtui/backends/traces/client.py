@@ -53,7 +53,7 @@ class TraceServer(HttpClient):
     """One server. `product` is how it is called."""
 
     def __init__(self, url: str, product: str, access: Access = NO_ACCESS) -> None:
-        kind = ServerKind(**tables_of("jobtui.backends", "servers")[product.lower()])
+        kind = ServerKind(**tables_of("jobtui.backends.traces", "servers")[product.lower()])
         super().__init__(url, kind, access=access, limits=LIMITS)
 
     async def question(self, path: str, params: Params = (), most_bytes: int = NAMES_BYTES) -> ServerAnswer:
