@@ -133,7 +133,7 @@ def test_every_key_of_every_screen(screen: Screen) -> None:
 def test_what_is_pasted(screen: Screen, opening: str) -> None:
     for name in FEW:
         screen.say(opening, f"\x1b[200~{TEXTS[name].replace(ESCAPE, '')[:300]}\x1b[201~")
-        screen.press("\t", ENTER, ESCAPE)
+        screen.wait(lambda text: f"\n {opening} " not in text, "\t", ENTER, ESCAPE)
         screen.check()
 
 

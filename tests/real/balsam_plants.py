@@ -247,7 +247,7 @@ class Plants:
             if state == "error":
                 self._say(jobs, "stage-in failed", "staging_failed", "in.dat", "no such file on the dtn")
             else:
-                self._say(jobs, "stage-in goes on", "staging", never=("failed",))
+                self._say(jobs, "stage-in goes on", "staging", "in.dat", never=("failed",))
 
     def timeout(self) -> None:
         """The time of their allocation was over."""
