@@ -9,6 +9,7 @@ import msgspec
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
+from jobtui.model.condor import HELD
 from jobtui.model.jobs import MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
 from jobtui.model.numbers import counted
 from jobtui.model.verdicts import Chain, Code
@@ -63,11 +64,11 @@ def with_history(pending: Pending, evidence: Evidence) -> Pending:
     """The same with for what the job waited one after the other: `history` has what only its system tells.
 
     A state that was read comes later than its event, and counts only after something else. What logs tell
-    is better than a record.
+    is better than a record. Of a change only a hold says why it waits, any other how it came to.
     """
     told, states, before = list(pending.history), {one.after for one in evidence.changes}, ""
     for change in evidence.changes:
-        why = (change.detail or {}).get("message")
+        why = (change.detail or {}).get("message") if change.after == HELD else None
         told.append((change.at, f"{change.after}: {why}" if why else change.after))
     for seen in evidence.reasons:
         is_new = not states >= {seen.reason, before or seen.reason}
@@ -84,10 +85,8 @@ def with_history(pending: Pending, evidence: Evidence) -> Pending:
 
 def history_words(pending: Pending) -> str:
     """The same as a sentence; "" where nothing is known to have changed."""
-    if not pending.history:
-        return ""
     reasons = " → ".join(reason for _, reason in pending.history)
-    return f" So far: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z."
+    return f" So far: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z." if reasons else ""
 
 
 def held_until(held: Blocker, now: Nanos) -> Blocker:

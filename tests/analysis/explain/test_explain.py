@@ -108,7 +108,7 @@ def test_for_what_it_waited_before_is_told() -> None:
     went = changes_of(job.id, CondorLife(facts).turns)
     verdict = explain(Evidence(job_id=job.id, now=LATE, job=job, facts=facts, reasons=seen, changes=went))
     why = [reason for _, reason in some(verdict.pending).history]
-    assert why == ["IDLE", "HELD: no room", "IDLE: by me", "IDLE: no match found"]
+    assert why == ["IDLE", "HELD: no room", "IDLE", "IDLE: no match found"]
 
 
 NOT_PART_OF_THE_FLOW = frozenset({
