@@ -20,7 +20,7 @@ def _time(get: Callable[[Run], Nanos | None]) -> Callable[[Run, TimeLook], str]:
 RUN_COLUMNS: tuple[TableColumn[Run, TimeLook], ...] = in_style(
     lambda run, look: STATUS_STYLES[run.status],
     TableColumn("run", "RUN", lambda run, look: str(run.number), fixed(3), 100, "right"),
-    TableColumn("state", "STATE", lambda run, look: state_text(run), Cells(8, 11, 11), 99),
+    TableColumn("state", "STATE", lambda run, look: state_text(run), Cells(10, 11, 11), 99),
     TableColumn("queued", "QUEUED", _time(lambda run: run.queued_at), fixed(19), 70),
     TableColumn("started", "STARTED", _time(lambda run: run.started_at), fixed(19), 40),
     TableColumn("ended", "ENDED", _time(lambda run: run.ended_at), fixed(19), 50),
