@@ -133,7 +133,7 @@ class Output:
         )
 
     def named_by(self, at: int) -> int:
-        """The line that is told where one is the cause: the deepest of its chain, what it announces."""
+        """The line to show for the cause at a line: the deepest of its chain, or the one it announces."""
         at = self._deepest(at)
         below = self._below(at)
         return at if below is None or not self._says_more(below, self.lines[at].tag) else below

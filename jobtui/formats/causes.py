@@ -116,7 +116,7 @@ def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
 
 
 class CauseWeights(NamedTuple):
-    """What each feature of a line tells for it, and how likely a line is at least that is told.
+    """The weight of each feature of a line, and the least chance from which a line is named.
 
     `least_of_unknown` is for programs that are not known to have failed.
     """

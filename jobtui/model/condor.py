@@ -335,7 +335,7 @@ def time_of(fact: CondorFact) -> Nanos | None:
 
 
 def reason_in(ad: CondorFact) -> ReasonSeen | None:
-    """For what a job waits by its ad, and since when; "" where it does not. None where no time is told."""
+    """Why a job waits by its ad, and since when; "" where it does not wait. None where the ad has no time."""
     state = AD_STATES.get(ad.values.get("JobStatus", ""), "")
     rejected = ad.values.get("LastRejMatchReason", "").strip() if state == IDLE else ""
     why = ad.values.get("HoldReason", "") if state == HELD else rejected

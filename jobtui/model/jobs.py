@@ -159,7 +159,7 @@ class JobStatus(StrEnum):
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 NOT_DONE = "failed: "
-"""How it is told of a file's transfer that it failed; why follows."""
+"""Begins the state of a file's transfer that failed; the reason follows."""
 
 
 def statuses_of(system: str) -> dict[str, JobStatus]:

@@ -4,8 +4,7 @@ What a file is, its beginning tells. Event logs and outputs are followed as all 
 what is rewritten as a whole, as job ads are, is read again when it changed. Of a log that is larger than
 `MOST_BYTES` the end is read, and the beginning, which may name its job. Reads only.
 
-What was gone before it was read is told as a fact (`LOG_GAP`), so that jobs in it are not taken to go on for
-ever.
+A part that was gone before it was read gives a fact (`LOG_GAP`): a job whose end was in it may be over.
 """
 
 import re
