@@ -762,7 +762,7 @@ def correlated_again() -> object:
 
 def waited_again() -> object:
     live = a_job(5, status=JobStatus.RUNNING)
-    (trouble := alerts.Trouble(Nanos(0)))._live[live.id] = False
+    (trouble := alerts.AlertFinder(Nanos(0)))._live[live.id] = False
     return trouble.look({live.id: live}, NOW)
 
 
@@ -785,7 +785,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
     ),
     "judging a job": (job_rows, "needs_person", judged_again),
     "judging a job: how lately it failed": (job_rows, "FRESH_S", judged_again),
-    "judging a job: one that waited": (alerts.Trouble, "_is_stuck_now", waited_again),
+    "judging a job: one that waited": (alerts.AlertFinder, "_is_stuck_now", waited_again),
     "filtering": (job_rows, "__doc__", filtered_again),
     "sorting rows": (job_rows, "__doc__", ordered_again),
     "reading a script": (

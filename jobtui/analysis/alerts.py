@@ -14,7 +14,7 @@ BUDGET_S = 0.004
 TOLD_KEPT = 10_000
 
 
-class Trouble:
+class AlertFinder:
     """Finds jobs that begin to need a person, among those that changed since `began` and those that live.
 
     It checks a few at each call. If only failures are wanted, it checks changed jobs only.

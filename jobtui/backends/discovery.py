@@ -26,7 +26,7 @@ UNIT_DIRECTORIES = (
 JOURNAL_DIRECTORIES = ("var/log/journal", "run/log/journal")
 
 
-class Surroundings(NamedTuple):
+class DiscoveryScope(NamedTuple):
     """What discovery may look at."""
 
     environ: Mapping[str, str]
@@ -35,17 +35,17 @@ class Surroundings(NamedTuple):
     root: str = os.sep
 
 
-class Discovered(NamedTuple):
+class DiscoveredSource(NamedTuple):
     """A source that was found, and by what."""
 
     spec: specs.SourceSpec
     origin: str
 
 
-def _database(around: Surroundings) -> Discovered | None:
+def _database(around: DiscoveryScope) -> DiscoveredSource | None:
     """The one that a variable names, else one of a checkout: here or above, in this directory, the usual."""
     if root := around.environ.get("SIREPO_SRDB_ROOT", "").strip():
-        return Discovered(specs.SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
+        return DiscoveredSource(specs.SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
     checkouts = [around.directory]
     while (parent := os.path.dirname(checkouts[-1])) != checkouts[-1]:
         checkouts.append(parent)
@@ -54,21 +54,21 @@ def _database(around: Surroundings) -> Discovered | None:
     for directory in checkouts:
         root = os.path.join(directory, DEVELOPMENT_DIR)
         if os.path.isdir(os.path.join(root, SUPERVISOR_DB)):
-            return Discovered(specs.SourceSpec("srdb", root), f"found in {directory}")
+            return DiscoveredSource(specs.SourceSpec("srdb", root), f"found in {directory}")
     return None
 
 
-def _local_journal(around: Surroundings) -> Discovered | None:
+def _local_journal(around: DiscoveryScope) -> DiscoveredSource | None:
     """The journal of a machine on which Sirepo's units are installed: it is not opened to find that out."""
     directories = (os.path.join(around.root, name) for name in UNIT_DIRECTORIES)
     units = (os.path.join(directory, unit) for directory in directories for unit in UNITS)
     unit = next(filter(os.path.lexists, units), None)
     if unit is None or not any(os.path.isdir(os.path.join(around.root, d)) for d in JOURNAL_DIRECTORIES):
         return None
-    return Discovered(specs.SourceSpec("journal", specs.LOCAL_JOURNAL), f"found {unit}")
+    return DiscoveredSource(specs.SourceSpec("journal", specs.LOCAL_JOURNAL), f"found {unit}")
 
 
-def _balsam_login(around: Surroundings) -> Discovered | None:
+def _balsam_login(around: DiscoveryScope) -> DiscoveredSource | None:
     """The server that Balsam's own client is logged in to. Of its file only the address is read."""
     from jobtui.backends.balsam.login import login_path, read_login  # few have one
     from jobtui.model.health import SourceError
@@ -77,7 +77,7 @@ def _balsam_login(around: Surroundings) -> Discovered | None:
     if not os.path.lexists(path):
         return None
     try:
-        return Discovered(specs.parse_balsam(read_login(path).api_root), f"found {path}")
+        return DiscoveredSource(specs.parse_balsam(read_login(path).api_root), f"found {path}")
     except (SourceError, ValueError):
         return None
 
@@ -88,7 +88,7 @@ LOOKED_FOR = (
 )
 
 
-def discover(around: Surroundings) -> tuple[Discovered, ...]:
+def discover(around: DiscoveryScope) -> tuple[DiscoveredSource, ...]:
     return tuple(filter(None, (_database(around), _local_journal(around), _balsam_login(around))))
 
 
@@ -108,11 +108,11 @@ LARGEST = 1 << 20
 _STATE = re.compile(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def suggest(around: Surroundings) -> Iterable[Discovered]:
+def suggest(around: DiscoveryScope) -> Iterable[DiscoveredSource]:
     import shutil  # only who is asked pays for it
 
     if found := shutil.which("squeue", path=around.environ.get("PATH", "")):
-        yield Discovered(specs.parse_slurm("local"), f"found {found}")
+        yield DiscoveredSource(specs.parse_slurm("local"), f"found {found}")
     yield from _archives(around)
     for name, parse in QUERIED.items():
         yield from _parsed(parse, around.environ.get(name, ""), name)
@@ -120,11 +120,11 @@ def suggest(around: Surroundings) -> Iterable[Discovered]:
     yield from _spans(around)
 
 
-def _archives(around: Surroundings) -> Iterable[Discovered]:
+def _archives(around: DiscoveryScope) -> Iterable[DiscoveredSource]:
     for name in ARCHIVES:
         path = os.path.join(around.root, name)
         if os.path.isdir(path):
-            yield Discovered(specs.parse_archive(path), f"found {path}")
+            yield DiscoveredSource(specs.parse_archive(path), f"found {path}")
     from jobtui.transport.files import read_small  # only who is asked pays for it
 
     conf = os.path.join(around.root, SLURM_CONF)
@@ -133,10 +133,10 @@ def _archives(around: Surroundings) -> Iterable[Discovered]:
     except OSError:
         return
     if said and os.access(said[1], os.R_OK | os.X_OK):
-        yield Discovered(specs.parse_archive(said[1]), f"StateSaveLocation of {conf}")
+        yield DiscoveredSource(specs.parse_archive(said[1]), f"StateSaveLocation of {conf}")
 
 
-def _jaeger(around: Surroundings) -> Iterable[Discovered]:
+def _jaeger(around: DiscoveryScope) -> Iterable[DiscoveredSource]:
     """The pages of a Jaeger whose collector is known: a guess, at the usual port of the same host."""
     for name in JAEGER_COLLECTORS:
         host = _host(around.environ.get(name, ""))
@@ -145,7 +145,7 @@ def _jaeger(around: Surroundings) -> Iterable[Discovered]:
             return
 
 
-def _spans(around: Surroundings) -> Iterable[Discovered]:
+def _spans(around: DiscoveryScope) -> Iterable[DiscoveredSource]:
     """Where programs of this machine send their spans: jobtui can listen there, when nobody else does."""
     for name in OTLP:
         url = around.environ.get(name, "")
@@ -154,10 +154,10 @@ def _spans(around: Surroundings) -> Iterable[Discovered]:
             return
 
 
-def _parsed(parse: Callable[[str], specs.SourceSpec], text: str, origin: str) -> Iterable[Discovered]:
+def _parsed(parse: Callable[[str], specs.SourceSpec], text: str, origin: str) -> Iterable[DiscoveredSource]:
     try:
         if text.strip():
-            yield Discovered(parse(text.strip()), origin)
+            yield DiscoveredSource(parse(text.strip()), origin)
     except ValueError:
         return
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jobtui.backends.discovery import Discovered, discover, suggest
+from jobtui.backends.discovery import DiscoveredSource, discover, suggest
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import surroundings, warn
@@ -119,7 +119,7 @@ def run_init(context: Context) -> Exit:
         return complain(f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error), Exit.USAGE)
 
 
-def _asked(found: Sequence[Discovered]) -> Chosen:
+def _asked(found: Sequence[DiscoveredSource]) -> Chosen:
     if not found:
         print_lines(["Nothing was found that could be read."])
     chosen = [
@@ -140,7 +140,7 @@ def _asked(found: Sequence[Discovered]) -> Chosen:
         except ValueError as error:
             complain(f"{name}: {value!r}: {error}")
             continue
-        chosen.append(Discovered(SourceSpec(name, value), "given"))
+        chosen.append(DiscoveredSource(SourceSpec(name, value), "given"))
     return _chosen_values(chosen)
 
 
@@ -149,7 +149,7 @@ def _yes(question: str, *, default: bool) -> bool:
     return default if not answer else answer.startswith("y")
 
 
-def _chosen_values(found: Iterable[Discovered]) -> Chosen:
+def _chosen_values(found: Iterable[DiscoveredSource]) -> Chosen:
     values: dict[str, list[tuple[str, str]]] = {}
     for one in found:
         values.setdefault(one.spec.setting, []).append((one.spec.target, one.origin))

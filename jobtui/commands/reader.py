@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
 from jobtui.backends.base import LogUntil, Observer, Source, Unopened, unwrapped
-from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
+from jobtui.backends.discovery import LOOKED_FOR, DiscoveryScope, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
     BALSAM,
@@ -340,12 +340,12 @@ def configured(context: Context) -> tuple[SourceSpec, ...]:
     return with_labels(context.config.sources or tuple(one.spec for one in discover(surroundings())))
 
 
-def surroundings() -> Surroundings:
+def surroundings() -> DiscoveryScope:
     try:
         directory = os.getcwd()
     except OSError:  # it was removed
         directory = os.sep
-    return Surroundings(os.environ, directory, os.path.expanduser("~"))
+    return DiscoveryScope(os.environ, directory, os.path.expanduser("~"))
 
 
 def in_session(

@@ -10,7 +10,7 @@ from time import monotonic
 
 from textual.app import App
 
-from jobtui.analysis.alerts import Trouble
+from jobtui.analysis.alerts import AlertFinder
 from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, contained
@@ -82,7 +82,7 @@ class Alarm:
         self._shared = shared
         self._wishes = wishes
         self._command = AlarmCommand(wishes.command, shared.live) if wishes.command else None
-        self._trouble = Trouble(began, only_failures=not wishes)
+        self._trouble = AlertFinder(began, only_failures=not wishes)
         self._trouble.note(shared.live.jobs)
         self._waiting: dict[JobId, None] = {}
         self._told_at: float | None = None

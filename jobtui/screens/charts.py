@@ -8,7 +8,7 @@ from textual import work
 from textual.widget import Widget
 
 from jobtui.actions import Place
-from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
+from jobtui.analysis.reports.charts import Chart, ChartData, ChartKind, KnownJobs, chart_of, material_of
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
 from jobtui.model.commands import Command
@@ -50,10 +50,10 @@ class ChartsScreen(JobsFilteringScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._kind = KINDS[0]
-        self._material: Material | None = None
+        self._material: ChartData | None = None
         self._counted: str | None = None
         self._charts: dict[ChartKind, Chart] = {}
-        self._charts_of: Material | None = None
+        self._charts_of: ChartData | None = None
         self._due_at = 0.0
         self._is_stale = True
         """Whether something changed since the jobs were counted."""

@@ -78,7 +78,7 @@ class Response(NamedTuple):
 
     def __repr__(self) -> str:
         """Without what it says, which may be a login and must not get into a traceback."""
-        return f"Answer({self.status})"
+        return f"Response({self.status})"
 
     @property
     def kind(self) -> str:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.counts import MINUTES, JobTally, RateCounter
-from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
+from jobtui.analysis.reports.charts import Chart, ChartData, ChartKind, KnownJobs, chart_of, material_of
 from jobtui.analysis.reports.curves import BLOCK, MINUTE, Curve, Series, rate, rate_at, steps
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos
@@ -26,7 +26,7 @@ RUN = (change(1, 100, "READY", "PREPROCESSED"), change(2, 50, "PREPROCESSED", "R
 GIVEN = Allocation(id=1, source="b", site_id=1, state="running", nodes=4, start_at=ago(80))
 
 
-def material(*jobs: Job, changes: tuple[StateChange, ...] = (), app: str = "") -> Material:
+def material(*jobs: Job, changes: tuple[StateChange, ...] = (), app: str = "") -> ChartData:
     known = KnownJobs({job.id: job for job in jobs}, [changes] if changes else [], (GIVEN,), NOW)
     return material_of(known, (lambda job: job.app == app) if app else None)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.alerts import Trouble
+from jobtui.analysis.alerts import AlertFinder
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, usual_of, usual_words
 from jobtui.analysis.explain.verdict import REST, Disputes, explain
@@ -185,7 +185,7 @@ def test_the_filter_finds_them(flag: str, context: JobContext) -> None:
 BEGAN = ago(100)
 
 
-def looked(trouble: Trouble, *jobs: Job, after_s: int = 0) -> set[JobId]:
+def looked(trouble: AlertFinder, *jobs: Job, after_s: int = 0) -> set[JobId]:
     known = {job.id: job for job in jobs}
     trouble.note(known)
     return set(trouble.look(known, Nanos(NOW + after_s * SECOND), 10.0))
@@ -203,7 +203,7 @@ def test_what_is_over_the_budget_is_found_next_time(kind: str) -> None:
         disputes.note(jobs, NOW)
         looks = [looked_at(disputes, knows, jobs, LATER, budget_s=budget_s) for budget_s in (0.0, 10.0)]
     else:
-        jobs, trouble = known(failed(1, ago(5)), failed(2, ago(5))), Trouble(BEGAN)
+        jobs, trouble = known(failed(1, ago(5)), failed(2, ago(5))), AlertFinder(BEGAN)
         trouble.note(jobs)
         found = set(jobs)
         looks = [set(trouble.look(jobs, NOW, budget_s)) for budget_s in (0.0, 10.0)]
@@ -219,16 +219,16 @@ def pending(number: int, queued_at: Nanos) -> Job:
 
 
 def test_a_failure_is_told_once_and_what_was_stuck_before_is_not_new() -> None:
-    trouble = Trouble(BEGAN)
+    trouble = AlertFinder(BEGAN)
     assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == {job_id(2)}
     assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == set()
     assert looked(trouble, failed(2, ago(1))) == {job_id(2)}
-    assert looked(Trouble(BEGAN), pending(1, ago(500))) == set()
-    assert looked(Trouble(BEGAN), pending(1, ago(50))) == {job_id(1)}
+    assert looked(AlertFinder(BEGAN), pending(1, ago(500))) == set()
+    assert looked(AlertFinder(BEGAN), pending(1, ago(50))) == {job_id(1)}
 
 
 def test_a_job_that_comes_to_be_stuck_is_told_once_and_again_when_it_got_well_meanwhile() -> None:
-    trouble, waits = Trouble(BEGAN), pending(1, ago(5))
+    trouble, waits = AlertFinder(BEGAN), pending(1, ago(5))
     assert looked(trouble, waits) == set()
     for after_s, told in ((60, [waits.id]), (90, [])):  # by time alone
         assert trouble.look({waits.id: waits}, Nanos(NOW + after_s * SECOND), 10.0) == told

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.base import Batch, LogUntil
-from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
+from jobtui.backends.discovery import LOOKED_FOR, DiscoveryScope, discover
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceUnreachable
 from jobtui.model.logs import LogRecord
@@ -16,10 +16,10 @@ from tests.rows import ROWS
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> DiscoveryScope:
     (tmp_path / "home").mkdir()
     (tmp_path / "here" / "deep").mkdir(parents=True)
-    return Surroundings({}, str(tmp_path / "here" / "deep"), str(tmp_path / "home"))
+    return DiscoveryScope({}, str(tmp_path / "here" / "deep"), str(tmp_path / "home"))
 
 
 def a_run(checkout: Path) -> SourceSpec:
@@ -28,7 +28,7 @@ def a_run(checkout: Path) -> SourceSpec:
 
 
 def test_sirepos_own_variable_is_found_before_the_nearest_checkout(
-    around: Surroundings, tmp_path: Path
+    around: DiscoveryScope, tmp_path: Path
 ) -> None:
     (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
     assert discover(around) == ()
@@ -41,14 +41,14 @@ def test_sirepos_own_variable_is_found_before_the_nearest_checkout(
 
 
 @pytest.mark.parametrize("checkout", ["here", "here/deep", "here/deep/sirepo", "home/src/radiasoft/sirepo"])
-def test_the_run_directory_of_a_checkout(around: Surroundings, tmp_path: Path, checkout: str) -> None:
+def test_the_run_directory_of_a_checkout(around: DiscoveryScope, tmp_path: Path, checkout: str) -> None:
     spec = a_run(tmp_path / checkout)
     (found,) = discover(around)
     assert found.spec == spec
     assert checkout in found.origin
 
 
-def test_the_local_journal_is_found_by_its_units(around: Surroundings, tmp_path: Path) -> None:
+def test_the_local_journal_is_found_by_its_units(around: DiscoveryScope, tmp_path: Path) -> None:
     root = tmp_path / "root"
     machine = around._replace(root=str(root))
     (root / "var/log/journal").mkdir(parents=True)
@@ -63,7 +63,7 @@ def test_the_local_journal_is_found_by_its_units(around: Surroundings, tmp_path:
     assert discover(machine) == ()
 
 
-def test_the_server_of_balsams_login_is_found(around: Surroundings, tmp_path: Path) -> None:
+def test_the_server_of_balsams_login_is_found(around: DiscoveryScope, tmp_path: Path) -> None:
     path = write_login(tmp_path / "home" / ".balsam" / "client.yml", "https://balsam.example.org", "secret")
     assert discover(around) == ((SourceSpec("balsam", "https://balsam.example.org"), f"found {path}"),)
     other = write_login(tmp_path / "elsewhere" / "login.yml", "https://other.example.org", "secret")
@@ -72,7 +72,7 @@ def test_the_server_of_balsams_login_is_found(around: Surroundings, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("url", "mode"), ROWS["odd logins of Balsam"])
-def test_an_odd_login_is_no_source(around: Surroundings, tmp_path: Path, url: str, mode: int) -> None:
+def test_an_odd_login_is_no_source(around: DiscoveryScope, tmp_path: Path, url: str, mode: int) -> None:
     write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret", mode=mode)
     assert discover(around) == ()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.balsam.login import read_login
-from jobtui.backends.discovery import Surroundings, suggest
+from jobtui.backends.discovery import DiscoveryScope, suggest
 from jobtui.commands.config import file_text
 from jobtui.config import ConfigError, check_text, load
 from jobtui.grammar import COMMANDS, SETTINGS, flags_of
@@ -98,7 +98,7 @@ PATH = "/nowhere"
 
 
 def found(root: Path, **environ: str) -> list[tuple[str, str]]:
-    surroundings = Surroundings(environ, "/", "/nowhere", str(root))
+    surroundings = DiscoveryScope(environ, "/", "/nowhere", str(root))
     return [(one.spec.setting, one.spec.target) for one in suggest(surroundings)]
 
 

@@ -246,9 +246,9 @@ async def test_what_is_stuck_by_the_clock_of_its_source_rings(rung: list[bool]) 
 async def test_a_fault_costs_the_alarm_of_no_other_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    out, bad, is_new = tmp_path / "out", ended_badly(3, NOW), alerts.Trouble._is_new
+    out, bad, is_new = tmp_path / "out", ended_badly(3, NOW), alerts.AlertFinder._is_new
     monkeypatch.setattr(
-        alerts.Trouble, "_is_new",
+        alerts.AlertFinder, "_is_new",
         lambda self, job, now: fail() if job.id == bad.id else is_new(self, job, now),
     )  # fmt: skip
     monkeypatch.setattr(Gatherer, "whole", fail_later)

@@ -261,20 +261,20 @@ class Correlator(Correlation):
 
     def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
         self._ops = OpIndex(limit, most_bytes)
-        self._once = RepeatFilter(COMPARED)
-        self._agents = Agents(self._once.origin)
+        self._repeats = RepeatFilter(COMPARED)
+        self._agents = Agents(self._repeats.origin)
         self._events = JobEvents()
-        self._restarts = Restarts(self._ops, self._once.origin)
+        self._restarts = Restarts(self._ops, self._repeats.origin)
         self._supervisors: dict[str, SupervisorPass] = {}
         self._agent_pass = AgentPass(self._ops, self._agents)
-        self._hearing = WriterSurvey()
+        self._survey = WriterSurvey()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         changed: set[JobId | None] = set()
         new: list[LogRecord] = []
         for record in records:
             try:
-                if self._once.is_new(record):
+                if self._repeats.is_new(record):
                     new.append(record)
                     changed.add(self._read(record))
                 elif record.shape in HANDLERS:
@@ -285,7 +285,7 @@ class Correlator(Correlation):
             with contained("correlating"):
                 changed |= supervisor.take_others()
         with contained("correlating"):
-            self._hearing.add(new)
+            self._survey.add(new)
         return {jid for jid in changed if jid is not None}
 
     def _read(self, record: LogRecord) -> JobId | None:
@@ -315,7 +315,7 @@ class Correlator(Correlation):
         self._events.take_in(other._events, self._ops.of_job)
         self._restarts.take_in(other._restarts, keys)
         self._agent_pass.take_in(other._agent_pass)
-        self._hearing.take_in(other._hearing)
+        self._survey.take_in(other._survey)
 
     def _supervisor(self, source: str) -> SupervisorPass:
         found = self._supervisors.get(source)
@@ -327,11 +327,11 @@ class Correlator(Correlation):
 
     @property
     def writers_read(self) -> WritersRead:
-        return self._hearing.writers_read._replace(writers=self._restarts.writers())
+        return self._survey.writers_read._replace(writers=self._restarts.writers())
 
     @property
     def repeated(self) -> Mapping[str, str]:
-        return self._once.notes
+        return self._repeats.notes
 
     def open_ops(self) -> tuple[Op, ...]:
         return tuple(track.freeze() for track in self._ops.open_ops())

@@ -66,7 +66,7 @@ class KnownJobs(NamedTuple):
     is_reading: bool = False
 
 
-class Material(NamedTuple):
+class ChartData(NamedTuple):
     """The changes that count for a chart, job by job, and what their systems call states."""
 
     histories: list[Sequence[StateChange]]
@@ -99,7 +99,7 @@ class Chart(NamedTuple):
     is_reading: bool = False
 
 
-def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Material:
+def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartData:
     """What counts, when only the jobs that `keeps` lets pass do.
 
     Without it also those count of which there is no record.
@@ -130,7 +130,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Materi
     # Nodes are there for all jobs: beside some of them they would look idle
     allocations = () if left_out or known.is_reading else known.allocations
     is_weighted = bool(logged) and not has_records
-    return Material(found, allocations, words, is_weighted, begin, known.now, tuple(notes), known.is_reading)
+    return ChartData(found, allocations, words, is_weighted, begin, known.now, tuple(notes), known.is_reading)
 
 
 def _add_records(
@@ -152,7 +152,7 @@ def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
     return [one for one in own if one.at <= now]
 
 
-def chart_of(kind: ChartKind, material: Material) -> Chart:
+def chart_of(kind: ChartKind, material: ChartData) -> Chart:
     histories, words, now = material.histories, material.words, material.now
     window = Window(material.begin, now)
     notes, is_reading = material.notes, material.is_reading
@@ -168,7 +168,7 @@ def chart_of(kind: ChartKind, material: Material) -> Chart:
     return chart._replace(times=rates.time_in_states(histories, now, words.unborn))
 
 
-def _with_failures(chart: Chart, material: Material, window: Window) -> Chart:
+def _with_failures(chart: Chart, material: ChartData, window: Window) -> Chart:
     failed = rates.throughput(material.histories, window, *sorted(material.words.failed))
     return chart._replace(failures=Curve(failed))
 
@@ -178,7 +178,7 @@ def _drawn(chart: Chart, *found: Series) -> Chart:
     return chart._replace(curves=tuple(map(Curve, found)), notes=tuple(dict.fromkeys((*notes, *chart.notes))))
 
 
-def _utilization(chart: Chart, material: Material, window: Window) -> Chart:
+def _utilization(chart: Chart, material: ChartData, window: Window) -> Chart:
     histories, words, now = material.histories, material.words, material.now
     weights = rates.Weights({}) if material.is_weighted else None
     chart = _drawn(chart, rates.utilization(histories, window, now, words.running, weights))

@@ -14,7 +14,7 @@ WAIT_SHARE = 2
 """All that is squeezed has one part in so many of the cells at most."""
 
 
-class SqueezedStretch(NamedTuple):
+class AxisBreak(NamedTuple):
     """A stretch that is not to scale: its cells, and how long it is."""
 
     first: int
@@ -74,11 +74,11 @@ class Axis:
         return piece.low + (half - piece.first) * (piece.high - piece.low) // max(1, piece.last - piece.first)
 
     @property
-    def squeezed(self) -> Iterator[SqueezedStretch]:
+    def squeezed(self) -> Iterator[AxisBreak]:
         for piece in self._pieces:
             if piece.is_squeezed:
                 first, end = piece.first // 2, piece.last // 2
-                yield SqueezedStretch(first, end - first, piece.high - piece.low)
+                yield AxisBreak(first, end - first, piece.high - piece.low)
 
     def ticks(self, begin: int, apart: int) -> Iterator[Tick]:
         """Round times at least `apart` cells from each other, since `begin` or the last squeezed stretch."""
