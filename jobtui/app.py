@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from jobtui.screens.commander import Commander
 
 READ_AFTER_S = 0.5
-"""Reading begins after this, painted or not; so long after that, what no row needs is imported."""
+"""Reading begins after this, painted or not; after as long again, what no row needs is imported."""
 PLAY_TICK_S = 0.25
 """How often recorded time goes on while it is played."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
@@ -127,7 +127,7 @@ class JobtuiApp(TerminalApp[None]):
         elif self._open_at is not None:
             open_screen(self, Place.JOB, self._shared, self._open_at)
         self._session.store.subscribe(self._watch_sources)
-        self.set_timer(READ_AFTER_S, self._read)  # should nothing be painted for so long
+        self.set_timer(READ_AFTER_S, self._read)  # if nothing is painted for that long
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)

@@ -298,7 +298,7 @@ class Output:
         return found
 
     def _after(self, at: int, most: int) -> Iterator[int]:
-        """Lines that say something, of so many below one."""
+        """Lines that say something among the `most` below one."""
         return filter(self._places.__contains__, range(at + 1, at + 1 + most))
 
     def _is_failure(self, at: int) -> bool:

@@ -33,7 +33,7 @@ _PAIR = re.compile(r"\b([a-zA-Z]\w{1,20})=([\w./:@-]{1,40})(?=[\s,;)\]]|$)", re.
 PAIRS = 8
 """Pairs `name=value` of one line that are counted at most."""
 SHAPE_CHARACTERS = 300
-"""So much of a line makes its shape."""
+"""How many characters of a line make its shape."""
 
 
 def has_time(line: LogLine) -> bool:

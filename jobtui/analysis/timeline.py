@@ -235,7 +235,7 @@ def timeline_rows(op: Op) -> tuple[TimelineRow, ...]:
 
 
 class Fold(NamedTuple):
-    """Rows from `first` to `last` that are the same `together` steps, so many `times`.
+    """Rows from `first` to `last` that repeat the same `together` steps, `times` in all.
 
     `longest_s` is the longest wait between two of them, None where no line carries a time.
     """

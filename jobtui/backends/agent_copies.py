@@ -29,7 +29,7 @@ from jobtui.transport.files import FileStat, look, open_file, source_error
 from jobtui.transport.worker import Worker
 
 COPIES_READ = 100
-"""Of more copies in a directory the newest so many are read."""
+"""The most copies read in a directory, the newest."""
 COPIES_SAMPLED = 20
 COPY_BYTES = 4 << 20
 """A larger file is no copy: the supervisor writes 200 lines."""
@@ -58,8 +58,8 @@ class CopiesLook(NamedTuple):
 class CopiedLog:
     """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell.
 
-    Of what is new it makes records, or lines to be read on a screen. Only the newest copies are read, at most
-    so many; `left_out` are older.
+    Of what is new it makes records, or lines to be read on a screen. Only the newest copies are read;
+    `left_out` counts older ones.
     """
 
     def __init__(self, directory: Path, *, most: int | None = None) -> None:

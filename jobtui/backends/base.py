@@ -106,7 +106,7 @@ def batch_of(found: "Telemetry") -> Batch:
 
 
 SKIPS_NAMED = 20
-"""Of what a batch skips the last so many are named."""
+"""How many of the things that a batch skips are named, the last ones."""
 
 
 def skipping(batch: Batch, skips: Sequence[Skip]) -> Batch:

@@ -16,9 +16,9 @@ from jobtui.commands.streams import complain
 from jobtui.model.ids import split_container
 
 LAST_LINES = 1_000
-"""So many lines of a log are given when neither a number nor a time is asked for, and read at a time."""
+"""How many lines of a log are printed if neither a number nor a time is given, and read at a time."""
 MOST_LINES = 100_000
-"""So many are given at most."""
+"""The most lines printed."""
 _LINE_LENGTH = 16 << 10
 _PIECE_BYTES = 1 << 15
 _FIELDS = (b"_HOSTNAME", b"CONTAINER_ID_FULL", b"MESSAGE")

@@ -29,7 +29,7 @@ from jobtui.transport.worker import Worker
 
 STREAMS_NAMED = 8
 LAST_ENTRIES, SAMPLE_ENTRIES = 1_000, 20_000
-"""So many of the last entries of an engine of logs are read, and of any journal looked at."""
+"""How many of the last entries of a log engine are read, and of any journal looked at."""
 
 
 def _journal_faults(journal: Journal) -> Iterator[str]:

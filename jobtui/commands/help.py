@@ -100,7 +100,7 @@ PATHS: Mapping[str, str] = {"FILE": "file", "DIR": "directory", "THING": "file"}
 JOBS = frozenset({"ID", "THING"})
 """Arguments that are jobs, or may be."""
 OFFERED, READ_S = 200, 1.0
-"""So many of the newest jobs are offered, those that are read by then."""
+"""How many of the newest jobs are offered, of those that were read in time."""
 PLAIN_ID = re.compile(r"[\w./@#:,+-]+", re.ASCII)
 """An id that no shell takes for something else."""
 

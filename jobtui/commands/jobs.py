@@ -173,7 +173,7 @@ def in_order(jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
 
 
 NEWEST = 5_000
-"""So many records of Sirepo `status` looks at, those that were written last: it is asked again and again."""
+"""How many of Sirepo's newest records `status` reads: it is run again and again."""
 COUNTS = ("running", "pending", "stuck", "failed_1h", "disputed", "sources_down")
 
 

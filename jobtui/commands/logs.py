@@ -109,7 +109,7 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
 
 FOLLOW_PERIOD_S = 0.25
 OUTPUT_LOOKS = 8
-"""So many periods lie between two looks at a job's output."""
+"""After how many periods a job's output is looked at again."""
 MOST_OUTPUTS = 20
 """Jobs of a user, a host or such of which the output is given, the newest."""
 CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "certainty", "text")
@@ -120,7 +120,7 @@ KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """What else than a job has lines."""
 JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
-"""A line may be received so much later than it was written."""
+"""How much later than it was written a line may be received."""
 
 
 async def run(reader: Reader) -> Exit:

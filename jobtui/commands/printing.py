@@ -48,7 +48,7 @@ class Report(NamedTuple):
     """What a command found, in each form that it can be printed in; only the one that is wanted is made.
 
     `document` is what JSON holds between schema and sources, `records` become CSV with these `columns`, and
-    `lines` are for people: in so many cells, None for no limit, and in colour or not.
+    `lines` are for people, for a width in cells (None for no limit) and with or without colour.
     """
 
     command: str

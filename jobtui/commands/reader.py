@@ -64,7 +64,7 @@ JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
 JOURNAL_ENTRIES = 5_000
 RUNS_WITHIN_S = 24 * 3600
-"""Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
+"""Earlier runs of a job are read from a journal only if submitted within this time before the last."""
 ONCE_S = 3600.0
 """How often a cluster is asked for its nodes by a command, which ends sooner: once."""
 PROGRESS_AFTER_S = 1.0
@@ -135,7 +135,7 @@ class Reader:
             await self.read_logs(None)
 
     async def read_newest(self, most: int, begun: str = "") -> bool:
-        """Read jobs, of Sirepo's records only so many, the newest that begin so; whether there are more."""
+        """Read jobs, of Sirepo only the `most` newest whose id begins so. True if there are more."""
         self.add_job_sources(most, begun)
         kinds = {source.kind for source in self.sources}
         if SIREPO_DB.kind not in kinds:
@@ -437,7 +437,7 @@ def session_to_watch(
 
 
 async def until_ended(*work: Awaitable[object], for_s: float | None = None) -> None:
-    """Do several things until one ends, a signal comes, or so long has passed. Raises what one raises."""
+    """Run several tasks until one ends, a signal comes, or the time is over. Raises what one raises."""
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup

@@ -122,7 +122,7 @@ class SimQueue(Generic[T]):
 
 
 class Slots(SimQueue[None]):
-    """So many slots of one kind. One slot is a lock."""
+    """A number of slots of one kind. One slot is a lock."""
 
     def __init__(self, kernel: Kernel, size: int = 1) -> None:
         super().__init__(kernel, *(None,) * size)

@@ -16,7 +16,7 @@ from jobtui.model.secret_words import MASK
 NAME = re.compile(r"(?P<time>\d{14})-(?P<kind>[a-z][a-z-]{0,40})\.log", re.ASCII)
 """The name of a copy."""
 LINES_READ = 2_000
-"""Of a longer copy the last so many are read; the supervisor writes 200."""
+"""How many lines of a copy are read, the last ones; the supervisor writes 200."""
 PLACE_BITS = 24
 """A place in a copy is below 2 to this."""
 FIRST_PLACE = 2

@@ -13,7 +13,7 @@ from jobtui.model.tables import tables_of
 
 _KEYS = frozenset({"role", "family", "weight", "shapes"})
 _LONG = 5
-"""A literal of so many characters is as telling as a longer one."""
+"""A literal of this many characters counts as much as a longer one."""
 ROLES = frozenset(("cause", "symptom", "wrapper", "stop", "harmless", "handled", "success", "about"))
 
 

@@ -162,7 +162,7 @@ def trace_of(values: Mapping[str, str]) -> TraceRef | None:
 
 
 HEAD_BYTES = 64 << 10
-"""So much of a file tells what it is."""
+"""How many bytes of a file are read to learn what it is."""
 
 
 class Form(StrEnum):
@@ -194,7 +194,7 @@ _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
 _MACHINE = re.compile(rb'\bMyType(?:"\s*:|\s*=|">\s*<s>)\s*"?Machine\b')
 MOST_VALUES = 1_000
-"""Of an attribute of slots so many values are told apart."""
+"""How many different values of an attribute of slots are kept."""
 LONGEST_VALUE = 200
 LITERAL_WORDS = frozenset({"true", "false", "undefined"})
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
@@ -211,7 +211,7 @@ _OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
 _NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
 BLANK_BYTES = b" \t\r\n\0"
 ADS_WANTED = 3
-"""So many attributes in the first lines make an ad."""
+"""A file with this many attributes in its first lines is an ad."""
 
 
 class EventFrame(NamedTuple):
@@ -351,7 +351,7 @@ DAY_S = 86_400
 ZONES_S = 15 * 3600
 """A time without a zone may be so far ahead of one in UTC."""
 CLUSTERS_KEPT = 5_000
-"""Of so many clusters that came last the schedd is known, at least."""
+"""Of at least this many newest clusters the schedd is remembered."""
 LINES_KEPT = 8_192
 LONGEST_KEPT = 256
 """What a line says is remembered, as most come again and again, unless it has more characters."""

@@ -34,7 +34,7 @@ from jobtui.model.numbers import whole
 SHAPE = "damaged"
 """The shape of the record of a damaged place: a full disk, a host that went down, several writers."""
 STRIDE = 1 << 16
-"""At most one damaged place is reported in so many bytes."""
+"""At most one damaged place is reported in this many bytes."""
 WHY = "the log is damaged: NUL bytes, or bytes that are no text"
 
 

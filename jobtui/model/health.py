@@ -53,7 +53,7 @@ QUIET_S = 60.0
 
 
 FEWEST_NEWS, LEAST_PAUSE_S, UNUSUAL, FADING = 10, 120.0, 5.0, 0.95
-"""After so many news a pause that is so long, and so many times as long as usual, is unusual."""
+"""When a silence is unusual: news counted before, its least length, and how many times the usual one."""
 
 
 class SourceState(StrEnum):

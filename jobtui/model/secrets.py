@@ -27,7 +27,7 @@ _SID_GATE = re.compile(r"sid\b")
 
 
 MOST_PASSES = 4
-"""Masking may uncover a secret among characters that are not seen; a text is masked at most so often."""
+"""How often a text is masked at most: masking may uncover a secret that invisible characters hid."""
 _UNSEEN = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"

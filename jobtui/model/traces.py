@@ -160,9 +160,9 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 QUIET_S = 30.0
-"""So long after its last span a trace may still grow: senders wait for a batch."""
+"""How long after its last span a trace may still grow: senders wait for a batch."""
 AGED_S = 3600.0
-"""After so long nobody waits for what is missing."""
+"""The time after which missing spans are no longer expected."""
 
 
 def growing(trace: Trace | None, now: Nanos, grew_at: Nanos | None = None) -> str:

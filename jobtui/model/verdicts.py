@@ -86,7 +86,7 @@ class Code(StrEnum):
 AS_KNOWN = "As far as is known: "
 """In a sentence that begins with a doubt: what follows is the rest."""
 RELIABLE = 0.8
-"""From so much confidence on a verdict may be relied on."""
+"""A verdict of at least this confidence can be relied on."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):

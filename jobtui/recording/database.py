@@ -50,7 +50,7 @@ WHOLE_BYTES = 128 << 20
 """Entries may be the first times as large as they are packed, and all of a recording the second more."""
 AT_ONCE_BYTES = 1 << 20
 NEWEST_BYTES = 8 << 20
-"""So many bytes, packed, are delivered at a time, and of a log at first; one entry more."""
+"""Packed bytes delivered at a time, and of a log at first; the last entry may exceed them."""
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 
@@ -253,7 +253,7 @@ class Recording:
         return self._sources.get((kind, name))
 
     def delivered(self, source: int, after: int, until: Nanos, most: int) -> list[Entry]:
-        """What a source delivered next, at most so many; none when there is no more."""
+        """What a source delivered next, at most `most`; none when there is no more."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND seq > ? AND at <= ? ORDER BY seq LIMIT ?"
         rows = self._rows(sql, source, Item.BATCH, Item.FAILURE, after, until, most)
         return list(self._deliveries(_within(rows, AT_ONCE_BYTES)))

@@ -396,7 +396,7 @@ async def _stays(at: Nanos, progress: Callable[[Reached], None]) -> bool:
 
 
 ENTRIES_AT_FIRST = 5_000
-"""Of each source so many entries are read at first, the newest."""
+"""How many of the newest entries of each source are read at first."""
 ENTRIES_AT_ONCE = 500
 """Entries that are read at a time as the clock goes on."""
 

@@ -201,7 +201,7 @@ def _synced(path: Path) -> None:
 
 WRITE_EVERY_S = 0.5
 MOST_WAITING = 100_000
-"""So many records wait to be written at most, long ones counted as several."""
+"""The most records that wait to be written; a long one counts as several."""
 
 One = TypeVar("One")
 

@@ -32,7 +32,7 @@ from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, show
 
 RECENT_S = 3600.0
-"""So long an agent that was lost or never came is something to look at."""
+"""How long an agent that was lost or never came is marked."""
 
 STATES: Mapping[str, tuple[str, str, int]] = tables_of("jobtui.render", "signs")["agents"]
 """Sign and style of a state, and its rank in the order of the table."""

@@ -346,7 +346,7 @@ def scale_words(chart: Chart, frame: Frame) -> str:
 
 
 def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> list[Line]:
-    """The names of the lines of dots in their styles, in so many rows at most; how many more there are."""
+    """The names of the curves in their styles, in at most `most` rows, and how many are left out."""
     entries = list(_legend_entries(chart, chosen))
     lines: list[Line] = [()]
     for at, entry in enumerate(entries):

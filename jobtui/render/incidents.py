@@ -63,7 +63,7 @@ def earlier_words(window_s: float, earlier: EarlierFailures) -> str:
 
 
 def period(seconds: float) -> str:
-    """A window of time in whole hours or days where it is so many: `24 h`, `7 days`."""
+    """A window of time, in whole hours or days if it can be: `24 h`, `7 days`."""
     for unit, words, most in ((3_600, "h", 48), (86_400, "days", 1_000)):
         if not seconds % unit and seconds / unit <= most:
             return f"{seconds / unit:,.0f} {words}"

@@ -122,7 +122,7 @@ STYLES: Mapping[str, str] = tables_of("jobtui.render", "signs")["script_pieces"]
 def script_lines(
     script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
 ) -> Iterator[Line]:
-    """The lines of a script, the first of them in colour if wanted; at most so many, so much of each."""
+    """The first lines of a script, cut to a length, in colour if wanted."""
     left = scripts.MOST_COLOURED if colour else 0
     for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
         left -= len(line)
@@ -171,7 +171,7 @@ def tried_lines(tried: Iterable[Tried]) -> Iterator[tuple[str, str]]:
 
 
 def variable_rows(environment: Environment, longest: int | None = None) -> list[tuple[str, str]]:
-    """The variables by name, values on one line each, at most so many bytes of each."""
+    """The variables by name, one per line, with long values cut."""
     kept = [Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables]
     shown = scripts.shown_variables(structs.replace(environment, variables=tuple(kept)))
     return sorted((safe(one.name), "(no value)" if one.value is None else safe(one.value)) for one in shown)
@@ -234,7 +234,7 @@ LEAST_CELLS = 20
 
 
 def diff_lines(found: scripts.ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
-    """The difference as lines of at most so many cells, None for no limit."""
+    """The difference as lines of at most this many cells, None for no limit."""
     if found.is_same:
         yield (Piece("no difference that counts", "good"),)
     differs = any(scripts.hunks(found.rows))

@@ -54,7 +54,7 @@ class Lanes(NamedTuple):
 
 
 def lanes_in(cells: int, of: Component = Component.SERVER) -> Lanes | None:
-    """The lanes of a timeline of so many cells, None when there is no room for lanes.
+    """The lanes of a timeline of this width in cells, None when there is no room for lanes.
 
     They are those of the system to which the component `of` belongs.
     """

@@ -13,7 +13,7 @@ from jobtui.render.text import age, fit, show
 FRESH_S = 5.0
 """Up to this age a source that is polled every two seconds is up to date; its age is not counted up."""
 LATE_S = 15.0
-"""From this age on it is late; so it is when it gives nothing for so long from the start."""
+"""From this age on a source is late, also one that has given nothing since the start."""
 
 SEPARATOR = Piece(" · ", "rule", 3)
 REASON_CELLS = 24
@@ -77,7 +77,7 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
 
 
 def judge_age(lag_s: float | None) -> Piece:
-    """How old something is that was read so many seconds ago, None for what is not read yet."""
+    """The age of something that was read this many seconds ago; None if it was not read yet."""
     if lag_s is None:
         return Piece("starting", "dim")
     if lag_s >= LATE_S:
@@ -104,7 +104,7 @@ def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Piece:
 def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: int = 0) -> Line:
     """All sources in one line. Where not all fit, those to look at come first, and the rest are counted.
 
-    So many faults of jobtui itself there were: they are listed with the sources.
+    `faults` counts those of jobtui itself: they are listed with the sources.
     """
     parts: list[Line] = []
     for label, source in zip(labels(sources), sources, strict=True):

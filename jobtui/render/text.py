@@ -90,7 +90,7 @@ def fit(text: str, cells: int, *, align: Align = "left", ellipsis: str = ELLIPSI
 
 
 def telling(text: str, cells: int) -> str:
-    """`safe(text)` in at most so many cells: cut before words that tell how it ended, else in the middle."""
+    """`safe(text)` cut to these cells: before the words that say how it ended, else in the middle."""
     text = safe(text)
     if width(text) <= cells:
         return text
@@ -228,7 +228,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
-    """A safe text in lines of at most so many cells, broken at blanks where there are any.
+    """A safe text in lines of at most this many cells, broken at blanks where there are any.
 
     Lines after the first begin with `hang` blanks, unless that would take more than half of the width; the
     same holds for the blanks that the text itself begins with.

@@ -125,7 +125,7 @@ def evidence_head(evidence: Fact, most: int | None) -> str:
 
 
 def _end_of(path: str, most: int | None) -> str:
-    """A path without so many of its first directories that it fits; the file always remains."""
+    """A path that fits: its first directories are left out, the file name never."""
     kept = path
     while most is not None and cells_of(kept) > most and "/" in (rest := kept.removeprefix("…/").strip("/")):
         kept = f"…/{rest.partition('/')[2].lstrip('/')}"
@@ -250,7 +250,7 @@ def _holder_record(holder: Holder) -> dict[str, object]:
 
 
 SUMMARY_ROWS = 3
-"""In so many rows go the id, what is the matter and what to do next; in fewer only what is the matter."""
+"""The rows needed for the id, the verdict and the next step; with fewer only the verdict is shown."""
 
 
 def brief_sentence(verdict: Verdict, cells: int) -> str:
@@ -265,7 +265,7 @@ def brief_sentence(verdict: Verdict, cells: int) -> str:
 def summary_parts(
     job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str], cells: int, rows: int
 ) -> Iterator[Paragraph]:
-    """The same for so many rows, the most telling first. Only which job it is, before there is a verdict.
+    """The same for a number of rows, the most telling first. Only which job it is, before there is a verdict.
 
     `keys` gives what is pressed instead of a command, "" where there are no such keys.
     """

@@ -45,7 +45,7 @@ GIVEN_CELLS = 24
 """An attribute that is longer is not told in a line."""
 GIVEN = 2
 STAGES = 5
-"""So many stretches between waits are told at most."""
+"""The most stretches between waits that are listed."""
 
 
 def short_id(trace_id: TraceId) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LONGEST_ID = 200
 LONGEST = 4_096
-"""Of a longer text only so much is looked at."""
+"""How many characters of a text are looked at."""
 
 
 class Goal(NamedTuple):
@@ -289,7 +289,7 @@ class FacetsScreen(HeadedScreen):
 
 
 ASKED_S = 5.0
-"""So long servers of traces may take to say whose spans name a job that was typed."""
+"""How long servers of traces may take to find the spans that name a typed job."""
 
 
 class Guide:

@@ -34,7 +34,7 @@ from jobtui.widgets.text_pane import TextPane
 WINDOWS_S = (3_600, 6 * 3_600, 24 * 3_600, 7 * 86_400)
 """How far back is looked, in seconds; the third one at first."""
 RENEW_S, SHARE = 5.0, 10
-"""It is looked again so often at most, and for no more than one part in so many of the time."""
+"""How often incidents are searched again at most, and for at most one part in how many of the time."""
 EARLY_S = 1.0
 """The same after a look at what was not read to its end yet."""
 JOBS_LISTED = 1_000

@@ -23,7 +23,7 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 
 SLOW_S = 2.0
-"""A disk that has not answered for so long is spoken of."""
+"""After this time a disk that does not answer is reported."""
 
 
 class FilesTab(JobTab):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jobtui.session.evidence import ReadCache
 
 LIVE_S = 5.0
-"""A verdict is renewed so often where a job is live, as time may make it late, or sources were in doubt."""
+"""How often a verdict is renewed if the job is live, and so may become late, or sources were in doubt."""
 
 SHOWN_BY: Mapping[str, tuple[str, ...]] = {
     "timeline": ("open", "tab('timeline')"),

@@ -100,7 +100,7 @@ def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
 
 
 REST_S = 0.3
-"""So long after a key the job under the cursor is explained."""
+"""How long after a key the job under the cursor is explained."""
 JUDGE_EVERY_S = 1.0
 """The same where jobs come first and go again by themselves."""
 FAILED = "failed or stuck"

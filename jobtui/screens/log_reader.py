@@ -32,10 +32,7 @@ def labels_of(shared: Shared, names: Names) -> Mapping[str, str]:
 
 
 def tags_of(shared: Shared, known: Mapping[str, str], most: int) -> Tags:
-    """What stands before the lines of logs with these labels, at most so many cells wide.
-
-    Journals as a whole have tags, too: before what is said of all their streams.
-    """
+    """The tag before the lines of each log, at most `most` cells wide; a journal as a whole has one, too."""
     sources = shared.store.sources()
     short = zip(sources, labels(sources), strict=True)
     names = {source.name: label for source, label in short if of_kind(source.kind).is_journal}

@@ -52,7 +52,7 @@ FORWARD = 1
 COPIED_LINES, RECORD_LINES = 5_000, 500
 """The most lines copied at a time, and the most of one record; terminals often take fewer."""
 COUNTED_LINES = 20_000
-"""So many lines are looked at to count values in them."""
+"""How many lines are read to count the values in them."""
 
 
 class LogScreen(LiveScreen):

@@ -70,7 +70,7 @@ class Shared:
     trace_client: "Callable[[], SessionTraces] | None" = None
     """What answers about traces: fetch, follow, search; None where there is no session."""
     ask_for_nodes: Callable[[float | None], None] = lambda every_s: None
-    """Lets clusters be asked for their nodes so often; None for no more."""
+    """Sets how often clusters are asked for their nodes; None for no more."""
     views: Views = field(default_factory=Views)
     """What the user asked to keep."""
     commands: History = field(default_factory=History)

@@ -27,7 +27,7 @@ from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.waterfall import WaterfallTrace, picture_of
 
 SHARE = 10
-"""A trace that grows is studied again for no more than one part in so many of the time."""
+"""At most one part in this many of the time is spent on studying a growing trace again."""
 
 
 class TraceReader:

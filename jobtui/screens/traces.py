@@ -30,7 +30,7 @@ from jobtui.widgets.record_list import RecordTable
 LISTED = 200
 """Traces that are listed."""
 PERIOD_S, SHARE = 10.0, 10
-"""Servers are asked so often, and all for no more than one part in so many of the time."""
+"""How often servers are asked at most, and for at most one part in how many of the time."""
 LONGEST_S = 30.0
 """The longest rest when a source gave no answer: what was waited for costs nobody anything."""
 SETTLED = frozenset({TraceState.COMPLETE, TraceState.FAILED})

@@ -114,7 +114,7 @@ class Session:
         return self._traces
 
     def ask_for_nodes(self, every_s: float | None) -> None:
-        """Let clusters give their nodes so often at most; None for no more. That costs them something."""
+        """Set how often clusters, which it costs something, are asked for their nodes; None for no more."""
         self._nodes_every_s = every_s
         for poller in self._pollers:
             if isinstance(poller.source, base.NodeSource):
@@ -123,7 +123,7 @@ class Session:
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         """Read all sources (of these kinds) at the same time until each has no more for now.
 
-        Or, with `most`, until it gave so many records.
+        Or, with `most`, until it gave that many records.
         """
         while self._announced:
             self.make(self._announced.popleft())

@@ -67,7 +67,7 @@ ANALYSIS_LIMIT_S = 144.0
 TEXTS_KEPT = 2_000
 """Records of logs that are remembered when jobs are looked at again and again."""
 TURN_S = 0.01
-"""After so long of looking at all jobs everything else has its turn."""
+"""How long all jobs are looked at before other tasks have a turn."""
 MOST_RECALLED = 30
 """Groups and failures of a look at all jobs of which is told whether they were seen before, the first."""
 MOST_ASKED = 30
@@ -81,13 +81,13 @@ SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
 MOST_LOOKED_AT = 100
-"""Of the newest jobs so many are looked at for a number in Slurm, or a line of their output."""
+"""How many of the newest jobs are searched for a number in Slurm or a line of their output."""
 MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
 AFTER_LAST = 4_000
 """Characters of an agent's log after the last that names a job, which may be about it."""
 CLOCKS_APART_S = 60
-"""A file that was last written so long before a run began is of an earlier one."""
+"""A file last written this long before a run began is of an earlier run."""
 
 
 def numbered(cause: Cause, part: FilePart, source: str) -> Cause:

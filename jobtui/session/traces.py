@@ -218,7 +218,7 @@ async def _aside(trace: traces.Trace | None, call: Callable[[], Answer]) -> Answ
 MOST_LOOKED_AT = 12
 """Submissions that are looked into, the nearest in time: each is a question to a server."""
 LOOKED_AT = 20
-"""So many earlier traces are looked through for a good one."""
+"""How many earlier traces are searched for a good one."""
 
 
 async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> TraceMatches:

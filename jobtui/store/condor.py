@@ -56,7 +56,7 @@ PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic
 MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are dropped."""
 KEPT_PERCENT = 99
-"""So much of that is left when facts are dropped: few at a time hold up nobody."""
+"""The part that is kept when facts are dropped: to drop few at a time delays nothing."""
 MOST_OF_JOB = 300
 """Facts kept of one job out of one file: two logs of a job are bounded as each of them alone."""
 MOST_SUBMISSIONS = 10_000

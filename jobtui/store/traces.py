@@ -17,7 +17,7 @@ from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_jo
 
 MOST = 400_000
 MOST_BYTES = 256 << 20
-"""About so much memory they may take."""
+"""About how much memory they may take."""
 SPAN_BYTES = 600
 """What a span takes without its attributes."""
 VALUE_BYTES = 100

@@ -48,9 +48,9 @@ leads, as to a job that was pasted.
 LOOK_S = 0.005
 """How often it is looked whether a line that opens has the keys."""
 MOST_LOOKS = 200
-"""After so many looks keys go on to what is there."""
+"""After this many looks keys go to the screen that is there."""
 LOST_S = 10.0
-"""So long a key waits for what the one before it set going, which a fault may have lost."""
+"""How long a key waits for the effect of the one before it, which a fault may have lost."""
 
 Result = TypeVar("Result")
 

@@ -139,9 +139,9 @@ class CanvasPainter:
 
 
 GAP = 4
-"""So many cells that did not change are rather written again than stepped over."""
+"""Up to this many unchanged cells are written again: that is shorter than to step over them."""
 ERASED = 4
-"""From so many blanks on it is shorter to erase them."""
+"""From this many blanks on it is shorter to erase them."""
 ONE_CELL = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u037b-\u037f\u0384-\u038a\u038e-\u03a1\u03a3-\u0482"
     "\u048a-\u052f\u2010-\u2027\u2030-\u203b\u203d-\u2048\u2190-\u2193\u2295-\u2299\u2500-\u25a9\u25cb-\u25ef"

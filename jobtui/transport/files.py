@@ -62,7 +62,7 @@ def open_regular(path: str | os.PathLike[str]) -> int:
 
 
 def read_small(path: str | os.PathLike[str], most: int) -> bytes:
-    """The first bytes of the regular file at a path, at most so many. Raises OSError."""
+    """The first bytes of the regular file at a path, at most `most`. Raises OSError."""
     if os.fspath(path) == NOTHING:
         return b""
     with open(open_regular(path), "rb") as file:
@@ -113,7 +113,7 @@ UNPACKED_BYTES = 64 << 20
 TAIL_BYTES = 1 << 12
 """In how much of its end the last time of a file is looked for."""
 MOST_RATIO = 100
-"""A packed file is unpacked to so many times its size, and so much beyond: a log packs to a tenth or so."""
+"""A packed file may unpack to this many times its size, and UNPACKED_BYTES beyond; logs pack to a tenth."""
 
 
 class FileId(NamedTuple):

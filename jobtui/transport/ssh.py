@@ -135,9 +135,9 @@ class Running:
 
 
 SILENCE_S = 60.0
-"""journalctl searches by index: when nothing comes for so long, nothing will."""
+"""journalctl searches by index: if nothing comes in this time, nothing will."""
 WHOLE_S = 120.0
-"""So long all of an answer may take to a question that is asked once, however it trickles in."""
+"""How long the whole answer to a single question may take, however slowly it comes."""
 NOISE_BYTES = 2_000
 ANSWER_BYTES = 64 << 20
 """Kept of an answer that another one follows."""

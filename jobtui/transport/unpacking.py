@@ -8,13 +8,13 @@ STEP_BYTES = 1 << 20
 RATIO = 200
 """Text packs 10 to 100 times; what packs better than this was made to harm."""
 FREE_BYTES = 16 << 20
-"""So much is unpacked whatever the ratio is."""
+"""How many bytes are unpacked whatever the ratio is."""
 
 
 class UnpackLimit:
     """What may be unpacked beyond `ratio` times what is packed, `left` bytes, by all that share it.
 
-    So many small things become no more than one large one would.
+    Many small files together become no larger than one large file may.
     """
 
     def __init__(self, left: int = FREE_BYTES, ratio: int = RATIO) -> None:
@@ -66,7 +66,7 @@ class UnknownPacking(UnpackError):
 
 
 class TooLarge(UnpackError):
-    """It becomes larger than is taken, or so many times larger that it was made to harm."""
+    """It becomes larger than the limit, or by so high a ratio that it was made to do harm."""
 
 
 class Unpacker:

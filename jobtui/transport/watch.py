@@ -203,7 +203,7 @@ class Watch:
                 if not await queue.wait(left, partial(self._matters, queue)):
                     break
             except asyncio.CancelledError:
-                self._take(None)  # who waited may never come back, and a user may have but so many queues
+                self._take(None)  # a waiter may never come back, and the queues of a user are limited
                 raise
         self._told_at = time.monotonic()
 

@@ -19,7 +19,7 @@ FEWEST_CELLS, FEWEST_ROWS = 30, 6
 """Below either there is one line of bars and a number."""
 KEYS_AHEAD = 200
 LEGEND_SHARE, LEGEND_FROM = 6, 10
-"""One row of so many may be taken by the names of lines, from so many rows on."""
+"""One row in how many the names of curves may take, and from how many rows on."""
 NOTHING = "nothing is known of when jobs began or ended"
 
 
@@ -243,7 +243,7 @@ class ChartWindow:
         return self._span is None or self._span >= self.whole
 
     def frame(self, cells: int, rows: int) -> charts.Frame:
-        """The window in so many cells. While it follows, it goes on a cell at a time."""
+        """The window in this many cells. While it follows, it moves on a cell at a time."""
         until, span = self.until, self.span
         if self._end is None:
             cell = max(1, span // max(1, cells))

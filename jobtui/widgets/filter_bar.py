@@ -42,7 +42,7 @@ class History:
         self._draft = ""
 
     def step(self, by: int, now: str) -> str:
-        """The line so many after the one shown; the unfinished one, which is `now` at first, comes last."""
+        """The line `by` after the one shown; the unfinished one, which is `now` at first, comes last."""
         if self._at == len(self.lines):
             self._draft = now
         self._at = max(0, min(self._at + by, len(self.lines)))

@@ -21,11 +21,11 @@ from jobtui.widgets.record_list import RecordTable
 ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops are those that logs name"
 LEAST_ID_CELLS = 9
-"""So much of the id is shown before anything about it."""
+"""How many cells of the id are shown before anything about it."""
 SURE_CELLS = 100
-"""From so many cells on it is said how sure a verdict is."""
+"""From this width in cells on the confidence of a verdict is shown."""
 FULL_ROWS = 3
-"""With so many lines there is one for the sources elsewhere."""
+"""From this number of lines on one is for the sources elsewhere."""
 
 
 class JobFacts(LineView):

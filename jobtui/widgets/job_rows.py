@@ -25,11 +25,11 @@ BULK = 4096
 SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
 FIRST, FIRST_S = 100, 0.02
-"""So many rows of a new filter are served before all were looked at, when they are found in so long."""
+"""How many rows of a new filter are shown before all are looked at, if they are found in this time."""
 FRESH_S = 3_600
-"""A job that failed within so long comes before those that run."""
+"""A job that failed within this time comes before those that run."""
 ON_TOP, LOOKED_AT = 3, 500
-"""So many of the latest failures come before what is stuck, looked for among so many."""
+"""How many of the latest failures come before stuck jobs, and among how many they are searched."""
 SWEPT = 250
 """Jobs looked at again at each sweep, because time alone changes what is said of them."""
 

@@ -32,7 +32,7 @@ class TextSelection(NamedTuple):
     end: tuple[int, int]
 
     def columns(self, y: int, cells: int) -> tuple[int, int]:
-        """From where to where line `y` of so many cells is selected; the same twice where it is not."""
+        """Begin and end of the selection in line `y` of this many cells; equal if it has none."""
         (first, left), (last, right) = sorted(self)
         if not first <= y <= last:
             return 0, 0

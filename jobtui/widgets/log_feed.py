@@ -127,7 +127,7 @@ class FilteredLines:
 RAW = 500
 """Lines asked for at once where only some of them are shown."""
 LOOKED_AT = 2_000
-"""So many lines are folded at once at most."""
+"""The most lines folded at once."""
 FOLDED = 500
 """Lines that are folded into one at most."""
 

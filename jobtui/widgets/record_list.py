@@ -83,7 +83,7 @@ class RecordList(RowView, Generic[Record]):
 
 
 LOOKED_AT = 200
-"""Columns that say nothing of the first so many records are left out."""
+"""Columns that are empty for this many first records are left out."""
 
 
 class RecordTable(RecordList[Record]):

@@ -26,7 +26,7 @@ class Move(StrEnum):
     BOTTOM = "bottom"
 
     def lines(self, page: int) -> int:
-        """How many lines down it is, of which a page has so many; 0 to an end."""
+        """How many lines down a key goes, `page` for a page; 0 if it goes to an end."""
         half = max(1, page // 2)
         steps = {
             Move.UP: -1, Move.DOWN: 1, Move.HALF_UP: -half, Move.HALF_DOWN: half, Move.PAGE_UP: -page,

@@ -31,13 +31,13 @@ from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 SYSTEMS = frozenset({condor.CONDOR, condor.JOBSUB})
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
-"""A live job of which nothing was told for so long may be over."""
+"""A live job may be over if nothing was reported of it for this long."""
 TIMEOUT_STATUS = "124"
-"""What `timeout`, with which jobsub runs a program for so long at most, ends with."""
+"""The exit code of `timeout`, with which jobsub limits how long a program runs."""
 ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirements")
 """Attributes of a job ad that say what a machine must have, as they are written."""
 MACHINES_LAST_S = 900.0
-"""A collector drops the ad of a machine that was not heard of for so long (CLASSAD_LIFETIME)."""
+"""How long a collector keeps the ad of a machine that sends no other (CLASSAD_LIFETIME)."""
 MOST_DEPTH = 20
 LONGEST_CONDITION, LONGEST_JUDGED = 200, 8_000
 MOST_SLOTS, MOST_TRIED = 1 << 20, 100

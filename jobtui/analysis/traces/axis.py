@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jobtui.analysis.traces.tree import SpanWait
 
 WAIT_SHARE = 2
-"""All that is squeezed has one part in so many of the cells at most."""
+"""All squeezed parts together take at most one cell in this many."""
 
 
 class AxisBreak(NamedTuple):
@@ -137,7 +137,7 @@ _CLOCK_STEPS = tuple(
 SHORTEST_NS = 100
 """No shorter stretch is looked at."""
 MARGIN = 20
-"""A span that is looked at has one part in so many of it on either side."""
+"""The margin on either side of a chosen span, as one part in this many of it."""
 
 
 class TraceWindow:

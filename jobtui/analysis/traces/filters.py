@@ -23,7 +23,7 @@ _YES: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": Fal
 _ORDER: Mapping[str, Callable[[int, int], bool]] = {
     "<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": ge, "!=": lambda one, other: one != other,
 }  # fmt: skip
-"""`dur:10ms` asks for so much at least."""
+"""`dur:10ms` means at least 10 ms."""
 _DOTTED = re.compile(r"(\w+(?:[.-]\w+)+)([:=])(.+)", re.DOTALL)
 """An attribute with a value, which the grammar takes for a word: no field of jobs has a dot."""
 

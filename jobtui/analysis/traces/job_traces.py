@@ -26,7 +26,7 @@ from jobtui.model.traces import Span, Trace, TraceSearch, is_same_job, jobs_name
 SERVICE, OPERATION = "fife", "jobsub_submit"
 """What jobsub_lite calls itself and its submission."""
 BEFORE_S, AFTER_S = 90.0, 5.0
-"""A submission begins so long before its job is in the queue, or after it as clocks differ."""
+"""How long before its job is in the queue a submission may begin, or after it as clocks differ."""
 USUAL_S = 60.0
 MOST = 20
 

@@ -67,7 +67,7 @@ def _letters(service: str) -> Iterator[str]:
 
 
 RUN_LENGTH = 6
-"""So many like spans beside each other, or more, are one line."""
+"""From this number on, equal spans next to each other share one line."""
 
 _NUMBER = re.compile(r"\d+")
 

@@ -14,7 +14,7 @@ from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import Span, SpanLog, Trace
 
 SKEW_NS = 1_000
-"""A child may begin so much before its parent: Jaeger's times are microseconds."""
+"""How much earlier than its parent a child may begin: Jaeger's times are microseconds."""
 
 
 class SpanFlag(StrEnum):

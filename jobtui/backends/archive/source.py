@@ -345,9 +345,9 @@ MOST_ENTRIES = 20_000
 """Entries of a directory that are looked at for the dates, or for the names of Torque's servers."""
 SAMPLED = 2_000
 SAMPLES = 3
-"""Directories of which so many entries are looked at for the names of Torque's servers."""
+"""Directories in which that many entries are read to learn the names of Torque's servers."""
 OTHER_JOB_DAYS = 2.0
-"""What was archived so many days from a submission is another job's, whose number it was before or after."""
+"""A script archived more days than this from a submission is of another job with the same number."""
 ROUND = 10
 """Slurm spreads jobs over ten directories; SArchive misses those of one that was not there when it began."""
 

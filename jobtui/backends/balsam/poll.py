@@ -26,7 +26,7 @@ from jobtui.model.numbers import counted, whole
 from jobtui.model.state_runs import tag_word
 
 STEP_S = 5.0
-"""From so much on a clock that goes back was put back; less may be a slow answer."""
+"""A clock that goes back by this much was set back; less may be a slow answer."""
 OVERLAP_S = 120
 """How much later than others an event may come and be found at once."""
 SLICE_ROWS = 500
@@ -449,9 +449,9 @@ PARENTS_KEPT = 100
 RELATED_MOST = 5_000
 """Jobs that are looked at for one, up or down the lines of parents."""
 RELEASED_S = 60
-"""A job whose parents have finished is released at once; after so long it was not."""
+"""A job is released as soon as its parents have finished; after this time it was not."""
 SEEN_KEPT = 400_000
-"""The newest so many events are known again, more than come while it is looked back."""
+"""How many of the newest events are recognized, more than come while older ones are read."""
 
 
 class KnownRows:

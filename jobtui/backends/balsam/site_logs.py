@@ -24,7 +24,7 @@ from jobtui.transport.worker import Worker
 
 LOGS = "log"
 FILES_FOLLOWED = 20
-"""Of each site the newest so many."""
+"""The most logs read of each site, the newest."""
 ENTRIES_LOOKED_AT = 10_000
 TAIL_BYTES = 4 << 20
 """How much of each file is read at first, from its end."""

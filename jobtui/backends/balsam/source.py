@@ -262,7 +262,7 @@ FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150
 EXACT_S = 2.0
 """By less the server's clock is not known: its answers tell whole seconds."""
 FRAME_S = 30
-"""After so long allocations, sites and launchers are asked for with the next poll."""
+"""How often allocations, sites and launchers are asked for."""
 
 
 class Balsam(PolledSource):

@@ -32,9 +32,9 @@ from jobtui.transport.files import FileStat, OpenFile
 LARGEST_BYTES = 64 << 20
 """A file that is not one piece after the other may be so large."""
 MOST_BYTES = 64 << 20
-"""Of larger logs so much of the end is read."""
+"""How much of the end of a larger log is read."""
 PIECE_BYTES = 1 << 20
-"""So much of their beginning is read, too. A larger event is skipped."""
+"""How much of its beginning is read, too. A larger event is skipped."""
 LIMITS = Limits(hold_s=float("inf"))
 """A line that is not finished is no part of an event yet, however long that takes."""
 GLOBAL_HEAD = b"Global JobLog:"

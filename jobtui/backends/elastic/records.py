@@ -30,7 +30,7 @@ NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
 MILLISECOND = 1_000_000
 SERVER_WAITS = "20s"
-"""After so long the server gives what it has found."""
+"""The time after which the server returns what it has found so far."""
 VALUES_MOST = 1_000
 EVENT_END = "\n..."
 OF_LINES = frozenset({"MESSAGE", "text"})

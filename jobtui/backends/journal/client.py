@@ -158,7 +158,7 @@ TAKE_S = 0.2
 FIXED_BYTES = 500
 """An entry counts as its message and this."""
 TOGETHER_S = 0.05
-"""So long what several hosts write is let come together, as it is given in order of time."""
+"""How long entries of several hosts are collected, so that they can be given in order of time."""
 LOOK_EVERY_S = 10.0
 """How often is asked which hosts there are."""
 LANES_MOST = 32

@@ -57,7 +57,7 @@ EXPORT = "application/vnd.fdo.journal"
 LIMITS = HttpLimits(connect_s=10.0, silence_s=30.0, connections=100, body_bytes=256 << 20)
 """Following takes a connection for each host, 32 at most, and several journals may be followed."""
 IDLE_S = 120.0
-"""A connection on which entries are followed is made again after so long a silence: it may be a dead one."""
+"""After this long a silence a connection that follows entries is made again: it may be dead."""
 
 _STATUS = "on {host}: systemctl status systemd-journal-gatewayd.socket"
 _ADDRESS = "expected http://host:port, gatewayd's own port is 19531, without a path"

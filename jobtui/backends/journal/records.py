@@ -166,7 +166,7 @@ def place_after(last: Place, at: Nanos) -> Place:
 
 
 RATE_LIMIT_S = 30
-"""journald's own RateLimitIntervalSec: what it says of dropped messages is about so long before."""
+"""journald's default RateLimitIntervalSec: its message about dropped messages covers this time before it."""
 GAPS_KEPT = 50
 GAPS_TOLD = 3
 

@@ -35,7 +35,7 @@ SLICE_ENTRIES = 50
 REFRESH_S = 30.0
 """How often is asked which units and containers there are: new ones may have come."""
 GIVEN_KEPT = 50_000
-"""Entries known to have been given since that was last asked; it is asked again at so many."""
+"""Entries remembered as given; at this number the journal is asked again."""
 CONTINUING_ENTRIES = 100
 """Entries of one record at most."""
 ENTRIES_READ = 100_000

@@ -270,7 +270,7 @@ SWEEP_S = 30.0
 WATCHED_SHARE, UNWATCHED_SHARE = 1 / 300, 1 / 10
 """The share of the time that looking at every file may take, with and without notification."""
 MANY_NAMES = 10_000
-"""From so many names on every file is looked at: that is cheaper, and some names may have been lost."""
+"""With this many changed names every file is looked at: that is cheaper, and some names may be lost."""
 
 
 class ChangeWatch:
@@ -368,7 +368,7 @@ class ChangeWatch:
 DIRECTORY = "supervisor-job"
 BATCH_FILES = 2_000
 FIRST_FILES = 500
-"""So many are read before all are looked at, to find the newest: 100,000 take a third of a second."""
+"""How many are read before all are looked at to find the newest: 100,000 take a third of a second."""
 
 
 class SirepoDb(PolledSource):

@@ -51,7 +51,7 @@ MOST_CHAIN = 20
 """Jobs of a chain of dependencies that are followed."""
 MOST_LOST = 10
 TOGETHER_S = 60.0
-"""Jobs that were lost on a node within so long were lost together."""
+"""Jobs that a node lost within this time were lost together."""
 _NEEDED = re.compile(r"(\d+(?:_\d+)?)(?:\+\d+)?(?:\((\w+)\))?", re.ASCII)
 
 

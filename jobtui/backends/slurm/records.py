@@ -131,7 +131,7 @@ UNSEEN = "it left the queue, and how it ended is not known"
 NAMED_SKIPS = 20
 QUEUE, ACCOUNTS = "squeue", "sacct"
 SETTLED_S = 10.0
-"""slurmctld gives a job its end at once: asked so long after that, it cannot say that the job goes on."""
+"""slurmctld knows the end of a job at once: its answer this much later cannot say that the job goes on."""
 GOES_ON = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"})
 """States of a job that has not ended. One that completes, or is put back into the queue, may have an end."""
 

@@ -16,7 +16,7 @@ from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
 LOOKBACK_S = 6 * 24 * 3600
 """How far back is searched when no time is given. Tempo refuses more than a week."""
 AHEAD_S = 3600
-"""Clocks of senders may be ahead so much."""
+"""How far the clocks of senders may be ahead."""
 
 
 def window_of(search: TraceSearch, usual: ReadWindow, clock: Clock) -> tuple[Nanos, Nanos]:

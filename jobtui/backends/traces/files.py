@@ -23,7 +23,7 @@ LARGEST_BYTES = 256 << 20
 PIECE_BYTES = 1 << 20
 """Lines are read in pieces of about this size: the store takes in some thousand spans in one go."""
 PACKED_BYTES = 64 << 20
-"""So much of a packed file is unpacked: what is left out is said."""
+"""The most that is unpacked of a packed file; what is left out is reported."""
 FIRST_BYTES = 1 << 20
 """The first line must end within these for a file to be one of lines."""
 

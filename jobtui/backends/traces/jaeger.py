@@ -200,7 +200,7 @@ def _texts(values: object) -> tuple[str, ...]:
 
 
 LEAST = 5
-"""So many traces are asked for with each question at least."""
+"""The fewest traces asked for at a time."""
 MOST_QUESTIONS = 40
 """A search that names no service, or several attributes, is as many questions at most."""
 

@@ -35,20 +35,20 @@ MOST_CONNECTIONS = 200
 BACKLOG = 128
 HEAD_BYTES = 16 << 10
 BODY_BYTES = 64 << 20
-"""A body may have so many bytes, packed and unpacked."""
+"""The most bytes of a body, packed and unpacked."""
 HELD_BYTES = 192 << 20
 """Bodies of all connections together."""
 READ_BYTES = 64 << 10
 IDLE_S = 90.0
-"""So long a connection may be kept open between requests."""
+"""How long a connection may stay open between requests."""
 SILENCE_S = 10.0
-"""So long a sender may be silent within a request."""
+"""How long a sender may be silent within a request."""
 REQUEST_S = 60.0
-"""So long a request may take to come."""
+"""How long a request may take to arrive."""
 GIVES_WAY_S = 1.0
-"""A connection that was silent for so long gives way to a new one."""
+"""A connection that was silent for this long is closed if a new one needs its place."""
 LINGER_S = 1.0
-"""So long what is sent to us is read and thrown away, that the sender may see why it was refused."""
+"""How long a refused request is read and thrown away, so that the sender can read the answer."""
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Refusal(Exception):
 
 
 class Reply(NamedTuple):
-    """An answer. `retry_s` asks for the same again after so many seconds."""
+    """An answer. `retry_s` is after how many seconds the sender should try again."""
 
     status: int
     body: bytes
@@ -172,7 +172,7 @@ class _Connection:
         self._held = 0
 
     async def _event(self, patience_s: float) -> object:
-        """The next event. Raises TimeoutError when nothing is heard for so long."""
+        """The next event. Raises TimeoutError if none comes in time."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             if self._http.they_are_waiting_for_100_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[])
@@ -210,9 +210,9 @@ def _headers(head: h11.Request | None) -> dict[str, str]:
 
 
 MOST_WAITING = 20_000
-"""So many spans and log records may wait for the next poll before senders are asked to wait."""
+"""How many spans and log records may wait for the next poll before senders are asked to wait."""
 WAITING_BYTES = 128 << 20
-"""What they came in may have so many bytes together."""
+"""The most bytes of the requests in which they came."""
 BATCH = 2_000
 """Spans and log records of one poll: the store takes them in at once."""
 RETRY_S = 2

@@ -24,7 +24,7 @@ from jobtui.model.traces import Telemetry, TraceList, TraceSearch, TraceSummary,
 from jobtui.transport.http import Params
 
 CHECK_S = 60
-"""A poll asks for one trace of so long ago."""
+"""How far back a poll asks for one trace."""
 MILLISECOND = 1_000_000
 PARTIAL = "PARTIAL"
 TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
@@ -40,7 +40,7 @@ class Tempo(client.AskedServer):
     kind = "tempo"
 
     _most_hours: int | None = None
-    """So many hours it searches at once, None as long as it has not refused more."""
+    """How many hours it searches at once; None until it has refused a longer time."""
 
     async def read(self, *, begins: bool) -> Batch:
         now = self.clock.now()
