@@ -32,7 +32,7 @@ def _glibc() -> "ctypes.CDLL | None":
 
 
 def share_heaps() -> bool:
-    """Let all threads share one heap; whether the C library can be told so. Heaps that exist are kept."""
+    """Let all threads share one heap. True if the C library can do that. Heaps that exist are kept."""
     library = _glibc()
     if library is None:
         return False

@@ -112,7 +112,7 @@ def references(thing: str) -> Iterator[Reference]:
 
 
 def named_in_files(thing: str) -> tuple[set[str], str]:
-    """What of it files of jobs may tell of: numbers in Slurm, and a failing line, in lower case."""
+    """Which parts of a text files of jobs may hold: numbers in Slurm, and a failing line, in lower case."""
     text = thing.strip()
     wanted = (Target.NUMBER, Target.SUBMITTED)
     numbers = {one.text for one in references(text) if one.target in wanted}

@@ -228,7 +228,7 @@ HOSTS_LOOKED_AT = 20
 """Clusters of one user."""
 UID_LENGTH = 8
 LOOK_EVERY_S = 10.0
-"""How often directories are looked at. A login makes two copies, and they tell of what is over."""
+"""How often directories are looked at. A login makes two copies, and these are about the past."""
 SLICE_S = 0.05
 """How long is looked before others have their turn."""
 IDLE_TO_BUSY = 100

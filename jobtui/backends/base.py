@@ -259,7 +259,7 @@ def with_files(detail: JobDetail, sources: Iterable[Source]) -> JobDetail:
 
 @runtime_checkable
 class NodeSource(Protocol):
-    """A source that can tell of the nodes of its cluster, which costs too much to be asked all the time."""
+    """A source that knows the nodes of its cluster; asking costs too much to do it all the time."""
 
     def ask_for_nodes(self, every_s: float | None) -> None:
         """Let its polls give the nodes, not more often than this; None for no more."""

@@ -51,7 +51,7 @@ AHEAD_S = 5
 DOUBTS_KEPT = 5
 TOO_MANY_AT_ONCE = "more rows at one time than are asked for: some are missing"
 INSTANT_NS = 1_000_000
-"""How far is gone on from such a time: Elasticsearch tells no two times within a millisecond apart."""
+"""The step to the next time: Elasticsearch does not distinguish times within a millisecond."""
 
 
 class EngineRow(NamedTuple):

@@ -66,7 +66,7 @@ async def read_too(reader: Reader, source: Source) -> None:
 
 
 async def jobs_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
-    """The jobs and traces that a file tells of; none when the text names no file, or one without any."""
+    """The jobs and traces in a file; none when the text names no file, or one without any."""
     path = file_named(text)
     if path is None:
         return ()

@@ -91,7 +91,7 @@ def _is_disputed(reader: Reader) -> Callable[[Job], bool]:
     others_tell = reader.logs_read or any(map(SLURM.made, reader.session.sources))
 
     def is_disputed(job: Job) -> bool:
-        # One record that nothing else tells of is no dispute, and what judges is half of what a start costs
+        # A single record is no dispute, and importing the judgement would be half of a start
         if not (others_tell or job.others or not job.needs_logs):
             return False
         return gatherer().is_disputed(job.id)

@@ -237,7 +237,7 @@ def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[]
 
 
 def _logs_of(reader: Reader, named: Candidate) -> tuple[str, ...]:
-    """The logs that a unit names, or those of a host; none where only ops and agents tell of it."""
+    """The logs that a unit names, or those of a host; none if only ops and agents name it."""
     known = reader.session.logs().names()
     if named.kind == "host":
         return tuple(name for name in known if "/" not in name and is_host(name.rpartition("@")[2], named.id))

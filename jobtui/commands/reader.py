@@ -396,7 +396,7 @@ async def within(
     body: Callable[[Reader], Awaitable[Got]],
     observer: "Observer | None" = None,
 ) -> Got:
-    """Run a command's body with a reader over these sources; an observer is told what they deliver."""
+    """Run a command's body with a reader over these sources; an observer gets what they deliver."""
     async with _session(context, (), observer) as session:
         return await body(Reader(context, session, tuple(specs)))
 

@@ -37,7 +37,7 @@ OUTPUTS = ("run.log", "job.out")
 
 
 class Where(NamedTuple):
-    """One place. `exists` tells of this machine, None where that was not looked at."""
+    """One place. `exists` is for this machine, None if that was not checked."""
 
     what: str
     where: str

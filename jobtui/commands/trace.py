@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 HEAD_BYTES = 4_096
-"""Bytes by which a file of spans is told from others."""
+"""How many bytes are read to recognize a file of spans."""
 FETCHED = 5
 """Traces that are fetched of those that are found for a job."""
 

@@ -43,7 +43,7 @@ from jobtui.session.evidence import Gatherer
 from jobtui.store.store import NO_CHANGES, Changes
 
 TOLD_EVERY_S = 1.0
-"""Changes are told at most this often."""
+"""Changes are printed at most this often."""
 LIVE = (JobStatus.RUNNING, JobStatus.PENDING)
 
 
@@ -141,7 +141,7 @@ def job_words(job: Job, now: Nanos) -> str:
 
 
 LOOK_S = 1.0
-"""How often a job is looked at that nothing tells of: it may be late by now."""
+"""How often a job without news is looked at: it may be late by now."""
 
 UNTIL = ("done", "failed", "stuck")
 """What may be waited for."""

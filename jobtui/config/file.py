@@ -208,7 +208,7 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
 
 
 def dotted(keys: Keys) -> str:
-    """Keys as TOML writes them; items of lists are not told."""
+    """Keys as TOML writes them; items of lists have none."""
     names = [key for key in keys if isinstance(key, str)]
     return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in names)
 

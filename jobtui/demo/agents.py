@@ -44,7 +44,7 @@ class AgentCommand:
 
 
 class SimAgent:
-    """A local or container agent. `exited` is told its return code."""
+    """A local or container agent. `exited` gets its return code."""
 
     command_kind = "_Cmd"
     fastcgi_kind = "_FastCgiCmd"
@@ -93,7 +93,7 @@ class SimAgent:
         return DemoMessage(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
 
     def update(self, command: AgentCommand, state: str, **fields: Any) -> None:
-        """Send a status, with what is told of it: `error`, `parallel`."""
+        """Send a status with its details: `error`, `parallel`."""
         command.state = state
         self.send(
             DemoMessage(

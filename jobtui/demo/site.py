@@ -23,7 +23,7 @@ from jobtui.demo.programs import BatchJob, Disk, Plan, SimRunDirs
 from jobtui.model.clock import SECOND, Nanos, from_seconds
 
 START = from_seconds(1_795_206_870)
-"""When a simulated site starts unless told otherwise: 2026-11-20 20:34:30 UTC."""
+"""When a simulated site starts by default: 2026-11-20 20:34:30 UTC."""
 SUPERVISOR_LOG = "supervisor.log"
 SERVER_LOG = "server.log"
 

@@ -23,7 +23,7 @@ JOB_CACHE_S = 300
 SLOTS_WANTED: Mapping[str, list[str]] = messages.TABLES["slots_wanted"]
 """Which slots ops of a name take before they are sent, in this order. Others take none."""
 WAITS = messages.TABLES["slot_waits"]
-"""What is told of an op that waits for a slot."""
+"""What is reported of an op that waits for a slot."""
 
 
 class SimOp(messages.OpRequest):

@@ -227,7 +227,7 @@ _Framed = tuple[list[EventFrame], int]
 
 
 def form_of(head: bytes) -> Form | None:
-    """What a file holds, by its beginning; None while nothing can be told."""
+    """What a file holds, by its beginning; None while that is unknown."""
     head = head[:HEAD_BYTES]
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n\0")
     if not text:

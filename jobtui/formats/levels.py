@@ -1,8 +1,8 @@
 """How much a line of any log matters, by its shape and words. Guesses: few logs say it plainly.
 
 A level of Python's logging, or one in capitals or as a `level=`, decides alone: a line at INFO that speaks of
-a failure stays plain. Otherwise what went wrong is told by tracebacks, names of exceptions, values such as
-`error=` and `exit=`; a word such as "failed" makes a warning.
+a failure stays plain. Otherwise a line is an error by a traceback, the name of an exception, or a value such
+as `error=` and `exit=`; a word such as "failed" makes a warning.
 """
 
 import re

@@ -219,7 +219,7 @@ def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: 
     for of, text in _records(printed, user=user, account=account, qos=qos if is_of_qos(word) else ""):
         is_own, scope = True, text
         if owner and is_of_qos(word):
-            # what a QOS gives to this user or account; where it tells of one other only, that has as much
+            # the limits of a QOS for this user or account; if it lists only another one, that has the same
             given = dict(_EACH.findall(text))
             own = next((said for who, said in given.items() if who.partition("(")[0] == owner), None)
             of_users = [said for said in given.values() if "PU=" in said]

@@ -278,7 +278,7 @@ class MergedLog(ListLog):
         return ", ".join(filter(None, (ends, *words)))
 
     def _add(self, lines: Sequence[LogLine]) -> None:
-        """Put lines where they belong. A line at the place of another is that line, told again."""
+        """Put lines where they belong. A line at the place of another is the same line again."""
         if not lines:
             return
         at = bisect_left(self._lines, min(map(place_of, lines)), key=place_of)

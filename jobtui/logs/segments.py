@@ -121,7 +121,7 @@ STEP_BYTES = 2 * BLOCK
 ERRORS_BYTES = 1 << 30
 """So far from the end errors are looked for: beyond it only lines are counted."""
 STRETCHES = 1_000
-"""Parts the file is told in at most, for the histogram."""
+"""The most parts into which a file is divided for the histogram."""
 TIMED_LINES = 20
 """Lines at the beginning of a block that are asked for their time."""
 

@@ -164,7 +164,7 @@ SIGNALLED = 255
 
 
 class StateTurn(NamedTuple):
-    """A change of a job's state, and what told of it."""
+    """A change of a job's state, and which file reported it."""
 
     fact: CondorFact
     before: str
@@ -245,7 +245,7 @@ class CondorLife:
             (self._take_event if fact.origin is Origin.EVENT else self._take_ad)(fact)
 
     def merge_event(self, fact: CondorFact) -> None:
-        """Let an event that another file told before say what that did not; it happened once."""
+        """Add to an event what another file says of it; it happened once."""
         self._learn_origin(fact)
         self.values = {**fact.values, **self.values}
 
@@ -294,7 +294,7 @@ class CondorLife:
 
     def _turn(self, fact: CondorFact, state: str) -> None:
         if state == self.state and (state in OVER or self.turns[-1].fact.origin is Origin.AD):
-            # told twice, and better this time
+            # reported twice, and better this time
             self.turns[-1] = self.turns[-1]._replace(fact=fact)
             self.ended_at = fact.at if state in OVER else None
             return

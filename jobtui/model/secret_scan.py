@@ -1,6 +1,6 @@
 """Finding the secrets in a text: the part of masking that nearly no text needs.
 
-How keys, quotes, brackets and cuts are read is told at each function; what counts as secret, in `secrets`.
+Each function says how it reads keys, quotes, brackets and cuts; what counts as secret, in `secrets`.
 """
 
 import re

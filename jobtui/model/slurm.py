@@ -1,4 +1,4 @@
-"""Jobs and nodes as Slurm tells of them, whichever command was asked, in whichever form it answered."""
+"""Jobs and nodes as Slurm reports them, whichever command was asked, in whichever form it answered."""
 
 import re
 from typing import NamedTuple
@@ -18,7 +18,7 @@ LEFT = "it left the queue, and accounting has not told yet how it ended"
 STATUSES = statuses_of(SYSTEM)
 
 ALSO_LOST, NODE_NOT_KNOWN = "also lost", "node not known"
-"""Facts of a job that a node took with it: the other jobs, and why nothing is told of the node."""
+"""Facts of a job that a node took with it: the other jobs, and why the node is not named."""
 HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
 """States in which the exit code tells how the program ended; in others each command tells another one."""

@@ -205,8 +205,8 @@ class TraceSearch(msgspec.Struct, frozen=True, kw_only=True):
     """Which traces are wanted: all that is given must hold; nothing given asks for the most recent.
 
     `value` is that of an attribute of one of the `names`, of a span or of what sent it; without it the jobs
-    that these attributes name are told of as far as that costs little. `service` and
-    `operation` are those of a span; `since` and `until` bound its start. The newest `most` are listed.
+    that these attributes name are listed as far as that costs little. `service` and `operation` are those of
+    a span; `since` and `until` bound its start. The newest `most` are listed.
     """
 
     names: tuple[str, ...] = ()
@@ -221,7 +221,7 @@ class TraceSearch(msgspec.Struct, frozen=True, kw_only=True):
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One trace of a list: its root and its size. None and nothing where a server does not say.
 
-    `source` is the name of the source that told of it first.
+    `source` is the name of the source that gave it first.
     """
 
     trace_id: TraceId
@@ -241,7 +241,7 @@ class TraceList(msgspec.Struct, frozen=True):
     """Traces that were found, the newest first; `notes` say what could not be asked, or only in part.
 
     `awaited` are the sources that have not answered yet. `left_out` counts those that were found and are not
-    listed, as there are too many; `may_be_more` says that a source told of as many as it was asked for.
+    listed, as there are too many; `may_be_more` says that a source gave as many as it was asked for.
     """
 
     traces: tuple[TraceSummary, ...] = ()
@@ -263,14 +263,14 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def more_complete(known: TraceSummary | None, other: TraceSummary) -> TraceSummary:
-    """Of two that tell of one trace the one that knows more spans."""
+    """Of two summaries of one trace the one with more spans."""
     return known if known is not None and (known.spans or 0) >= (other.spans or 0) else other
 
 
 def with_awaited(
     found: TraceList, before: Iterable[TraceSummary], most: int = MOST
 ) -> tuple[TraceSummary, ...]:
-    """What was found and what sources told `before` that have not answered yet, at `most` so many."""
+    """What was found, with what sources that have not answered yet gave `before`; `most` at most."""
     by_id = {one.trace_id: one for one in found.traces}
     for one in before:
         if one.source in found.awaited:

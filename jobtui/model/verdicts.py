@@ -25,8 +25,7 @@ class Concern(StrEnum):
 class Code(StrEnum):
     """What is the matter with a job. The words are stable; scripts depend on them.
 
-    Each with what it asks of whoever reads it, and what kind of thing a job waits for, where its system
-    tells no more.
+    Each with what it asks of the reader, and what a job waits for if its system does not say.
     """
 
     _value_: str

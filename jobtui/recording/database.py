@@ -403,7 +403,7 @@ def refuse_odd_sides(path: Path) -> None:
 def _roll_back(path: Path) -> None:
     """Let SQLite take back what a killed recorder was writing, see https://sqlite.org/lockingv3.html.
 
-    Only who may write the recording can; to others it is told as damaged. So is what has a journal that no
+    Only a user who may write the recording can; others see it as damaged. So is what has a journal that no
     recorder wrote: of another user, or with a super-journal, a file of any name that SQLite then deletes.
     """
     journal = Path(f"{path}-journal")

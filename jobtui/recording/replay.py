@@ -144,7 +144,7 @@ class ReplayedJobs(ReplayedSource):
     def _delivered(self, job_id: JobId, now: Nanos) -> JobDetail | None:
         if (job := self._recording.last_job(self.number or 0, job_id, now)) is None:
             return None
-        # The present run, as far as the job itself tells of it
+        # The present run, as far as the job itself describes it
         shared = {name: getattr(job, name) for name in Run.__struct_fields__ if name in Job.__struct_fields__}
         run = Run(number=max(1, job.runs), **shared)
         return JobDetail(job=job, runs=(run,), history=(), native={})
@@ -490,7 +490,7 @@ class ReplayedLines(Lines):
 
 @runtime_checkable
 class ScriptScheduler(DetailSource, ScriptPlace, Protocol):
-    """A source that tells of jobs and has their scripts."""
+    """A source that gives jobs and has their scripts."""
 
 
 class ReplayedScheduler(ReplayedJobs, ReplayedScripts):

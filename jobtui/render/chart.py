@@ -1,5 +1,5 @@
-"""A chart in cells: an area or lines of dots, the two axes around them, what is told of one time in words,
-and the table of how long jobs stay in each state.
+"""A chart in cells: an area or lines of dots, the two axes around them, the values at one time in words, and
+the table of how long jobs stay in each state.
 """
 
 import math
@@ -168,7 +168,7 @@ LEGEND_GAP = "   "
 _KNOWN_STYLES = {
     **{
         status.value: STATUS_STYLES[status]
-        for status in JobStatus  # those that look settled could not be told from the completed ones
+        for status in JobStatus  # those that look settled could not be distinguished from completed ones
         if status not in (JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED)
     },
     "RUNNING": STATUS_STYLES[JobStatus.RUNNING],
@@ -383,7 +383,7 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
 
 
 STATES_TOLD = 12
-"""States that are told of one time at most."""
+"""The most states listed for one time."""
 
 
 def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
@@ -447,7 +447,7 @@ def title_of(chart: Chart) -> str:
 
 
 def time_of_cursor(drawn: DrawnChart, column: int, end: Nanos) -> Nanos:
-    """The time that a column tells of: its last instant, as far as anything is known."""
+    """The time of a column: its last instant, as far as anything is known."""
     begin, behind = drawn.time_of(column)
     return max(begin, min(Nanos(behind - 1), end))
 

@@ -40,7 +40,7 @@ def certainty_words(component: Component, certainty: Certainty) -> str:
 
 
 class TimeStyle(NamedTuple):
-    """How times are told: to the millisecond where logs have that, of day instead of since the start."""
+    """How times are written: to the millisecond if logs have that, and as times of day if wanted."""
 
     fine: bool = False
     absolute: bool = False
@@ -83,7 +83,7 @@ def heading(op: Op | None, cells: int) -> Line:
 
 
 def is_fine(rows: Sequence[TimelineRow]) -> bool:
-    """Whether the times tell more than whole seconds."""
+    """Whether the times are finer than seconds."""
     return any(row.at is not None and row.at % SECOND for row in rows)
 
 

@@ -57,10 +57,9 @@ def lowering(glyphs: Glyphs) -> Lowering | None:
 
 
 def glyphs_for(wish: str, environment: Mapping[str, str], encoding: str) -> Glyphs:
-    """What a terminal shows, as the user says, else as locale, encoding of the output and TERM tell.
-
-    Python takes the locale C for UTF-8, and most terminals that nobody told a locale show UTF-8; where one
-    was named that has no more than ASCII, that is believed.
+    """What a terminal shows, as the user says, else by locale, encoding of the output and TERM. Python takes
+    the locale C for UTF-8, and most terminals without a locale show UTF-8; a locale that was named and is
+    limited to ASCII is believed.
     """
     if wish in set(Glyphs):
         return Glyphs(wish)

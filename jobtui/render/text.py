@@ -174,9 +174,8 @@ def _limit_marks(text: str) -> str:
 
 
 class Zone:
-    """How whoever looks at this process wants times written: in UTC until the dashboard is told otherwise.
-
-    What is printed for other programs does not ask it: that is UTC always.
+    """How the reader of this process wants times written: in UTC until the dashboard sets another zone.
+    Output for other programs is always in UTC.
     """
 
     is_local = False

@@ -72,7 +72,7 @@ def _errors(listed: ListedTrace, look: TimeLook) -> str:
 
 
 def _state_cell(listed: ListedTrace, look: TimeLook) -> str:
-    """How it stands; a server's summary tells of errors, and not whether they were handled."""
+    """Its state; a server's summary counts errors, and does not say whether they were handled."""
     if listed.standing is TraceState.UNKNOWN:
         return NONE
     return f"{GLYPHS[listed.standing][0]} {listed.standing}"
@@ -357,7 +357,7 @@ def _moment(at: Nanos) -> str:
 
 
 def _events_and_logs(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
-    """Events and log records by time; those of no span that came, below one that never told its end."""
+    """Events and log records by time; those of spans that never came are below one without an end."""
     logs: Sequence[SpanLog] = cause.logs if cause else found.tree.logs_by_span.get(span.span_id, ())
     open_ids = {one.span.span_id for one in found.failures if one.kind is FailureKind.UNFINISHED}
     if span.span_id in open_ids:

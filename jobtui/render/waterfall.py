@@ -42,7 +42,7 @@ def span_time(nanos: int | None) -> str:
 
 
 GIVEN_CELLS = 24
-"""An attribute that is longer is not told in a line."""
+"""A longer attribute is not shown in a line."""
 GIVEN = 2
 STAGES = 5
 """The most stretches between waits that are listed."""

@@ -43,7 +43,7 @@ class AgentLogScreen(ErrorScreen):
 
 
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
-    """At the op it holds, else the end; in a log that tells of others, too, where its own lines begin."""
+    """At the op it holds, else the end; in a log about others, too, where its own lines begin."""
     sent = max((op.sent_at for op in agent.ops if op.sent_at is not None), default=None)
     at = None if sent is None else Nanos(sent - SLACK)
     if (path := _path_on_cluster(shared, agent, log)) is not None:

@@ -1,5 +1,5 @@
-"""Counts new failures, and rings, notifies and runs the user's command when jobs newly fail, need a person,
-or end of which the user wants to be told.
+"""Counts new failures. Rings, notifies and runs the user's command when a job newly fails, needs a person, or
+ends and the user asked to know.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Copies text and commands to the clipboard, and opens files in a pager or editor.
 
-Pagers and editors run without a shell, with arguments that are fixed. Of pagers only those are started that
-show control characters instead of sending them; of editors those that can be told not to write.
+Pagers and editors run without a shell, with arguments that are fixed. Only pagers that show control
+characters instead of sending them are started, and only editors that have a read-only mode.
 """
 
 import asyncio
@@ -185,7 +185,7 @@ def pager_call(environ: Mapping[str, str], path: str, line: int = 0) -> tuple[st
 
 
 def editor_call(environ: Mapping[str, str], path: str, line: int = 0) -> tuple[str, ...]:
-    """The user's editor on a file at a line, told not to write. Raises NotStarted."""
+    """The user's editor on a file at a line, in its read-only mode. Raises NotStarted."""
     chosen = _words(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
     name = os.path.basename(chosen[0]) if chosen else ""
     if name not in EDITORS:

@@ -118,7 +118,7 @@ class LogBackReader:
     def silence(self, job_id: JobId, number: int | None) -> tuple[str, ...]:
         """What is said where no op is known: what was read, and what was not; safe to show.
 
-        `number` is the run that was chosen. Other systems than Sirepo tell of states, without a log.
+        `number` is the run that was chosen. Other systems than Sirepo report states without a log.
         """
         if (other := numbered(job_id)) is not None:
             return (f"{show(other.system)} has told of no change of its state.",)

@@ -84,7 +84,7 @@ class Shared:
     waiting: Changes = field(default=NO_CHANGES, init=False)
     """What changed since the pause."""
     awaited: set[JobId] = field(default_factory=set, init=False)
-    """Jobs of which the user wants to be told when they end."""
+    """Jobs whose end the user asked to know."""
     new_failures: int = field(default=0, init=False)
     """Jobs that failed since a key was last pressed."""
     looks: Appearance = USUAL_LOOKS

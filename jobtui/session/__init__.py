@@ -175,7 +175,7 @@ class Session:
                     if one.name in down and one.state is not health.SourceState.DOWN:
                         raise health.SourceError(
                             f"{one.name}: {down[one.name]}"
-                        )  # what it told here would be lost
+                        )  # what it gave here would be lost
             except BaseException:
                 # too much, or cancelled by who no longer wants to know: the files are not to stay open
                 self._put_in_place(old, old)

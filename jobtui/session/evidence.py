@@ -69,7 +69,7 @@ TEXTS_KEPT = 2_000
 TURN_S = 0.01
 """How long all jobs are looked at before other tasks have a turn."""
 MOST_RECALLED = 30
-"""Groups and failures of a look at all jobs of which is told whether they were seen before, the first."""
+"""For how many groups and failures, the first ones, the memory is asked whether they were seen before."""
 MOST_ASKED = 30
 """Records that a look at all jobs asks a server, a scheduler or a cluster for."""
 NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
@@ -506,7 +506,7 @@ class Gatherer:
         slurm_id: str | None = None,
         slurm_jobs: Iterable[Job] | None = None,
     ) -> Evidence:
-        """What its sources tell of a job itself. `slurm_jobs` are those that it may run as, None for all."""
+        """What its own sources say of a job. `slurm_jobs` are those that it may run as, None for all."""
         store, knows = self._store, self._store.correlation
         job = store.job(job_id) or (detail.job if detail is not None else None)
         slurm = None
@@ -528,13 +528,12 @@ class Gatherer:
         return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
 
     async def sample(self, job: Job) -> Sample:
-        """A job as incidents look at it: what they tell of it is judged on all there is.
-
-        What is well by its record and logs costs next to nothing.
+        """A job as incidents use it, judged on all evidence. A job that is well by its record and logs costs
+        little.
         """
         if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
             stated = self.stated(job.id) if job.status in ENDED_WELL else None
-            # Nothing contradicts its record, and no log tells of a later run
+            # Nothing contradicts its record, and no log has a later run
             if stated and not contradictions(stated) and not (stated.ops and Case(stated).is_record_old):
                 run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
                 agent = self._store.correlation.agent_of(job.id)

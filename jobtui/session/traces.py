@@ -106,7 +106,7 @@ class SessionTraces:
     async def _arriving(
         self, trace_id: TraceId, grew_at: Nanos | None = None
     ) -> AsyncIterator[traces.TraceAnswer]:
-        """A trace as it is known, again when a source has told of it, and when all have been asked."""
+        """A trace as it is known, again after each answer of a source, and when all have been asked."""
         faults: dict[str, tuple[str, ...]] = {}
         if self._store.traces.size(trace_id) and self._asked():
             yield await self._answer(trace_id, ())
@@ -156,7 +156,7 @@ class SessionTraces:
                 yield listed()
 
     async def _take_in(self, name: str, trace_id: TraceId, found: traces.Telemetry) -> None:
-        """Let the store know what a source told of a trace, part by part; what it told before counts once."""
+        """Put what a source gave of a trace into the store, part by part; what it gave before counts once."""
         before = self._skips.pop((name, trace_id), 0)
         if len(self._skips) >= SKIPS_KEPT:
             self._skips.clear()

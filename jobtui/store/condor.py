@@ -48,7 +48,7 @@ SLACK_S = 120
 MOST_ZONE_S = 14 * 3600
 """No zone is farther from UTC."""
 ONCE = ("submit", "terminated")
-"""Events that a job has once: logs that tell of the same one tell of one moment."""
+"""Events that a job has once: logs with the same event mean the same moment."""
 FIRST = -10
 """The rank of what nothing can be before."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
@@ -63,7 +63,7 @@ MOST_SUBMISSIONS = 10_000
 """Submit files kept that name a trace but no job, those read last."""
 
 Shifts = Mapping[str, tuple[Nanos, int]]
-"""How far the times of a file without a zone are from UTC, after the moment that told it."""
+"""How far the times of a file without a zone are from UTC, and the moment that showed it."""
 
 _IN_FILE = attrgetter("source", "rotation", "part", "offset")
 
@@ -129,7 +129,7 @@ def _shift(difference: int) -> int | None:
 
 
 def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
-    """The facts of a job in order of time; with each, whether no file before told of the same event."""
+    """The facts of a job in order of time; with each, whether no earlier file has the same event."""
     counts: Counter[object] = Counter()
     told_in: Counter[object] = Counter()
     for fact in facts:
@@ -231,7 +231,7 @@ class CondorStore:
         return f"{self.dropped:,} facts dropped, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
-        """What files say of a job in order of time; of an event that several tell of, what one says.
+        """What files say of a job in order of time; of an event that several have, what one says.
 
         Then what is known of machines.
         """
@@ -239,7 +239,7 @@ class CondorStore:
         return (*own, *self._machines.values())
 
     def detail(self, job_id: JobId) -> JobDetail | None:
-        """All that is known of a job, None for one that no file tells of."""
+        """All that is known of a job, None for one in no file."""
         facts = self._in_order(job_id)
         return _detail_of(job_id, self._life_of(job_id, facts), facts) if facts else None
 
@@ -379,7 +379,7 @@ _SHOWN = (
 def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> JobDetail:
     """A job by its life, and by the facts in order of time, at least one, that made it.
 
-    An event that several files tell of is given as one of them has it.
+    An event in several files is given as one of them has it.
     """
     runs = tuple(life.runs)
     records = [

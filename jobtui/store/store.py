@@ -311,7 +311,7 @@ class Store:
         return self._announce(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:
-        """Know what another store was told by logs, and what was told here besides; nothing twice."""
+        """Take in what another store has from logs, in addition to what is here; nothing counts twice."""
         newer = other.correlation.begun()
         newer.take_in(self.correlation.begun())
         self.correlation = newer
@@ -341,7 +341,7 @@ class Store:
         return frozenset(changed | self.changes.replace(news.changes)) - gone, gone
 
     def _with_others(self, job: Job, known: Job) -> Job:
-        """A job as a source tells it now, with what other sources told of the same id."""
+        """A job as a source gives it now, with what other sources gave for the same id."""
         others = [one for one in (known, *known.others) if self._origin(one) != job.source]
         if not others:
             return job
@@ -352,7 +352,7 @@ class Store:
         return self.origins.get(job.source, job.source)
 
     def _drop(self, job_id: JobId, source: str) -> bool:
-        """Forget what a source told of a job; whether it had told anything."""
+        """Forget what a source gave of a job. True if there was anything."""
         job = self.jobs.get(job_id)
         records = () if job is None else (job, *job.others)
         left = [one for one in records if self._origin(one) != source]

@@ -162,7 +162,7 @@ class TerminalDriver(LinuxDriver):
         return self._mouse
 
     def run_input_thread(self) -> None:
-        """Pass on keys and what else the terminal says, until told to end or there is no more."""
+        """Pass on keys and other input of the terminal until asked to end or there is no more."""
         decode = getincrementaldecoder("utf-8")("replace").decode
         parser = XTermParser(self._debug)
         poll = select.poll()

@@ -498,10 +498,8 @@ async def printed_by(
     whole_s: float,
     silence: Callable[[bool], SourceError],
 ) -> Printed:
-    """What a script prints that is given these words. Raises SourceError.
-
-    It prints after a mark: a login may print things of its own. `silence` is raised when it does not end in
-    time, and told whether it began.
+    """What a script prints with these words as arguments. Raises SourceError. Its output begins after a mark,
+    as a login may print things of its own. If it does not end in time, `silence(began)` is raised.
     """
     mark = os.urandom(8).hex()
     line = f"{mark}\n".encode()

@@ -1,4 +1,4 @@
-"""Waiting until files change: told by inotify(7) where it tells, by looking at them where it does not.
+"""Waits until files change: by inotify(7) where it works, else by looking at them.
 
 Waiting for the kernel wakes nobody while nothing happens. Everything that may block is done in a thread.
 """
@@ -36,7 +36,7 @@ SILENT = frozenset(
 
 
 def silent_file_system(directory: str) -> str | None:
-    """The kind of a file system that may change unnoticed by this kernel; None where changes are told of."""
+    """The kind of a file system that may change unnoticed by this kernel; None if it reports changes."""
     try:
         text = read_small(MOUNTINFO, MOST_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
@@ -160,7 +160,7 @@ def _checked(result: int) -> int:
 
 
 GAP_S = 0.1
-"""The shortest time from one change that is told of to the next."""
+"""The shortest time from one report of changes to the next."""
 LOOK_S = 0.25
 """How often the files are looked at where the kernel does not tell."""
 RETRY_S = 5.0
@@ -212,7 +212,7 @@ class Watch:
         self._take(None)
 
     def _look(self) -> bool:
-        """Watch the files that the names lead to now, where the kernel tells of all changes, and look."""
+        """Watch the files that the names lead to now, if the kernel reports all changes, and look."""
         found = [_identity(path) for path in self._paths]
         if self._queue is None or found != self._armed:
             self._take(None)
@@ -273,7 +273,7 @@ def _identity(path: str) -> FileId:
 
 
 STEP_S = 0.25
-"""How long changes are gathered before more are told of: a screen shows no more in between."""
+"""How long changes are collected before they are reported: a screen shows no more in between."""
 REMOVED = "the directory was removed"
 """The failure after which another watch can be had as soon as there is a directory again."""
 OVERFLOWN = "changes came faster than they were told of"
@@ -316,7 +316,7 @@ class DirectoryWatch:
         self._told_at = time.monotonic()
 
     def take(self) -> set[str]:
-        """The names of which something was told since the last call. From any thread."""
+        """The names with a reported change since the last call. From any thread."""
         self._hear()
         with self._lock:
             names, self._names = self._names, set()
@@ -328,7 +328,7 @@ class DirectoryWatch:
             self._queue.close()
 
     def _hear(self) -> bool:
-        """Take in what the kernel tells; whether there is something to be told of."""
+        """Take in what the kernel reports. True if there is something to report."""
         with self._lock:
             try:
                 while self.failure is None and (happened := self._queue.read()):

@@ -41,7 +41,7 @@ class BrowserDriver(WebDriver):
         self._write = write  # type: ignore[assignment]  # os.write of a pipe may take a part only
 
     def run_input_thread(self) -> None:
-        """Pass on keys until told to end, or until there is nobody who could press one."""
+        """Pass on keys until asked to end, or until nobody is there to press one."""
         super().run_input_thread()
         self._lose()
 

@@ -98,7 +98,7 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 GRACE_S = 5.0
 """How long a dashboard may take to end before it is ended."""
 OF_A_TERMINAL = frozenset({"COLUMNS", "LINES", "ROWS", "STY", "TMUX", "SSH_TTY", "SSH_CONNECTION"})
-"""What tells of the terminal that the server was started in, which is not the browser's."""
+"""What describes the terminal in which the server was started, which is not the browser's."""
 
 
 class DashboardService(AppService):
@@ -173,7 +173,7 @@ ANY_HOST = ("0.0.0.0", "[::]")
 
 
 class DashboardServer(Server):
-    """Serves dashboards to browsers that were told the token.
+    """Serves dashboards to browsers that have the token.
 
     `words_at` gives the command of a dashboard, which opens at a job where one is named; nothing for a name
     that would make it another command.
@@ -217,7 +217,7 @@ class DashboardServer(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Print nothing: `jobtui serve` has told the address."""
+        """Print nothing: `jobtui serve` has printed the address."""
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     async def on_shutdown(self, app: web.Application) -> None:

@@ -186,7 +186,7 @@ class ChartView(LineView):
         return [*self._legend(), *self._picture_lines]
 
     def _legend(self) -> list[Line]:
-        """Which line is which. No values beside the names: they are told above, and would move the names."""
+        """Which line is which. No values beside the names: they are given above, and would move the names."""
         chart = self._chart
         if chart is None or not chart.curves or self.rows_high < LEGEND_FROM:
             return []
@@ -211,8 +211,8 @@ SMALLEST = 10 * SECOND
 class ChartWindow:
     """The time window of a chart: at first the last day, or all where it is empty, following the present.
 
-    `begin` is the first time of which anything is known. `cursor` is None where there is none: the newest is
-    told then.
+    `begin` is the first time of which anything is known. `cursor` is None if there is none: then the newest
+    values are shown.
     """
 
     def __init__(self, now: Callable[[], Nanos]) -> None:

@@ -70,7 +70,7 @@ Completer = Callable[[str, int], Completion]
 
 
 class FilterBar(Vertical):
-    """An input. Every change is told; `enter` closes it with a text, `escape` without.
+    """An input. Every change is reported; `enter` closes it with a text, `escape` without.
 
     With a history `up` and `down` bring back what was typed before; with a completer `tab` completes,
     and `right` takes what is shown behind the cursor.

@@ -190,7 +190,7 @@ class Waterfall(RowView):
 
     def set_trace(self, picture: WaterfallTrace) -> None:
         if picture is self._picture:
-            return  # it is told of again and again, and may be large
+            return  # it is reported again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
         key = self._key
         # nobody has moved since it was opened: what failed may be known only by now

@@ -201,7 +201,7 @@ class Agents:
             self._logs[agent, uid] = record.source, record.offset
 
     def of_process(self, record: LogRecord) -> AgentPrefix | None:
-        """The agent whose process wrote a line, if its start line or another one told."""
+        """The agent whose process wrote a line, if its start line or another one names it."""
         return self._by_process.get((record.source, record.container, record.pid))
 
 

@@ -86,7 +86,7 @@ class RepeatFilter:
             self._known[identity] = None
         if record.shape not in self._shapes or record.at is None or record.pid is None:
             return True
-        second = record.at // SECOND  # a file tells no more of a time
+        second = record.at // SECOND  # times in files are no finer
         process = hash((record.pid, record.container))
         line = hash((second, process, record.text))
         return self._is_new_line(record.source, process, line, second)

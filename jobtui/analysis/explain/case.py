@@ -258,7 +258,7 @@ class Case:
             return JobStatus.UNKNOWN
         if self.last(Mark.FOUND_GONE) is not None:
             return JobStatus.CANCELED
-        ended = self.ended_in_log  # the last of them, where those of two runs are told as one
+        ended = self.ended_in_log  # the last of them, where two runs were reported as one
         word = FINAL_WORDS[ended.step] if ended is not None else run.result
         word = word or next((op.result for op in self.later if op.name == "run_status"), None)
         if word is not None and word in STATUS_WORDS:

@@ -39,7 +39,7 @@ BALSAM_AND_SIREPO = rates.Words(
     rates.BALSAM.failed | rates.SIREPO.failed,
 )  # fmt: skip
 LOGGED = "balsam"
-"""The system that tells of every change; of others the records of jobs tell."""
+"""The system that reports every change; for others the records of jobs are used."""
 
 
 class ChartKind(StrEnum):
@@ -136,7 +136,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartD
 def _add_records(
     found: list[Sequence[StateChange]], known: KnownJobs, keeps: Callable[[Job], bool] | None
 ) -> tuple[int, Nanos]:
-    """Add what the records of jobs tell; how many of them ran more than once, and the first time told."""
+    """Add what records of jobs say. Returns how many jobs ran more than once, and the earliest time."""
     again, begin = 0, known.now
     for job in list(known.jobs.values()):
         if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):

@@ -62,7 +62,7 @@ WIDTHS = tuple(
     )
     for count in counts
 )
-"""Stretches of time for which rates are told, as people count them."""
+"""Periods for which rates are given, as people count them."""
 
 
 class CurveStep(NamedTuple):
@@ -122,9 +122,8 @@ def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> l
 
 
 def rate(curve: Curve, since: Nanos, until: Nanos, end: Nanos, most: int) -> Series:
-    """How much a sum grows each minute, told for at most about `most` stretches that people count in.
-
-    The stretch that is not over yet is told once half of it is, by what came so far.
+    """How much a sum grows each minute, for at most about `most` periods that people count in. The period
+    that is not over yet is given once half of it is, from what came so far.
     """
     width = rate_width(until - since, most)
     x: list[Nanos] = []

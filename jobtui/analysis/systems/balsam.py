@@ -146,7 +146,7 @@ def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin:
 
 
 def _failed(matter: BalsamCase) -> Ruling:
-    """What ended it is told by the state that it came from, and nothing of an earlier run."""
+    """What ended it, by the state before FAILED; earlier runs do not count."""
     last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"

@@ -399,7 +399,7 @@ def runs(case: Case) -> Finding:
     doubts = () if is_alive else ("its last sign of life is old",)
     if killed is not None:
         doubts += (f"its agent wrote that it {killed.step}",)
-    # nothing tells of it, in a log that tells nothing either: neither is known to live
+    # no log names it, nor anything else: neither is known to live
     is_all_silent = not case.supervisor_wrote_after(step, QUIET_S)
     over_s = -1.0 if limit is None or ran is None else ran - limit
     is_due = over_s >= 0 and (quiet is None or quiet >= over_s)  # it may have been canceled by now

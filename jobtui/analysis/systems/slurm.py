@@ -30,7 +30,7 @@ BY_SHELL = 128
 MEMORY_SIGNAL = 9
 """With this signal the kernel ends a program for which there is no memory."""
 OUT_OF_MEMORY_SIGNAL = 125
-"""What Slurm writes in place of a signal when the kernel told it so."""
+"""What Slurm writes in place of a signal when the kernel reported running out of memory."""
 SIGNALS = 31
 """Signals that end programs; a shell gives 128 more as exit code. Those beyond are real-time signals."""
 ENDING = frozenset({6, 9, 11, 15})
@@ -78,7 +78,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     now = evidence.now_at(job.source)
     state = attrgetter("native_status", "started_at")
     if detail is not None and state(detail.job) == state(job):
-        job = detail.job  # it tells more: whole exit codes, and whether anything ran
+        job = detail.job  # it says more: whole exit codes, and whether anything ran
     pending = _pending_of(job, evidence, now) if job.status is JobStatus.PENDING else None
     matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
@@ -217,8 +217,9 @@ def _failed(matter: SlurmCase) -> Ruling:
 
 
 def _not_started(matter: SlurmCase, fault: str) -> Ruling:
-    """What slurmd told in place of a signal, at once. A program may end by such a signal, too: only a reason
-    that Slurm itself gives proves that it never ran."""
+    """What slurmd reported in place of a signal, at once. A program may end by such a signal, too: only a
+    reason that Slurm itself gives proves that it never ran.
+    """
     paths = [f"its {name} {matter.facts[name]}" for name in ("output", "errors") if name in matter.facts]
     which = f" ({', '.join(paths)})" if paths and "output" in fault else ""
     is_proven = matter.job.reason in LAUNCH_REASONS

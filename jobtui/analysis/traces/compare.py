@@ -55,8 +55,7 @@ Pair = tuple[Sequence[Span], Sequence[Span]]
 
 
 def step_changes(this: Tree, other: Tree) -> Iterator[StepChange]:
-    """All steps of both, those above before those below. What is below one that is in one trace only is not
-    told."""
+    """All steps of both, parents before children. Children of a step that only one trace has are left out."""
     least_ns = int(max(this.duration_ns, other.duration_ns) * LEAST_SHARE)
     tops = ([span for _, spans in tops_of(tree) for span in spans] for tree in (this, other))
     stack = [(0, pair) for pair in reversed(_pairs(this, other, *tops))]

@@ -46,7 +46,7 @@ class FailureKind(StrEnum):
 
 
 class Failure(NamedTuple):
-    """A failure that no error span tells of. `span` is the one that shows it, or the last that ended.
+    """A failure that no span reports as an error. `span` is the one that shows it, or the last that ended.
 
     `is_last` when nothing in the trace came after it.
     """

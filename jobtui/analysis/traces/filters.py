@@ -118,7 +118,7 @@ SPAN_FIELDS: filter_syntax.TextFields[Span] = filter_syntax.TextFields("spans", 
 class TraceState(StrEnum):
     """How a trace stands. `incomplete` is one that lacks something that will not come.
 
-    `failed` is a complete one that tells of a failure, also without any span that says so itself.
+    `failed` is a complete one that shows a failure, even if no span says so itself.
     """
 
     GROWING = "growing"

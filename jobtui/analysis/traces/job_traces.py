@@ -136,7 +136,7 @@ Claim = Callable[[Span], str | None]
 class OwnTrace(NamedTuple):
     """A trace without the spans of other processes. `others` are these, with how many spans each has.
 
-    `why` says by what the process was told; "" when the trace could not be taken apart.
+    `why` says what showed which process it is; "" when the trace could not be divided.
     """
 
     trace: Trace

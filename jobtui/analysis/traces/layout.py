@@ -20,7 +20,7 @@ from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span
 
 MOST = 1_000
-"""Services told from each other."""
+"""How many services have a mark of their own."""
 OTHER = "·"
 """The sign of those for which no letter is left."""
 

@@ -183,7 +183,7 @@ def skew_ns(tree: Tree, span: Span) -> int:
 
 
 LEAST_SHARE = 0.05
-"""A stretch is told of when it is this part of the trace or more."""
+"""A stretch is listed if it is at least this part of the trace."""
 LEAST_NS = 1_000_000_000
 """And this long."""
 

@@ -39,7 +39,7 @@ DEFAULT_PATH = os.path.join(".balsam", "client.yml")
 MOST_BYTES = 1 << 20
 OTHERS_MAY = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 EXPIRY_NOTICE_S = 4 * 3600
-"""How long ahead the end of a login is told."""
+"""How long before its end the end of a login is announced."""
 LOGIN = "log in with `jobtui login balsam`, or with `balsam login`"
 
 
@@ -196,7 +196,7 @@ LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 60.0
 LONGEST_S = 3600.0
 MOST_SETTINGS = 1 << 20
 PLAIN = frozenset({403, 429, 501, 502, 503, 504})
-"""Answers of which only the status is told; any other may repeat what was sent, and is not shown."""
+"""Answers of which only the status is shown; the text of any other may repeat what was sent."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
 SLOWER_S = 5.0

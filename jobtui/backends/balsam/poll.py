@@ -44,7 +44,7 @@ _Made = TypeVar("_Made")
 
 
 class Questions:
-    """Questions to one server, from `since` on, and what its answers told. `due` are those to be asked."""
+    """Questions to one server, from `since` on, and what it answered. `due` are those to be asked."""
 
     def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock) -> None:
         self._client = client

@@ -40,7 +40,7 @@ Id = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """The ranges of the server's database: what is outside of them costs its row."""
 MOST_NODES = 10**6
-"""An event that tells of more nodes does not count as telling how many."""
+"""An event that claims more nodes than this is not believed."""
 
 
 class EventRow(msgspec.Struct, gc=False):
@@ -229,9 +229,9 @@ Needs = tuple[tuple[str, str], ...]
 
 
 class Lifetime(msgspec.Struct):
-    """What a job's events have told of its times. Events may come in any order, each once.
+    """What a job's events say of its times. Events may come in any order, each once.
 
-    `*_id` is the event that told it: of two the later learnt counts, whatever their clocks said.
+    `*_id` is the event that gave it: of two the one read later counts, whatever their clocks said.
     """
 
     queued_at: Nanos | None = None
@@ -275,7 +275,7 @@ def ids_of(row: BatchJobRow, label: str = "") -> str:
 
 
 def is_estimated(row: BatchJobRow) -> bool:
-    """Whether an allocation runs and has no start yet: the server is told of it after the end."""
+    """Whether an allocation runs and has no start yet: the server learns it only after the end."""
     return row.state == RUNNING_ALLOCATION and row.start_time is None
 
 

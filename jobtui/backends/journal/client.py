@@ -79,7 +79,7 @@ def position(cursor: Cursor) -> CursorParts:
 
 
 def compare(one: CursorParts, other: CursorParts) -> int:
-    """Below 0 when `one` comes first, above 0 when `other` does; 0 when that cannot be told."""
+    """Below 0 when `one` comes first, above 0 when `other` does, 0 when that is unknown."""
     if one.seqnum_id is not None and one.seqnum_id == other.seqnum_id and one.seqnum != other.seqnum:
         return _compare(one.seqnum, other.seqnum)
     if one.boot is not None and one.boot == other.boot and one.monotonic != other.monotonic:
@@ -487,7 +487,7 @@ class LaneFollowing:
         except SourceError:
             if foreign is not None:
                 raise
-            return False  # the lanes tell of it, if it lasts
+            return False  # the lanes report it, if it lasts
         fresh = [host for host in dict.fromkeys((*hosts, foreign)) if host and host not in self._known]
         if not self._known:
             self._known = [fresh.pop(0)] if fresh else []

@@ -1,8 +1,9 @@
 """Entries of a journal as log records: which are Sirepo's, whose they are, and what is missing between them.
 
 Units and identifiers as rsconf deploys them; containers as the supervisor names them. An entry with no unit
-(a journal without systemd) is told by its identifier. Docker gives a long line in pieces of 16 KiB, all but
-the last with CONTAINER_PARTIAL_MESSAGE=true (docker's documentation of its journald driver). Reads nothing.
+(a journal without systemd) is recognized by its identifier. Docker gives a long line in pieces of 16 KiB, all
+but the last with CONTAINER_PARTIAL_MESSAGE=true (docker's documentation of its journald driver). Reads
+nothing.
 """
 
 import re
@@ -42,7 +43,7 @@ _SHORT_ID = 4
 
 
 class StreamKind(StrEnum):
-    """By what the entries of a stream are told."""
+    """The fields by which the entries of a stream are recognized."""
 
     UNIT = "unit"
     IDENTIFIER = "identifier"

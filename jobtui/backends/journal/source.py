@@ -239,7 +239,7 @@ class Journal(PolledSource):
         self._following = self._reader.follow(start, self._matches)
 
     async def changed(self, timeout_s: float) -> None:
-        with contextlib.suppress(SourceError):  # it was closed; a break is told by the next poll
+        with contextlib.suppress(SourceError):  # it was closed; the next poll reports a break
             if self._following is not None:
                 await self._following.changed(timeout_s)
                 return

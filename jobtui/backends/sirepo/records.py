@@ -86,7 +86,7 @@ _NO_PARTS = JidParts(Uid(""), SimulationId(""), "")
 LONGEST_TEXT = 4_096
 """Characters of a name, message or error that are kept in a Job; `native` has all of it."""
 FAULTS_NAMED = 5
-"""How much of what is odd in one record is told; the rest is counted."""
+"""How many oddities of one record are named; the rest are counted."""
 
 _LAST_SECOND = 253_402_300_799  # the year 9999, the last one that RFC 3339 can write
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None

@@ -37,7 +37,7 @@ PART_BYTES = 256 << 10
 COUNTED_BYTES, COUNTED_AT_ONCE = 256 << 20, 1 << 20
 """How much of a file is read at most to count its lines."""
 COMPARED_BYTES, COUNTS_KEPT = 64, 64
-"""Bytes by which a file that grew is told from one that was written again, and files that are remembered."""
+"""Bytes that tell a grown file from a rewritten one, and how many files are remembered."""
 
 _BELOW_USER = 4
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -266,7 +266,7 @@ class JobFiles:
 
 
 SWEEP_S = 30.0
-"""How often every file is looked at although the kernel tells of changes."""
+"""How often every file is looked at although the kernel reports changes."""
 WATCHED_SHARE, UNWATCHED_SHARE = 1 / 300, 1 / 10
 """The share of the time that looking at every file may take, with and without notification."""
 MANY_NAMES = 10_000
@@ -393,7 +393,7 @@ class SirepoDb(PolledSource):
         return await self._worker.run(partial(self._poll, begins=begins))
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when a file was told to have changed, or after `timeout_s` at the latest.
+        """Return when a change of a file is reported, or after `timeout_s` at the latest.
 
         Without notification, as late as keeps the work for looking at every file small; the first call sets
         up the notification and returns.

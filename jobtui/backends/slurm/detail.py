@@ -69,7 +69,7 @@ QueueOf = Callable[[], Awaitable[Queue]]
 
 
 def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
-    """The words of scontrol that tell more of why a job waits, none where nothing does."""
+    """The words of scontrol that say more about why a job waits; none if there are none."""
     category = category_of(job)
     if category in FOR_NODES or category is Category.REQUEST:
         return ASK_NODES
@@ -272,7 +272,7 @@ REQUEUED = "put into the queue again"
 SHOWN_CODES = 128
 """sacct writes an exit code from this on less this."""
 MOST_STEPS = 20
-"""Steps that are told one by one."""
+"""The most steps listed one by one."""
 MOST_TASKS = 10_000
 
 
@@ -383,9 +383,8 @@ def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
 
 
 def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
-    """A job out of what both know; `runs` are its runs that accounting tells of, oldest first.
-
-    `left` says in words that slurmctld does not know it any more.
+    """A job out of what both know; `runs` are its runs in accounting, oldest first. `left` is the sentence
+    for a job that slurmctld no longer knows.
     """
     job = _present(said[0] if said is not None else None, runs)
     record = records.job_of(job, source, label, left if job.status.is_live else "")

@@ -124,9 +124,9 @@ def _name_of(number: int) -> str:
 
 
 MOST_ENDED = 50_000
-"""Ended jobs that are kept, the newest of them; and as many that left the queue, their end not told yet."""
+"""How many ended jobs are kept, the newest; and as many that left the queue with no end known yet."""
 UNSEEN_S = 180
-"""How long accounting may take to tell of the end of a job that has left the queue."""
+"""How long accounting may take to know the end of a job that has left the queue."""
 UNSEEN = "it left the queue, and how it ended is not known"
 NAMED_SKIPS = 20
 QUEUE, ACCOUNTS = "squeue", "sacct"
@@ -166,14 +166,14 @@ class ClusterJobs:
         self.priorities: dict[str, int] = {}
         """Those of the jobs that are pending, as the queue had them last."""
         self.newest: Nanos | None = None
-        """The latest time that accounting has told."""
+        """The latest time in accounting."""
         self.has_accounting = True
         self.is_cut = False
         """Whether the queue is longer than is read."""
         self.has_let_go = False
         """Whether jobs were dropped, as there are more than are kept."""
         self.wants_accounting = False
-        """Whether a job has ended of which accounting has not told yet."""
+        """Whether a job has ended that accounting does not yet show as ended."""
 
     def forget(self) -> Batch:
         self._sent.clear()
@@ -199,7 +199,7 @@ class ClusterJobs:
         kept = {key: self.queue[key] for key in self._left if key in self.queue}
         self.queue = {**kept, **fresh}
         self._settle_left(now)
-        # accounting has still to tell how a job ended; some that never began it never tells of
+        # accounting does not say yet how a job ended; some that never began it never lists
         self.wants_accounting = any(
             (key in self._left or not job.status.is_live)
             and now - (self._left.get(key) or job.ended_at or now) <= UNSEEN_S * SECOND
@@ -222,7 +222,7 @@ class ClusterJobs:
             known = self._ended.get(key)
             self._note_runs(key, known, job, self.queue.get(key))
             if known is not None and _is_older(job, known):
-                continue  # the runs before a job's last are told of as well
+                continue  # the runs before a job's last are listed as well
             if job.ended_at is not None and not job.status.is_live:
                 self._ended[key] = job
             elif known is not None and _is_older(known, job):
@@ -362,9 +362,8 @@ class ClusterJobs:
 
 
 def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
-    """An ended job as slurmctld still has it, with what only accounting tells.
-
-    sacct writes exit codes above 127 less 128, so a code that slurmctld told counts.
+    """An ended job as slurmctld still has it, with what only accounting knows. sacct writes exit codes above
+    127 less 128, so the code of slurmctld counts.
     """
     return msgspec.structs.replace(
         queued, state=ended.state, exit=queued.exit or ended.exit, canceled_by=ended.canceled_by,
@@ -391,7 +390,7 @@ def disputed(job: Job, other: SlurmJob, label: str) -> Job:
 
 
 def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
-    """Whether accounting tells of an earlier job of that number, or of an earlier run of the job."""
+    """Whether a row of accounting is about an earlier job of that number, or an earlier run of the job."""
     if ended.submitted_at is None or queued.submitted_at is None:
         return False
     return ended.submitted_at < queued.submitted_at
