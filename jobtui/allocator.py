@@ -40,6 +40,6 @@ def share_heaps() -> bool:
 
 
 def give_back() -> bool:
-    """Give the system what lies free in between; whether there was any. Takes milliseconds."""
+    """Return free memory between used parts to the system. True if there was any. Takes milliseconds."""
     library = _glibc()
     return library is not None and bool(library.malloc_trim(0))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 READ_AFTER_S = 0.5
 """Reading begins after this, painted or not; after as long again, what no row needs is imported."""
 PLAY_TICK_S = 0.25
-"""How often recorded time goes on while it is played."""
+"""How often recorded time is moved on while it is played."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
 NOTHING_HERE = "nothing here to take along"
 PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})

@@ -18,7 +18,7 @@ from jobtui.formats.causes import CauseFormat, CauseShape, load_causes, load_wei
 from jobtui.model.verdicts import Cause
 
 LONGEST = 600
-"""Characters of a line that are looked at, half of them from its end."""
+"""How many characters of a line are judged, half of them from its end."""
 MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
 """Lines judged, and their characters, lines of a traceback or a chain of causes."""
 MOST_ALTERNATIVES = MOST_WORDS_TOLD = 3
@@ -424,7 +424,7 @@ class Tracebacks:
         return is_told or raised.name in self._format.exceptions["wrapper"]
 
     def _says_little(self, raised: RaisedException) -> bool:
-        """Whether what came after it in a chain says more."""
+        """Whether the exception after it in a chain says more."""
         is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
         return is_bare or raised.name in self._format.exceptions["result"]
 

@@ -92,7 +92,7 @@ _TOKENS = re.compile(
 )
 _DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|!)")
 LONGEST_COLOURED = 2_000
-"""Characters of a line that are looked at for what they are."""
+"""How many characters of a line are read to see what it is."""
 MOST_COLOURED = 300_000
 """Characters of a script that are: a pathological one takes 6 µs for each."""
 
@@ -376,7 +376,7 @@ def _below(place: str | None, name: str) -> str | None:
 
 
 HEAD_BYTES = 1 << 18
-"""How much of a script is looked at for its options."""
+"""How much of a script is searched for its options."""
 FROM_SCHEDULER = "the scheduler"
 FROM_SCRIPT = "the script"
 BY_DEFAULT = "the default"

@@ -11,7 +11,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Concern, Verdict
 
 LONGEST_READ, LONGEST = 1_200, 200
-"""Characters of a text that are looked at, and of a signature."""
+"""How many characters of a text are used, and of a signature."""
 LONGEST_EXAMPLE = 300
 
 
@@ -32,7 +32,7 @@ _KEPT = re.compile(
     r"|error)"
     r"[\s:=]*(?P<code>\d{1,3}(?::\d{1,3})?)\b(?![.:/]\d)"
 )
-"""Numbers that tell what went wrong."""
+"""Numbers that say what went wrong."""
 _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
     (re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]"), ""),
     (re.compile(r"\b[a-z][a-z+]+://[^\s'\"<>]+"), "URL"),

@@ -221,18 +221,18 @@ def _read(path: Path, name: CopyName) -> AgentCopy:
 
 DIRECTORY = "agent-sbatch"
 USERS_LOOKED_AT = 500
-"""Users whose directories are looked at; those who were named first are left out beyond that."""
+"""The most users whose directories are read; those named first are left out."""
 FEW_USERS, COPIES_OF_MANY = 20, 20
-"""Of more users fewer copies are read of each: a copy costs half a millisecond."""
+"""With more users fewer copies are read of each: a copy costs half a millisecond."""
 HOSTS_LOOKED_AT = 20
 """Clusters of one user."""
 UID_LENGTH = 8
 LOOK_EVERY_S = 10.0
 """How often directories are looked at. A login makes two copies, and these are about the past."""
 SLICE_S = 0.05
-"""How long is looked before others have their turn."""
+"""How long directories are read before other tasks have a turn."""
 IDLE_TO_BUSY = 100
-"""How much longer nothing is looked at than the last look took: file systems may be slow."""
+"""How many times as long as the last look took the pause after it is: file systems may be slow."""
 
 Users = Callable[[], Iterable[str]]
 

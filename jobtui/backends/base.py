@@ -80,7 +80,7 @@ COUNTS = ("skip_count", "recovered", "count")
 
 
 def merged(batches: Iterable[Batch]) -> Batch:
-    """Batches as one, in their order. Of several notes, and of several clocks, the last counts."""
+    """Batches as one, in their order. The last of several notes, and of several clocks, counts."""
     every = tuple(batches)
     parts: dict[str, Any] = {
         name: tuple(chain.from_iterable(getattr(one, name) for one in every)) for name in LISTS

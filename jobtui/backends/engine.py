@@ -38,12 +38,12 @@ LATE_S = 30
 PERIOD_S = 3.0
 """How often an engine is asked for new rows."""
 TAILED_PERIOD_S = 15.0
-"""The same while it tells that there are some: what came late is found so late."""
+"""The same while it announces new rows: rows that came late are found this much later."""
 TOGETHER_S = 1
-"""Then it is asked for what came so long before the newest, and not more often than that."""
+"""How far before the newest row late ones are asked for, and how often at most."""
 PAGE_ROWS = 1_000
 INSTANT_ROWS = 10_000
-"""Rows of one and the same time that are looked at."""
+"""The most rows of one and the same time."""
 GIVEN_KEPT = 20_000
 """Rows that are known to have been given; those of earlier times are not looked for again."""
 AHEAD_S = 5
@@ -233,9 +233,8 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 
 
 class EngineFollowing:
-    """Rows as they come to be found, each once, from a place on.
-
-    A `TailEngine` tells when there are new ones; what came late is asked for every TAILED_PERIOD_S.
+    """Rows as they can be found, each once, from a place on. A `TailEngine` says when there are new ones;
+    late ones are asked for every TAILED_PERIOD_S.
     """
 
     def __init__(
@@ -328,7 +327,7 @@ class EngineFollowing:
         return fresh, self._is_at_edge
 
     async def _last(self, most: int) -> list[EngineRow]:
-        """The last rows that are there; what follows is asked from there on."""
+        """The last rows there are; later ones are asked for from there on."""
         found = await self.engine.rows(RowQuery(self._begin or None, None, self._matches, most, back=True))
         self._only = None
         if found.rows and not found.is_all:

@@ -115,7 +115,9 @@ class OpenLog:
         self._broken_told = False
         self.is_renamed = False
         self.until: float | None = None
-        """Up to when it is looked at, though it was read to its end: who writes it may not know yet."""
+        """Until when it is looked at although it was read to its end: its writer may not have the new file
+        yet.
+        """
 
     @property
     def position(self) -> blocks.Position:

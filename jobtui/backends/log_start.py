@@ -34,7 +34,7 @@ PACKED_RATIO = 10
 COMPARED_BYTES = 4_096
 """How much of the beginning, middle and end of files is compared, to tell that one begins with the other."""
 TRIES = 20
-"""How often files are looked for again while they are being renamed."""
+"""How often files are searched for again while they are being renamed."""
 
 
 class BlockParser(Protocol):

@@ -247,7 +247,7 @@ def system_of(spec: SourceSpec) -> str:
 
 
 def with_labels(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
-    """The sources, none twice. Of several servers or clusters of one system each gets a label."""
+    """The sources, none twice. Each of several servers or clusters of one system gets a label."""
     from jobtui.model.ids import labels_of
 
     found, labels = tuple(dict.fromkeys(given)), dict[SourceSpec, str]()

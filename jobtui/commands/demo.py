@@ -54,7 +54,7 @@ def run(context: Context) -> Exit:
 
 
 def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
-    """Run the command on it; without one open the dashboard, while the site goes on."""
+    """Run the command on it; without one open the dashboard while the site runs."""
     inner = context.invocation.inner
     if inner is not None or not has_terminal():
         inner = inner or Invocation(COMMAND_BY_NAME["jobs"], (), {}, {})

@@ -72,7 +72,7 @@ def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object
 
 
 WINDOW_S = 24 * 3600
-"""How far back is looked when nothing else is said."""
+"""How far back failures are searched by default."""
 
 
 async def run_incidents(reader: Reader) -> Exit:

@@ -347,7 +347,7 @@ class _WholeLogs:
 
 
 class _Outputs:
-    """The files that a job's output and errors go to: the end of each, and what comes to it."""
+    """The files that a job's output and errors go to: the end of each, and new lines."""
 
     def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
         self._job_reader = reader.session.job_reader()

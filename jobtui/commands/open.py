@@ -107,7 +107,7 @@ def run_serve(context: Context) -> Exit:
     if listener is None:
         return Exit.USAGE
     kept, apart = (context.words, ()) if first in DASHBOARDS else ((), ("--",))
-    # This program, with the settings that it was given itself; -P, as what lies here is not to be imported
+    # This program, with its own settings; -P, so that nothing in this directory is imported
     starts = (sys.executable, "-P", "-m", "jobtui", *spelled(context.config, None), *apart)
 
     def words_at(job: str | None) -> Sequence[str]:

@@ -87,7 +87,7 @@ def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:
 
 
 def first(rows: Sequence[Row], context: "Context", *, from_end: bool = False) -> Sequence[Row]:
-    """As many of the rows as are wanted, or of their end; how many are left out is said."""
+    """The wanted number of first or last rows; how many are left out is printed."""
     left = 0 if context.most is None else len(rows) - context.most
     if left > 0:
         complain(f"and {left:,} more")

@@ -423,10 +423,8 @@ def session_to_watch(
     detail: JobDetail | None = None,
     observer: "Observer | None" = None,
 ) -> Session:
-    """A session that goes on; logs are read from where the job needs them that it is opened at.
-
-    Sources are made when the first paint is over, those that give jobs first; those that only jobs lead to
-    are added when they are known.
+    """A session that stays open; logs are read from where the opened job needs them. Sources are made after
+    the first paint, those that give jobs first. Those that only jobs lead to are added when they are known.
     """
     in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
     announced = [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
@@ -555,7 +553,7 @@ def watch_clusters(session: Session, roots: Sequence[str]) -> None:
 
 
 LOOK_EVERY_S = 60.0
-"""How often is looked whether a site can be reached by now."""
+"""How often it is checked whether a site can be reached."""
 
 
 def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str, str]) -> "SiteLogs":

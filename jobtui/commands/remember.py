@@ -216,7 +216,7 @@ async def kept_reading(session: Session) -> None:
 
 
 async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) -> None:
-    """Say once what goes wrong with writing, and where jobtui fails; on a terminal how far it has come."""
+    """Report once each error of writing, and faults of jobtui; on a terminal also the progress."""
     said: str | None = None
     faults: set[tuple[str, str]] = set()
     is_shown = words is not None and sys.stderr.isatty()

@@ -189,7 +189,7 @@ def time_text(at: Nanos | None) -> str | None:
 
 
 EXITS = {Concern.FAILED: Exit.FAILED, Concern.STUCK: Exit.ATTENTION}
-"""Of what is wrong with a job; anything else is FINE."""
+"""The exit codes of what is wrong with a job; anything else is FINE."""
 
 
 def exit_of(verdict: Verdict) -> Exit:

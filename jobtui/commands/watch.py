@@ -1,4 +1,4 @@
-"""`jobtui --plain` on a terminal and `wait ID`: what goes on, line by line, and the end of one job.
+"""`jobtui --plain` on a terminal and `wait ID`: changes line by line, and the end of one job.
 
 A screen reader reads what is written, once, from the beginning; a screen that is painted again and again says
 the same all over, or changes under the reader's cursor. So nothing is painted, no clock ticks and no sign

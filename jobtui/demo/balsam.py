@@ -1,7 +1,7 @@
 """A simulated Balsam site, served on loopback as the REST API of Balsam 0.7.0a24 serves what jobtui asks.
 
-Jobs come in waves and run in allocations; rows are those of that API. Time goes on when it is asked for, in
-steps; one seed makes one site. What is long over is dropped.
+Jobs come in waves and run in allocations; rows are those of that API. Time moves on in steps, when the site
+is asked; one seed makes one site. Old jobs are dropped.
 """
 
 import json

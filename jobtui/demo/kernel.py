@@ -65,7 +65,7 @@ class Kernel:
 
 
 class Future(Generic[T]):
-    """A value that comes later. Who waits for it goes on in the order of asking."""
+    """A value that comes later. Waiters are resumed in the order in which they asked."""
 
     __slots__ = ("_kernel", "_value", "done", "waiting")
 

@@ -1,4 +1,4 @@
-"""The live demo: a simulated site that goes on in real time in a directory, with some hours of history.
+"""The live demo: a simulated site that runs in real time in a directory, with some hours of history.
 
     demo = LiveDemo(directory, seed=1, incident="agent-death")
     demo.prepare()                      # writes the history

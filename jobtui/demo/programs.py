@@ -200,7 +200,7 @@ class SimRunDirs:
         self.write(f"{run_dir}/run.log", "")
 
     def log(self, run_dir: str, plan: Plan, written: int, percent: float) -> int:
-        """Let the program's log grow to what belongs to `percent`; how many lines it has then."""
+        """Let the program's log grow to `percent`. Returns its number of lines."""
         due = int(len(plan.log) * percent / 100)
         if due > written:
             self._append(run_dir, "".join(f"{text}\n" for text in plan.log[written:due]))

@@ -223,7 +223,7 @@ class EventFrame(NamedTuple):
 
 
 _Framed = tuple[list[EventFrame], int]
-"""The pieces of a block, and how many bytes of it they take: what follows is not whole yet."""
+"""The pieces of a block, and how many bytes of it they take: the rest is not whole yet."""
 
 
 def form_of(head: bytes) -> Form | None:
@@ -345,7 +345,7 @@ _DECODER = json.JSONDecoder()
 
 NOTE = "generic"
 MOST_LINES = 200
-"""Lines of one event that are looked at."""
+"""The most lines of one event that are read."""
 REASON = "Reason"
 DAY_S = 86_400
 ZONES_S = 15 * 3600
@@ -575,7 +575,7 @@ def _time_of(date: str, time: str) -> tuple[OutputTime | None, bool]:
 
 
 def _give_years(facts: list[CondorFact], places: list[int], newest: Nanos) -> None:
-    """Give the facts at these places the latest year in which none comes after what follows it."""
+    """Give the facts at these places the latest year in which none is later than the next fact."""
     limit = Nanos(newest + ZONES_S * SECOND)
     for place in reversed(places):
         fact = facts[place]

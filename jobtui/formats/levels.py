@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from jobtui.model.pages import Level
 
 LEVEL_BYTES = 4096
-"""How much of a line is looked at."""
+"""How much of a line is read."""
 
 _STATED = re.compile(
     r"(?<![\w./-])(?:(?P<python>DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:"

@@ -131,7 +131,9 @@ class LogParser:
                     Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
                 )
         damage = []
-        for place in damaged_places(block):  # a record tells correlation, a skip who looks at the source
+        for place in damaged_places(
+            block
+        ):  # the record is for correlation, the skip for whoever looks at the source
             number = line + block.count(b"\n", 0, place)
             records.append(LogRecord(self._source, number, offset + place, None, None, SHAPE, {}, WHY))
             damage.append(Skip(f"{self._source}:{number}", WHY))

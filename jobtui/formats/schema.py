@@ -20,7 +20,7 @@ ANY_HEAD = "*"
 """Head of messages that may begin with any word; such a shape must name its functions."""
 
 MATCH_LIMIT = 16_384
-"""Characters of a message that are looked at: the time some patterns take grows with the square of it."""
+"""How many characters of a message are matched: the time of some patterns grows with their square."""
 
 _MACRO = re.compile(r"\{([a-z]+)\}")
 _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")

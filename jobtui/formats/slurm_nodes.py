@@ -148,7 +148,7 @@ def allowed_nodes(nodes: Iterable[Node], wants: NodeRequest) -> list[Node]:
 
 
 def tally_of(mine: Sequence[Node], wants: NodeRequest) -> NodeTally:
-    """Of the nodes that a job may run on, how many cannot be had for which reason; each counts once."""
+    """How many of the nodes that a job may run on are unavailable, by reason; each counts once."""
     counts = Counter[str]()
     reasons: dict[str, list[str]] = {}
     for node in mine:

@@ -363,7 +363,7 @@ def _jaeger_span(span: Document, processes: Mapping[str, Resource]) -> Span:
 
 
 def _references(span: Document) -> tuple[SpanId | None, tuple[SpanLink, ...]]:
-    """The parent, and what else is named. Old documents give the parent in a field of its own."""
+    """The parent, and the links. Old documents give the parent in a field of its own."""
     trace_id = as_text(span.get("traceID")).lower()
     parent = span_id_of_hex(as_text(span.get("parentSpanID")))
     links: list[SpanLink] = []

@@ -338,7 +338,7 @@ class JournalPages(Log):
         self._counted_from: Place | None = None
         """From here on entries are counted in `_stretches`; None while it is not known where the end is."""
         self._counted_after: Place = 0
-        """The end when counting backwards began; what came later was counted as it came."""
+        """The end when counting backwards began; later entries were counted as they came."""
         self._counted: Cursor | None = None
         self._is_counted = self._is_complete = False
         self._overview: Overview | None = None

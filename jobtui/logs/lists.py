@@ -119,7 +119,7 @@ class ListSearch(Search):
 LINES_HELD = 50_000
 """Lines held; the oldest are dropped."""
 WATCH_S = 1.0
-"""How often is looked whether something has come."""
+"""How often new lines are checked for."""
 
 
 class Lines(Protocol):

@@ -26,7 +26,7 @@ from jobtui.transport.worker import Worker
 FILES_HELD = 2
 """The file and the one before it."""
 STEPS_S, BREATH_S = 0.02, 0.0002
-"""How long the index goes on before others may ask, and how long it pauses between two steps."""
+"""How long a step of the index takes, and how long it pauses after it so that others may ask."""
 SLICE_S = 0.05
 """How long one piece of slow work takes at most, after which it can be stopped."""
 
@@ -86,7 +86,7 @@ class LogPages(Log):
                 self._event = "was cut off or rewritten"
             return self.extent
         current.grow()
-        if not seen.size:  # whoever writes has not taken the new file yet: what comes goes into the old one
+        if not seen.size:  # the writer does not have the new file yet: new lines go into the old one
             return self.extent
         opened = open_file(self.path)
         try:
@@ -229,7 +229,7 @@ class LogPages(Log):
 
 SAMPLE_BYTES = 16 << 20
 NEWEST_BYTES = 256 << 10
-"""In how much of its end the newest time of a log is looked for."""
+"""How much of the end of a log is searched for its newest time."""
 
 
 def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:

@@ -117,9 +117,9 @@ FINE_BLOCK = 4 << 10
 SMALL_BYTES, OUTGROWN_BYTES = 8 << 20, 64 << 20
 """A file up to this size has fine blocks, until it has grown to that one."""
 STEP_BYTES = 2 * BLOCK
-"""How much is looked through in one step; a step takes the time of a few painted lines."""
+"""How much is read in one step; a step takes the time of a few painted lines."""
 ERRORS_BYTES = 1 << 30
-"""So far from the end errors are looked for: beyond it only lines are counted."""
+"""How far from the end errors are searched for: beyond it only lines are counted."""
 STRETCHES = 1_000
 """The most parts into which a file is divided for the histogram."""
 TIMED_LINES = 20
@@ -257,7 +257,7 @@ class LineIndex:
 PACKED_BYTES = 64 << 20
 """How much text of a packed file is held, from its end on: it can be read in one direction only."""
 SCAN_BYTES = 8 * BLOCK
-"""How much is looked through for errors at once."""
+"""How much is searched for errors at once."""
 
 
 class TextBytes(ByteSource):

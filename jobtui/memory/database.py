@@ -202,7 +202,7 @@ class _Reading:
         return sum(self._one(sql, field) for field in NUMBERS.values())
 
     def seen(self, text: str, now: Nanos, most_days: int = MOST_DAYS) -> Seen | None:
-        """A signature, with what goes with it on its newest days; None if it was never seen."""
+        """A signature, with what is linked to it on its newest days; None if it was never seen."""
         sql = "SELECT id, example, job, first, last FROM signature WHERE text = ?"
         if not (rows := self._rows(sql, text)):
             return None

@@ -1,7 +1,7 @@
 """Lines of a log as one reads them on a screen: by place, some at a time, without loading the log.
 
-A place is a number that grows from line to line and stays with its line while the log goes on. In a file
-it is a byte offset. Whoever shows lines needs a `LineSource` and nothing else of where they come from.
+A place is a number that grows from line to line and stays with its line while the log grows. In a file it is
+a byte offset. A view needs only a `LineSource`, and nothing else of where lines come from.
 """
 
 from array import array
@@ -91,7 +91,7 @@ class Overview(NamedTuple):
 
 
 class Query(NamedTuple):
-    """What is looked for in lines: a text or a regular expression."""
+    """What to search for in lines: a text or a regular expression."""
 
     text: str
     is_regex: bool
@@ -107,17 +107,17 @@ def query_of(typed: str) -> Query | None:
     is_regex = typed.startswith(REGEX_SIGN) and len(typed) > 1
     text = typed[1:] if is_regex else typed
     letters = text
-    if is_regex:  # without what follows its backslashes: `\\S` is no large letter
+    if is_regex:  # without the letters after backslashes: the one of `\\S` is not a capital
         first, *parts = text.replace("\\\\", "").split("\\")
         letters = first + "".join(part[1:] for part in parts)
     return Query(text, is_regex, letters == letters.lower()) if text else None
 
 
 class Hits:
-    """Places found by a search, in order, and how far was searched. Grows at both ends while it goes on.
+    """Places found by a search, in order, and how far was searched. Grows at both ends while the search runs.
 
-    With `wide` places may be numbers of more than 63 bits. Written by one thread, read by another: what is
-    read may lag behind, and is never wrong.
+    With `wide` places may be numbers of more than 63 bits. Written by one thread, read by another: the reader
+    may lag behind, and is never wrong.
     """
 
     def __init__(self, around: Place, *, wide: bool = False) -> None:
@@ -186,7 +186,7 @@ class LineSource(Protocol):
 
 
 class LogSearch(Protocol):
-    """A search that goes on by itself until it is done or stopped."""
+    """A search that runs by itself until it is done or stopped."""
 
     @property
     def query(self) -> Query: ...

@@ -83,7 +83,7 @@ class Outcome(StrEnum):
 
 
 class Tried(NamedTuple):
-    """One place, what came of looking there, and what more there is to say."""
+    """One place, the outcome of the search there, and a note."""
 
     where: str
     outcome: Outcome
@@ -116,7 +116,7 @@ class Wanted(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one place has, if anything, and what came of looking."""
+    """The script if one place has it, and the outcome at each place."""
 
     script: ArchivedScript | None
     tried: tuple[Tried, ...]

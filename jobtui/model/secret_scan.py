@@ -89,7 +89,7 @@ _SAID = re.compile(
     r"|must|should|file|cache|socket|helper|plugin|protocol|server|timed)(?=[\s.,;:)\]]|$)",
     re.IGNORECASE,
 )
-"""How a program goes on that says something of a credential."""
+"""What follows in a message about a credential."""
 
 _FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{secret_words.SECRET_FORMS})", re.ASCII)
 _OPTIONS = [

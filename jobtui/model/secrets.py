@@ -287,7 +287,7 @@ def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
 
 
 def _key_name(mapping: Mapping[object, object], key: object) -> str:
-    """The name that says whether the entry is secret: its key, or what stands beside it as name or key."""
+    """The name that says whether the entry is secret: its key, or its neighbour called name or key."""
     name = mapping.get("name", mapping.get("key")) if key == "value" else key
     return name if isinstance(name, str) else ""
 

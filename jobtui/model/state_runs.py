@@ -1,4 +1,4 @@
-"""A job's changes of state as runs: what belongs to each, and why one failed. For Balsam and Slurm."""
+"""A job's changes of state grouped by run, and why one failed. For Balsam and Slurm."""
 
 from collections.abc import Iterable
 

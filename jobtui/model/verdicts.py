@@ -83,7 +83,7 @@ class Code(StrEnum):
 
 
 AS_KNOWN = "As far as is known: "
-"""In a sentence that begins with a doubt: what follows is the rest."""
+"""In a sentence that begins with a doubt: the rest follows."""
 RELIABLE = 0.8
 """A verdict of at least this confidence can be relied on."""
 

@@ -21,7 +21,7 @@ from jobtui.recording.replay import ANSWERS, RecordingJobReader
 MOST_BYTES = 512 << 20
 """A bundle holds no more, packed; what is older is dropped."""
 MOST_JOBS = 5_000
-"""Of more jobs only those are kept that have to do with the one that is asked for."""
+"""With more jobs than this only those related to the given one are kept."""
 PIECE_RECORDS = 500
 
 States = Callable[[Job], Iterable[tuple[Nanos, Job]]]

@@ -149,7 +149,7 @@ SIDE_FILES = ("-journal", "-wal", "-shm")
 SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """How a journal ends that names another file, see readSuperJournal in pager.c of SQLite."""
 VERSION = 1
-"""Of this layout. A later one is refused, an earlier one goes on being read."""
+"""The layout. A file with a later one is refused, one with an earlier one can still be read."""
 TIMELESS = Nanos(0)
 """The time of what holds from the beginning on."""
 FILE_NAME = "recording.jobtui"

@@ -304,7 +304,7 @@ class RecordingJobReader:
         return await self._job_reader.detail(job_id)
 
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        """As many as are kept, of which `most` are given."""
+        """As many entries as are kept, of which `most` are given."""
         lines = await self._job_reader.lines_behind(step, max(most, MOST_LINES))
         self._keep(Item.LINES, key_of_step(step), lines)
         return lines[:most]
@@ -398,7 +398,7 @@ async def _stays(at: Nanos, progress: Callable[[Reached], None]) -> bool:
 ENTRIES_AT_FIRST = 5_000
 """How many of the newest entries of each source are read at first."""
 ENTRIES_AT_ONCE = 500
-"""Entries that are read at a time as the clock goes on."""
+"""How many entries are read at a time as the clock moves on."""
 
 
 class ReplayedLogs:

@@ -213,7 +213,7 @@ def _second(at: Nanos | None) -> int:
 
 
 def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
-    """Of the ops that a line may mean the one without this line that was sent last before it."""
+    """The op that a line means: of those without such a line the last one sent before it."""
     arrival = record.shape in _ARRIVALS
     fresh = [t for t in found if (t.arrived_at is None if arrival else not t.exited)] or found
     at = record.at

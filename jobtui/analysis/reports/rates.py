@@ -19,7 +19,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 
 SORTED_AT_ONCE = 8_192
-"""Numbers that are sorted at once, for some milliseconds: no other thread goes on meanwhile."""
+"""How many numbers are sorted at once: a few milliseconds in which no other thread runs."""
 EFFECT_BITS = 24
 """Bits of a move for its effect; above them is its time."""
 _MASK = (1 << EFFECT_BITS) - 1
@@ -109,7 +109,7 @@ class Words(NamedTuple):
     unborn: frozenset[str] = frozenset({""})
     waiting: frozenset[str] = frozenset()
     all_done: frozenset[str] = frozenset()
-    """`done`, and what other systems call it that are looked at together."""
+    """`done`, and the words of other systems in the same view."""
     failed: frozenset[str] = frozenset()
 
 

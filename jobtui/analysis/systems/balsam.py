@@ -315,7 +315,7 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
 
 
 def _lost(matter: BalsamCase) -> Ruling | None:
-    """A run that ended with its allocation, in time or before it, and not yet gone on."""
+    """A run that ended with its allocation, in time or early, and has not continued yet."""
     timeout, run = matter.last(RUN_TIMEOUT), matter.last("RUNNING")
     if timeout is None or (run is not None and run.id > timeout.id):
         return None

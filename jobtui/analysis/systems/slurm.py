@@ -326,9 +326,8 @@ def _look(matter: SlurmCase) -> Iterator[NextStep]:
 
 
 def _evidence(matter: SlurmCase) -> Iterator[Fact]:
-    """Slurm's own words: the state and why, what of the record it rests on, and how its steps ended.
-
-    Of a live job they hold for the time at which Slurm was last read.
+    """Slurm's own words: the state and why, the fields it rests on, and how its steps ended. For a live job
+    they are as of the last time that Slurm was read.
     """
     job = matter.job
     words = [f"state: {job.native_status}"]

@@ -135,7 +135,7 @@ _CLOCK_STEPS = tuple(
 
 
 SHORTEST_NS = 100
-"""No shorter stretch is looked at."""
+"""The shortest stretch that can be chosen."""
 MARGIN = 20
 """The margin on either side of a chosen span, as one part in this many of it."""
 

@@ -191,7 +191,7 @@ def _without(
 
 
 MOST_STEPS = 400
-"""Steps of a trace in a timeline: of a larger one what failed, then what stands highest."""
+"""Steps of a trace in a timeline: of a larger one the failed spans, then the topmost."""
 KEY = -1
 """The key of the op that stands for a trace; those of real ops are not below 0."""
 _SOURCE = "span "
@@ -263,7 +263,7 @@ def span_of(step: Step) -> tuple[TraceId, SpanId] | None:
 
 
 def _chosen(found: Findings, layout: TraceLayout) -> list[TraceLine]:
-    """The lines that are steps: one for a run; of many what failed and what stands highest."""
+    """The lines that are steps: one for a run; of many the failed ones and the topmost."""
     inside = 0
     lines: list[TraceLine] = []
     for at, line in enumerate(layout.lines):

@@ -408,7 +408,7 @@ class ShownLines:
         self._show()
 
     def next_of(self, keys: Iterable[LineKey], index: int, step: int) -> LineKey | None:
-        """Of some lines the next after a place, or before it; after the last comes the first."""
+        """The next of some lines after a place, or before it; the first follows the last."""
         here = self.numbers[index] if self.numbers else 0
         places = sorted(at for key in keys if (at := self.layout.at.get(key)) is not None)
         if not places:

@@ -95,7 +95,7 @@ def likely(at: Nanos) -> tuple[Period, ...]:
 
 
 RECENT_DAYS, RECENT_MONTHS, RECENT_YEARS = 400, 24, 10
-"""How far back directories are looked for by their names."""
+"""How far back directories are searched by their names."""
 
 
 def recent(now: Nanos) -> Iterator[Period]:
@@ -342,7 +342,7 @@ class Archive(PolledSource):
 
 
 MOST_ENTRIES = 20_000
-"""Entries of a directory that are looked at for the dates, or for the names of Torque's servers."""
+"""How many entries of a directory are read to learn the dates, or the names of Torque's servers."""
 SAMPLED = 2_000
 SAMPLES = 3
 """Directories in which that many entries are read to learn the names of Torque's servers."""
@@ -533,7 +533,7 @@ def _is_of_cluster(script: ArchivedScript, wanted: Wanted) -> bool:
 _SLURM_NAME = re.compile(r"job\.(\d+)_script")
 _TORQUE_NAME = re.compile(r"(\d+)((?:\..*)?)\.SC", re.DOTALL)
 MOST_NAMES = 2_000_000
-"""Names of one directory that are looked at; the script itself is only opened where it may count."""
+"""The most names read of one directory; a script is only opened if it may count."""
 
 
 def walk(

@@ -119,7 +119,7 @@ def notice(login: Login, now: Nanos) -> str | None:
 
 
 MOST_BESIDE = 20
-"""Other logins that are looked at."""
+"""How many other logins are looked at."""
 
 
 def login_for(url: str, path: str) -> Login:

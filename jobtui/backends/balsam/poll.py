@@ -392,9 +392,8 @@ class Questions:
 
 
 class _PageSlices(Generic[_Row]):
-    """The pages of a list, a slice at a time, which is dealt with at once; `begin` is how far those asked go.
-
-    A list in the order of time goes on from the time of its last row, others by their offset.
+    """The pages of a list, a slice at a time; `begin` is how far back to ask. The next page of a list in
+    order of time begins at the time of the last row, of others at an offset.
     """
 
     def __init__(
@@ -447,7 +446,7 @@ HOPELESS = frozenset({FAILED, DELETED, BLOCKED})
 RUNNABLE = frozenset({"PREPROCESSED", "RESTART_READY"})
 PARENTS_KEPT = 100
 RELATED_MOST = 5_000
-"""Jobs that are looked at for one, up or down the lines of parents."""
+"""The most jobs looked at for one, up or down the lines of parents."""
 RELEASED_S = 60
 """A job is released as soon as its parents have finished; after this time it was not."""
 SEEN_KEPT = 400_000

@@ -198,7 +198,7 @@ def _asked_by(
 
 
 RUN_S = 24 * 3600
-"""How long before a window a run may have begun that goes on in it."""
+"""How long before a window a run in it may have begun."""
 
 
 async def fetch_allocations(
@@ -254,7 +254,7 @@ async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, flo
 WINDOW_S = 24 * 3600
 """How far back events and ended jobs are read at first."""
 RESYNC_S = 3600
-"""How far back is looked once in a while."""
+"""How far back older events are read once in a while."""
 COMMIT_S = 5
 """How long a change may take to be seen after its time was noted."""
 FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150

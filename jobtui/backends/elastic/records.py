@@ -25,7 +25,7 @@ from jobtui.model.slurm import SYSTEM
 from jobtui.model.tables import tables_of
 
 LEFT_OUT_MOST = 1_000
-"""Ids that a search leaves out at most; what comes anyway is known again here."""
+"""The most ids that a search leaves out; others that come again are dropped here."""
 NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
 MILLISECOND = 1_000_000
@@ -88,7 +88,7 @@ def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False)
 
 
 def fields_of(document: Document, preset: Preset) -> dict[str, str]:
-    """The fields that a document has. Of several values the first counts, of texts all are lines."""
+    """The fields that a document has. The first of several values counts; several texts are all lines."""
     found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in preset.fields.items())
     return {field: text for field, text in found if text}
 

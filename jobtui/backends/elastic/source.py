@@ -24,7 +24,7 @@ LEAST_ROWS = 8
 
 
 class ElasticEngine:
-    """One index, read as a preset says. `since` bounds where values are looked for."""
+    """One index, read as a preset says. `since` bounds the search for values."""
 
     clock: Clock = SystemClock()
 

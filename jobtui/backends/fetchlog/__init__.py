@@ -1,7 +1,7 @@
 """The files of jobs of jobsub that a Landscape keeps: `GET URL/job/<id>.tar.gz`, asked for one job at a time.
 
-An archive is read in memory and never unpacked to a disk. Of each file its beginning and its end are kept,
-and of the jobs those that were asked for last.
+An archive is read in memory and never unpacked to a disk. The beginning and the end of each file are kept,
+for the jobs asked for last.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ PART_BYTES = 256 << 10
 MOST_FILES = 500
 JOBS_KEPT = 4
 GOOD_FOR_S = 60.0
-"""How long an archive is taken for what is there now: a job that runs goes on writing."""
+"""How long an archive counts as current: a job that runs writes more."""
 ARCHIVE_KIND = "application/gzip, application/x-gzip, application/octet-stream, */*;q=0.1"
 FETCHLOG = ServerKind(**tables_of("jobtui.backends.fetchlog", "server"))
 

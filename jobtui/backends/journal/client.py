@@ -145,7 +145,7 @@ class Ask(NamedTuple):
 
 HELD_ENTRIES = 4_096
 HELD_BYTES = 16 << 20
-"""What may wait in a lane, messages counted; what comes in one piece may go beyond."""
+"""How much may wait in a lane, messages counted; one piece may exceed it."""
 
 RETRY_S = 1.0
 RETRY_MOST_S = 30.0
@@ -189,10 +189,8 @@ def within(matches: Matches, hosts: Sequence[Match]) -> Matches:
 
 
 class Lane:
-    """What one connection has given, in order, until it is taken.
-
-    It goes on after the last entry it was given when the connection breaks. It stops listening while nobody
-    takes what has come, so that memory is bounded and the sender waits.
+    """The entries of one connection, in order, until they are taken. After a break it continues after the
+    last entry. It stops reading while nobody takes entries, so that memory is bounded and the sender waits.
     """
 
     def __init__(
@@ -299,14 +297,13 @@ class Following(Protocol):
     """Entries as they are written, in order, none lost, none twice, also over a break of the connection."""
 
     async def take(self, most: int) -> Slice:
-        """What has come since the last call, up to `most` entries. Raises SourceError.
-
-        After a break it goes on after the last entry that was given.
+        """The entries since the last call, up to `most`. Raises SourceError. After a break it continues after
+        the last entry.
         """
 
     @property
     def place(self) -> FollowStart | HostPlaces | None:
-        """Where somebody may follow from who wants what comes next; None while that is not known."""
+        """The cursor from which the next entries can be followed; None while that is not known."""
 
     async def changed(self, timeout_s: float) -> None:
         """Return when `take` may find something, at the latest after `timeout_s`."""
@@ -334,7 +331,7 @@ class LaneFollowing:
         self._is_closed = False
 
     async def take(self, most: int) -> Slice:
-        """What was there before is waited for, for a moment: who asks in a row is not to do so in vain."""
+        """Wait a moment for what was there before, so that repeated calls are not in vain."""
         await self._begin()
         await self._come()
         if await self._has_new_hosts():
@@ -568,7 +565,7 @@ class JournalReader(ABC):
 class ExportReader(JournalReader):
     """A journal that gives the export format: journalctl's and gatewayd's.
 
-    `is_one_host` where it holds no other host's entries. `skipped` counts what came and made no sense.
+    `is_one_host` where it holds no other host's entries. `skipped` counts entries that could not be read.
     """
 
     is_one_host = False

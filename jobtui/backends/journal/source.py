@@ -39,7 +39,7 @@ GIVEN_KEPT = 50_000
 CONTINUING_ENTRIES = 100
 """Entries of one record at most."""
 ENTRIES_READ = 100_000
-"""Entries that are looked at for one question."""
+"""The most entries read for one question."""
 
 MakeReader = Callable[[], JournalReader]
 
@@ -179,10 +179,9 @@ class Journal(PolledSource):
     async def continuations(
         self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
-        """Some entries of a stream, each with what follows in its process, up to where `ends` is true.
-
-        `wanted` are their cursors with their places. Read in one go, `most` entries or some more. Nothing of
-        one that is there no more, or of a stream that is not of this journal. Raises SourceError.
+        """Some entries of a stream, each with the next ones of its process, up to where `ends` is true.
+        `wanted` are their cursors with their places. About `most` entries are read in one go. Empty for an
+        entry that is gone, or a stream of another journal. Raises SourceError.
         """
         stream = self.names.known.get(source)
         if stream is None or not wanted:

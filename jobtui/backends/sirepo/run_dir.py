@@ -31,7 +31,7 @@ from jobtui.model.numbers import read_json
 from jobtui.transport.worker import Worker
 
 MOST_ENTRIES = 2_000
-"""Entries that are looked at; the others are only counted."""
+"""The most entries looked at; the others are only counted."""
 PART_BYTES = 256 << 10
 """How much of a file is read at most."""
 COUNTED_BYTES, COUNTED_AT_ONCE = 256 << 20, 1 << 20

@@ -281,7 +281,7 @@ async def fetch_detail(
 ) -> JobDetail | None:
     """Everything about a job, a task or a whole array; None when Slurm knows none. Raises SourceError.
 
-    Of one that waits also why, of one that a node took with it what the node says.
+    For a pending job also why it waits, for one that a node took with it what the node says.
     """
     if not slurm.is_job_id(native) or "[" in native:
         return None

@@ -372,9 +372,8 @@ def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
 
 
 def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | None:
-    """What cannot be so of one run by what slurmctld, when it was asked, and accounting say; None if it can.
-
-    Of a job that is live in the queue that is what accounting says, else what slurmctld does.
+    """What of one run is impossible if slurmctld, when it was asked, and accounting are both right; None if
+    nothing is. For a job that is live in the queue it is what accounting says, else what slurmctld says.
     """
     if ended.ended_at is None or ended.status.is_live or ended.submitted_at != queued.submitted_at:
         return None

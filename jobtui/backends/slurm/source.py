@@ -97,7 +97,7 @@ def below_rule(printed: bytes) -> bytes | None:
 
 
 def variables_of(text: bytes) -> list[Variable]:
-    """Variables one a line; a line that begins with no name goes on with the value before."""
+    """Variables, one per line; a line that does not begin with a name continues the value before."""
     found: list[Variable] = []
     for line in text.removesuffix(b"\n").split(b"\n"):
         if found and not _NAME.match(line):
