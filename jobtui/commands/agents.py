@@ -47,7 +47,7 @@ async def show_agents(reader: Reader, passes: Callable[[Agent], bool]) -> Exit:
 
 
 def _within(agent: Agent, reader: Reader) -> bool:
-    """Whether something was heard of the agent in the time that was asked for; without a time it may be."""
+    """Whether the agent may have lived within the chosen time, by the times that are known of it."""
     since, until = reader.context.since, reader.context.until
     times = [at for at in (agent.since, agent.last_message_at, agent.started_at) if at is not None]
     if not times:

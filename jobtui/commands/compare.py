@@ -50,7 +50,7 @@ async def run(reader: Reader) -> Exit:
 
 
 async def _choice(reader: Reader, found: FoundJob, others: Sequence[str]) -> Partner | None:
-    """What to compare with: what was named, else what is likeliest to tell something."""
+    """What to compare with: what was named, else the likeliest to be useful."""
     assert found.job is not None
     if others:
         other = await resolve(reader, others[0])

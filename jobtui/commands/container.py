@@ -49,7 +49,7 @@ def print_container(context: Context) -> bool:
 
 
 def _unread(journal: str) -> str:
-    """What of a journal this user cannot read. It is asked last, as nothing waits for it."""
+    """What part of a journal this user cannot read. Asked last, as nothing waits for it."""
     from asyncio import run
 
     from jobtui.backends.journal.journalctl import JournalctlReader

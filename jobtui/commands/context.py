@@ -47,11 +47,11 @@ class Context(NamedTuple):
     since: Nanos | None = None
     until: Nanos | None = None
     write: Callable[[Iterable[str]], object] | None = None
-    """What takes the lines of the answer; None prints them."""
+    """A function that takes the lines of the answer; None prints them."""
     replay: "RecordingReplay | None" = None
-    """What stands in for the systems, as a recording does."""
+    """The session that stands in for the systems, such as a recording."""
     remembers: bool = True
-    """Whether what this user's memory tells is about what is read here."""
+    """Whether this user's memory is about the systems read here."""
     memory: "Path | None" = None
     """The file of the memory that is written and asked; None is that of this user."""
 
@@ -101,7 +101,7 @@ TIME_EXPECTED = "expected a UTC time such as 2026-11-20T20:34:30Z or 20:34, or a
 
 
 def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDashboard) -> Context:
-    """What a command runs with. Raises ConfigError for a time that is none."""
+    """The context of a command. Raises ConfigError for a time that is none."""
     clock: Clock = SystemClock()
     at = _moment(config, "at", clock.now())
     if at is not None:

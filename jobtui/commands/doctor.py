@@ -62,9 +62,9 @@ def _journal_remarks(journal: Journal, now: Nanos) -> Iterator[str]:
 
 
 UNKNOWN_SHARE_LIMIT = 0.01
-"""Which part of a log's records may be of no known shape."""
+"""The largest part of a log's records that may be of no known shape."""
 SKIPPED_SHARE_LIMIT = 0.01
-"""Which part of a source may have been skipped."""
+"""The largest part of a source that may be skipped."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
@@ -72,7 +72,7 @@ CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_
 
 @dataclass(slots=True)
 class Check:
-    """What was found out about one source. `faults` say what is not fine, `remarks` what else to know.
+    """The findings about one source: `faults` must be mended, `remarks` are good to know.
 
     `newest_at` is the time of its newest news. Shares are of 1, None where they say nothing.
     """
@@ -147,7 +147,7 @@ def _source_of(finding: Check, reader: Reader) -> Source:
 
 
 def name_of(spec: SourceSpec) -> str:
-    """What the source of this name is called: a path in its shortest form, an address as it is."""
+    """The name of a source as it is shown: a path in its shortest form, an address as it is."""
     return spec.target if of_setting(spec.setting).addressed else str(Path(spec.target))
 
 

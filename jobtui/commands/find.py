@@ -98,7 +98,7 @@ class FoundJob(NamedTuple):
     jobs: tuple[JobId, ...] = ()
     """The jobs of what was meant, where these are several."""
     is_said: bool = True
-    """Whether it is said on stderr why there is no job."""
+    """Whether stderr says why there is no job."""
 
     @property
     def filter(self) -> str:
@@ -277,7 +277,7 @@ def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) ->
 async def candidates_for(
     reader: Reader, thing: str, referred: Sequence[Reference] | None = None
 ) -> tuple[Candidate, ...]:
-    """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
+    """What `thing` may mean among all jobs, and in the logs if only they can know."""
     known = list(references(thing.strip())) if referred is None else referred
     await reader.read_jobs()
     if in_file := await jobs_in_file(reader, thing.strip()):

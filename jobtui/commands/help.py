@@ -138,7 +138,7 @@ def _joined(words: Iterable[str]) -> list[str]:
 
 
 def _offered(words: Sequence[str]) -> Iterable[_Row]:
-    """What may be typed, each with a description; `:file` and `:directory` stand for paths."""
+    """The words that can be typed, each with a description; `:file` and `:directory` stand for paths."""
     *before, begun = words
     if "=" in (begun, *before[-1:]) or (begun.startswith("--") and "=" in begun):
         return [(":file", "")]

@@ -65,7 +65,7 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
 
 
 def _late_of(reader: Reader) -> Callable[[Job], str | None]:
-    """What tells how much longer than usual a job takes; learns what is usual when it is first asked."""
+    """Says how much longer than usual a job takes; learns what is usual at the first question."""
 
     @cache
     def lateness() -> "LateJobs":
@@ -163,7 +163,7 @@ def _within(job: Job, reader: Reader) -> bool:
 
 
 def in_order(jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
-    """What needs a person first, then what lives, then the newest."""
+    """Jobs that need a person first, then live ones, then the newest."""
 
     def ranked(job: Job) -> tuple[bool, bool, int, JobId, Job]:
         newest = -(job.updated_at or job.queued_at or 0)

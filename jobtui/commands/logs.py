@@ -117,7 +117,7 @@ CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "cer
 Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
 KINDS = frozenset({"agent", "container", "user", "host", "unit"})
-"""What else than a job has lines."""
+"""Kinds besides a job that have lines."""
 JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
 """How much later than it was written a line may be received."""
@@ -213,7 +213,7 @@ async def _with_output(reader: Reader, candidate: Candidate) -> list[JobDetail]:
 
 
 def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[], OpsByJob]:
-    """What gives the ops of a job, or those of a user, or that an agent or the agents of a container had."""
+    """A function that gives the ops of a job, a user, an agent, or the agents of a container."""
     knows = reader.session.store.correlation
     if found.job is not None:
         job_id = found.job.id
@@ -256,7 +256,7 @@ def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
 def _of_ops(
     session: Session, ops_of: Callable[[], OpsByJob], chosen: Chosen
 ) -> Callable[[], Awaitable[list[JobLine]]]:
-    """What gives the chosen lines of ops and their jobs, those that are new at each look."""
+    """A function that gives the chosen lines of ops and their jobs, at each call only new ones."""
     seen: set[tuple[str, int, str]] = set()
 
     async def fresh() -> list[JobLine]:

@@ -76,7 +76,7 @@ def fenced(text: str, said: str, notes: str = "") -> str:
 
 
 async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
-    """What the command says, and whether it failed as such; in this process, and nothing of it is printed."""
+    """The output of a command, and whether it failed; run in this process, and nothing is printed."""
     with contained(f"answering {asked.command.name}") as answering:
         try:
             async with asyncio.timeout(ANSWER_S):
@@ -102,7 +102,7 @@ async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
 
 
 def server_of(context: Context) -> "Server[Any]":
-    """What answers the protocol. Needs the extra `mcp`."""
+    """The server of the protocol. Needs the extra `mcp`."""
     import mcp_types as types
     from mcp.server import Server
 

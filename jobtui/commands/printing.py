@@ -34,9 +34,8 @@ class SourceNames:
         return known
 
     def place_of(self, one: "Step | JobLine") -> str:
-        """Where a line stands: its number, or the byte where it begins when the lines are not counted.
-
-        An entry of a journal, which has a cursor, has no such place.
+        """The place of a line: its number, or the byte where it begins if lines are not counted. An entry of
+        a journal has a cursor and no such place.
         """
         name = self.short(one.source)
         if one.cursor is not None:
@@ -45,7 +44,7 @@ class SourceNames:
 
 
 class Report(NamedTuple):
-    """What a command found, in each form that it can be printed in; only the one that is wanted is made.
+    """The result of a command in each form that can be printed; only the wanted one is made.
 
     `document` is what JSON holds between schema and sources, `records` become CSV with these `columns`, and
     `lines` are for people, for a width in cells (None for no limit) and with or without colour.

@@ -85,7 +85,7 @@ class Reader:
         self.entries = JOURNAL_ENTRIES
         """How many of the last entries of an engine of logs are read when no job is asked for."""
         self.follows = False
-        """Whether logs are followed afterwards: then they are read to their ends."""
+        """Whether logs are followed afterwards: then all are read to the end."""
 
     @property
     def now(self) -> Nanos:
@@ -156,7 +156,7 @@ class Reader:
         return await self.session.look_up(job_id)
 
     async def noted_of(self, job: Job) -> "ClusterStatus | None":
-        """What is noted of the job on its cluster, where that can be reached from here."""
+        """The note about the job on its cluster, if that can be reached from here."""
         from jobtui.session.evidence import Gatherer  # only questions about one job need it
 
         return await Gatherer.of(self.session).noted(job)

@@ -58,7 +58,7 @@ def run(context: Context) -> Exit:
 
 
 def _memory() -> MemoryThread | None:
-    """What remembers the runs that end meanwhile, None where another jobtui does, or it cannot be written."""
+    """The writer of the memory for runs that end meanwhile; None if another jobtui writes it, or none can."""
     try:
         return open_memory()
     except (RecordingError, OSError) as error:
@@ -88,7 +88,7 @@ def _words(recorder: Recorder) -> str:
 
 
 def _details(specs: Sequence[SourceSpec]) -> Callable[[str, JobId], JobDetail | None]:
-    """What reads the whole record of a job of a database root, to be called on the thread that writes."""
+    """A function that reads the whole record of a job of a database root, for the thread that writes."""
     from jobtui.backends.sirepo.source import read_whole
 
     roots = {spec.target for spec in specs if SIREPO_DB.names(spec)}

@@ -238,7 +238,7 @@ async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) 
 
 
 def _asked(memory: Memory, ask: Callable[[], Told]) -> Told | Exit:
-    """What the memory answers; the exit code where it cannot, which is said."""
+    """The answer of the memory; if it has none, says why and gives the exit code."""
     try:
         if memory.is_there:
             return ask()

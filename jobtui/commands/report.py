@@ -185,7 +185,7 @@ def _lines(
 
 
 def query_of(context: Context, what: str, specs: Sequence[SourceSpec]) -> ReportQuery:
-    """What the flags ask for. Raises ValueError for what none of the sources can have."""
+    """The query that the flags ask for. Raises ValueError if no source can answer it."""
     to_state = context.flag("to-state")
     tags = [text.partition(":") for text in _list(context.flag("tag"))]
     for name, colon, _ in tags:
@@ -238,7 +238,7 @@ def _full(job: str) -> str:
 
 
 def for_server(query: ReportQuery, spec: SourceSpec) -> ReportQuery | None:
-    """What one server is asked, in its own numbers; None when the query is about others."""
+    """The query for one server, in its own numbers; None if the query is about others."""
     for text in filter(None, (query.batch_job, query.scheduler_id)):
         label = text.partition("@")[2]
         if label and label != spec.label and not answers_to(spec.target, label):

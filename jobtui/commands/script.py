@@ -27,7 +27,7 @@ from jobtui.render.text import safe, show
 from jobtui.session.evidence import Gatherer
 
 GOOD = "good"
-"""What stands for the last good run of the same name and user."""
+"""The word for the last good run of the same name and user."""
 CSV_COLUMNS = ("name", "value")
 VARIABLE_HEADS = (Head("VARIABLE", least=12), Head("VALUE", least=20))
 

@@ -33,7 +33,7 @@ from jobtui.render.table import fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 OUTPUTS = ("run.log", "job.out")
-"""What the programs of jobs print: Sirepo's, Balsam's."""
+"""The files with what programs print: Sirepo's, Balsam's."""
 
 
 class Where(NamedTuple):
@@ -53,7 +53,7 @@ class Where(NamedTuple):
 
 
 def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Where]:
-    """Where its record, run directory, output, agent and logs are, those that are known."""
+    """The known places of its record, run directory, output, agent and logs."""
     correlation, reach = reader.session.store.correlation, reader.reach
     ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
     if record := detail.path if detail else None:

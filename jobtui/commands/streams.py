@@ -19,7 +19,7 @@ from jobtui.model.secrets import mask_text
 
 
 class Exit(IntEnum):
-    """What an exit code says; one line on stderr says why."""
+    """The meanings of exit codes; one line on stderr says why."""
 
     FINE = 0
     FAILED = 1
@@ -47,7 +47,7 @@ _UNWRITABLE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF, errno.EINVAL, errno.EPERM, errno.ENXIO,
      errno.EAGAIN, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.ENOTCONN}
 )  # fmt: skip
-"""What writing to an output says that takes nothing; errors of files have a name beside."""
+"""The errors of an output that cannot be written to; errors of files also name the file."""
 
 codecs.register_error("jobtui.ascii", _replace)
 

@@ -105,7 +105,7 @@ class WatchPrinter:
         yield "What changes follows line by line; ctrl+c ends it."
 
     def more(self) -> Iterable[str]:
-        """What changed since it was last asked, and who came to need a person by the time alone."""
+        """Lines for jobs that changed since the last call, or need a person as time passed."""
         now = self._clock.now()
         changes, self._changes = self._changes, NO_CHANGES
         self._news.forget(changes.gone)
@@ -144,7 +144,7 @@ LOOK_S = 1.0
 """How often a job without news is looked at: it may be late by now."""
 
 UNTIL = ("done", "failed", "stuck")
-"""What may be waited for."""
+"""What a user can wait for."""
 
 
 async def _is_stuck(job: Job, reader: Reader) -> bool:
@@ -152,7 +152,7 @@ async def _is_stuck(job: Job, reader: Reader) -> bool:
 
 
 async def _lost(job: Job, reader: Reader) -> str | None:
-    """What has become of a job whose record still says that it is live, where logs tell that for sure."""
+    """The end of a job whose record still says that it is live, if logs prove it."""
     if not job.status.is_live:
         return None
     verdict = explain(await Gatherer.of(reader.session).gather(job.id))

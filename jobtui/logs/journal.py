@@ -129,7 +129,7 @@ def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
 
 
 def matches_of(streams: Sequence[records.Stream]) -> Matches:
-    """What a journal is asked for these streams, and for what is missing of them."""
+    """The matches to ask a journal for these streams, and for gaps in them."""
     hosts = dict.fromkeys(stream.host for stream in streams)
     said: list[tuple[Match, ...]] = [
         ((records.IDENTIFIER, records.JOURNALD), *(((records.HOST, host),) if host else ())) for host in hosts
@@ -336,7 +336,7 @@ class JournalPages(Log):
         self._begin: Place | None = None
         self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
         self._counted_from: Place | None = None
-        """From here on entries are counted in `_stretches`; None while it is not known where the end is."""
+        """From this place on entries are counted in `_stretches`; None while the end is unknown."""
         self._counted_after: Place = 0
         """The end when counting backwards began; later entries were counted as they came."""
         self._counted: Cursor | None = None

@@ -47,7 +47,7 @@ class MergedReading:
         self.problem = ""
         self.at_begin = False
         self.oldest: Nanos | None = None
-        """Where in the order of time its first line is that was read; None without any."""
+        """The time of its first line that was read; None without any."""
         self._number = number
         self._now = now
         self._read_from: Place = 0

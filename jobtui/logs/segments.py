@@ -127,7 +127,7 @@ TIMED_LINES = 20
 
 
 class LineIndex:
-    """What is known of a file from byte `low` up to byte `high`. Methods that read raise OSError."""
+    """The lines counted in a file from byte `low` up to byte `high`. Methods that read raise OSError."""
 
     def __init__(self, source: ByteSource, size: int, time_of: TimeOf) -> None:
         self._source = source
@@ -206,7 +206,7 @@ class LineIndex:
         return None
 
     def stretches(self, base: int) -> Iterator[Stretch]:
-        """What is known, some blocks together; `base` makes a place of an offset."""
+        """The counts, some blocks together; `base` makes a place of an offset."""
         first, count = self.low // self.block, len(self._lines)
         together = (count - first) // STRETCHES + 1
         for block in range(first, count, together):

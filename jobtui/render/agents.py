@@ -87,11 +87,11 @@ AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     count_column("messages", "MSGS", lambda agent: agent.messages, fixed(6), 35),
     count_column("restarts", "RESTARTS", lambda agent: agent.restarts or None, fixed(8), 30),
 )  # fmt: skip
-"""What `enter` leads to, and all other facts, are shown below the table."""
+"""The target of `enter`, and all other facts, are shown below the table."""
 
 
 def urgent_first(agents: Iterable[Agent], now: Nanos) -> list[Agent]:
-    """First what went wrong lately, then what lives, then what ended last."""
+    """Recent failures first, then live agents, then those that ended last."""
 
     def urgency(agent: Agent) -> tuple[int, int, str, str]:
         rank = 0 if is_trouble(agent, now) else STATES[agent.state][2]

@@ -14,7 +14,7 @@ NOTED = frozenset({"submit_failed", "pending_deletion"})
 """States of which the scheduler's note says why."""
 GLYPHS = {RUNNING: "●", "queued": "○", "pending_submission": "○", "finished": "✓", "submit_failed": "✗"}
 ORDER = (RUNNING, "pending_deletion", "queued", "pending_submission")
-"""What lasts comes first, in this order; what is over comes last, the newest first."""
+"""Live ones come first, in this order; ended ones come last, the newest first."""
 _RANKS = {state: rank for rank, state in enumerate(ORDER)}
 
 

@@ -20,7 +20,7 @@ from jobtui.render.text import Zone, clock_time, date_time, duration, fit, show,
 DOTS_WIDE, DOTS_HIGH = 2, 4
 """Dots of one cell."""
 _DOT_BITS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
-"""Of a braille character: its dots from the bottom up, of the left and of the right column."""
+"""The dots of a braille character from the bottom up, of the left and the right column."""
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -158,12 +158,12 @@ ROWS_BETWEEN = 4
 """Rows from one number at the side to the next."""
 STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
 SIGNS, SIGN_EVERY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 24
-"""What distinguishes lines, and how many cells apart it is written into them."""
+"""The letters that distinguish lines, and how many cells apart they are written."""
 OUTLINE, WAITING, FAILED = "┄", "─", "✗"
 """Signs of the nodes that are there, of jobs that wait, of times at which jobs failed."""
 AREA_STYLES = ("accent", "dim", STATUS_STYLES[JobStatus.PENDING], "accent reverse")
 IN_AREA = 3
-"""Which of them is of a line that crosses the area."""
+"""The index of the style of a line that crosses the area."""
 LEGEND_GAP = "   "
 _KNOWN_STYLES = {
     **{
@@ -179,7 +179,7 @@ _KNOWN_STYLES = {
 
 
 class Frame(NamedTuple):
-    """What is looked at: from when until when, in how many cells."""
+    """The visible part: from when until when, in how many cells."""
 
     since: Nanos
     until: Nanos
@@ -205,7 +205,7 @@ class DrawnChart(NamedTuple):
         return self.frame.cells - self.left
 
     def time_of(self, column: int) -> tuple[Nanos, Nanos]:
-        """From when until when a column of cells reaches, the end left out."""
+        """The begin and end of a column of cells in time, without the end itself."""
         since, until, _, _ = self.frame
         span, columns = until - since, max(1, self.columns)
         # rounded up, so that the column of its first instant is this one and not the one before
@@ -233,9 +233,8 @@ def style_names(chart: Chart) -> tuple[str, ...]:
 
 
 def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> DrawnChart:
-    """Draw what is looked at: an area, or lines of all curves or the chosen one alone.
-
-    May take long: not to be called where a screen waits.
+    """Draw the visible part: an area, or lines of all curves or only the chosen one. May take long: do not
+    call it on the event loop.
     """
     rows = max(1, frame.rows - 2)  # below are the axis, and the times on it
     curves, styles = main_curves(chart, frame), style_names(chart)
@@ -338,7 +337,7 @@ def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
 
 
 def scale_words(chart: Chart, frame: Frame) -> str:
-    """What a line of bars stands for: its highest value, and from when until when it goes."""
+    """The meaning of a line of bars: its highest value, and its begin and end in time."""
     curve = main_curves(chart, frame)[0]
     top = curve.step(frame.since, frame.until).high
     since, until = (date_time(at)[5:16] for at in (frame.since, frame.until))
@@ -473,7 +472,7 @@ def time_rows(times: Sequence[StateTime]) -> list[tuple[str, ...]]:
 
 
 def times_lines(times: Sequence[StateTime], cells: int, chosen: int | None = None) -> list[Line]:
-    """The table. A bar is solid for half of the stays, and goes on thin for 9 of 10."""
+    """The table. A bar is solid up to the median stay, and thin up to the 90th percentile."""
     rows = time_rows(times)
     widths = [max(map(width, column)) for column in zip(HEADS, *rows, strict=True)]
     bar = cells - sum(widths) - len(GAP) * len(widths) - 1

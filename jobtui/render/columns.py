@@ -19,7 +19,7 @@ from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling, width
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
-"""With a letter in its first and last label, so that no address is taken for one."""
+"""It has a letter in its first and last label, so that no address is taken for one."""
 _MODES = {"sequential": "seq", "parallel": "par"}
 _MINUTE_S = 60.0
 _STATUS_ORDER = {status: place for place, status in enumerate(JobStatus)}
@@ -74,7 +74,7 @@ def no_style(record: object, look: object) -> str:
 
 
 class Narrow(NamedTuple):
-    """What is otherwise in a column of a table narrower than `below` cells; None where nothing is."""
+    """What differs in a column of a table narrower than `below` cells; None if nothing does."""
 
     below: int
     cells: Cells
@@ -192,7 +192,7 @@ DISPUTED = "sources disagree"
 
 
 def _waits_cell(job: Job, context: RowContext) -> str:
-    """What a live job waits for; what went wrong with one that ended."""
+    """Why a live job waits, or what went wrong with one that ended."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
         text = job.error or job.alert
@@ -299,7 +299,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
                 about="the source it was read from"),
 )  # fmt: skip
 DEFAULT_COLUMNS = JOB_COLUMNS[:10]
-"""Those up to the reason; the others are there for who asks for them."""
+"""Those up to the reason; the others are shown if asked for."""
 
 _ESSENTIAL = 80
 """Columns of this priority and above are squeezed before one of them is dropped."""

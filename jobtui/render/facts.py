@@ -1,4 +1,4 @@
-"""What the top of a job's screen says: how it stands, what is wrong with it, and what the record tells."""
+"""The top of a job's screen: its state, what is wrong with it, and what the record says."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ _FINE = {
 
 
 def record_line(job: Job, now: Nanos, cells: int, cluster: str = "") -> Line:
-    """What the record says, in the order in which it is worth a place; `cluster` is what is noted there."""
+    """Facts of the record, the most useful first; `cluster` is what is noted there."""
     return (Piece(" " + fit(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 1)), "dim"),)
 
 

@@ -19,7 +19,7 @@ LABEL_CELLS = len("verdicts ")
 JOBS_NAMED = 200
 """Jobs of a group that are named."""
 RATE_CELLS = 10
-"""Of how often a group goes wrong."""
+"""The width of the sparkline of a group's failures."""
 
 
 def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _why(one: Incident) -> str:
 
 
 def shared_words(one: Incident, fact: SharedFact) -> str:
-    """What jobs share: how many of the group, and how large a part of the good jobs."""
+    """A shared fact: how many of the group have it, and which part of the good jobs."""
     words = f"{fact.name} {show(fact.value)}: {fact.jobs:,} of {len(one.jobs):,}"
     part = 100 * fact.elsewhere / max(1, fact.good)
     elsewhere = f", elsewhere {'under 1' if 0 < part < 1 else f'{part:.0f}'} % of {fact.good:,}"
@@ -109,7 +109,7 @@ def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
 
 
 def common_words(one: Incident) -> str:
-    """What the jobs of a group share first, and why they failed."""
+    """The facts that the jobs of a group share, then why they failed."""
     shared = [shared_words(one, fact) for fact in one.shared[:1] if len(one.jobs) > 1]
     return " · ".join((*shared, _why(one)))
 

@@ -43,7 +43,7 @@ def formatted(text: str, most: int = MOST_LINES) -> list[str] | None:
 
 
 FIRST_NAMES = ("run.log", "job.out", "in.json", "parameters.py")
-"""What somebody looks for first; everything else by age, the newest first."""
+"""Files that people open first; all others by age, the newest first."""
 TAILED = (".log", ".out", ".err")
 """Ends of names of files that grow, whose last lines matter."""
 _UNITS = ("", "k", "M", "G", "T", "P")
@@ -93,7 +93,7 @@ def part_title(part: FilePart, zone: str) -> str:
 
 
 def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
-    """What stands in the part; what is left out is said where it would be."""
+    """The text of the part; a line says what is left out, where it would be."""
     if part.is_binary:
         yield Piece("not text; nothing of it is shown", "dim")
         return
@@ -135,7 +135,7 @@ def cut(text: str, longest: int | None) -> str:
 
 
 def head_facts(script: ArchivedScript, outputs: Sequence[scripts.OutputFile]) -> Iterator[tuple[str, str]]:
-    """What is to be known about a script: whose, from where, since when, and where its output went."""
+    """Facts about a script: whose it is, from where, since when, and where its output went."""
     number = f"{script.cluster}/{script.number}" if script.cluster else script.number
     yield "job", f"{show(number)} ({script.scheduler})"
     yield "from", show(script.source)

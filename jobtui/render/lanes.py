@@ -47,7 +47,7 @@ class TimeStyle(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Where each lane begins, and how many cells all of them have."""
+    """The first cell of each lane, and how many cells all of them have."""
 
     columns: Mapping[Component, int]
     cells: int

@@ -109,7 +109,7 @@ def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Piece
 
 
 def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
-    """What stands before the line: a bookmark, the sign of a hit out of sight, or of doubt; and the level."""
+    """The signs before the line: of a bookmark, a hit out of sight, or a doubt; and the level."""
     if bookmarked:
         mark = Piece("◆", "marked", 1)
     elif line.unproven and not hides_hit:
@@ -126,7 +126,7 @@ JOB_CLOCK_CELLS = 9
 OP_CELLS = 5
 LEAST_TEXT_CELLS = 24
 MOST_SHOWN = 2_000
-"""Characters of a line that are looked at; no screen is wider."""
+"""How many characters of a line are used; no screen is wider."""
 
 
 def tags(lines: Iterable[JobLine], sources: Iterable[SourceHealth]) -> Mapping[str, str]:
@@ -196,7 +196,7 @@ MARKED = 100
 """Places marked in one line at most."""
 _REPEATS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(?P<group>\)[*+?{])|(?P<repeat>[*+?{])|(?P<back>\(\?(?!:))")
 _LIMITS = (16_384, 2_000, 250)
-"""How much of a line is looked at, by the number of repeats in the expression."""
+"""How much of a line is searched, by the number of repeats in the expression."""
 
 HIT = "hit"
 """The style of what was found."""

@@ -28,7 +28,7 @@ def _within(interval: tuple[float, float]) -> str:
 
 
 def share_words(share: Share) -> str:
-    """What runs with a failure have in common: "38 of 41 on host v7 (80-97 %), of other runs 6 %"."""
+    """A fact that runs with a failure share: "38 of 41 on host v7 (80-97 %), of other runs 6 %"."""
     on = "of" if share.field == "user" else "on" if share.field in ("host", "node") else "with"
     usual = f"of other runs {percent(share.usual_share)} %"
     return (
@@ -46,7 +46,7 @@ def place_words(share: Share) -> str:
 
 
 def seen_words(seen: Seen, now: Nanos) -> str:
-    """Whether a failure was seen before: since when, how often, and what goes with it."""
+    """Whether a failure was seen before: since when, how often, and what these runs share."""
     first, last = (age(max(0.0, seconds_between(at, now))) for at in (seen.first, seen.last))
     since = f"new since {utc_of(seen.first):%A}" if seen.is_new else f"first seen {first} ago"
     users = f", {counted(seen.users, 'user')}" if seen.users else ""
@@ -61,7 +61,7 @@ def _range_words(what: str, expected: SecondsRange) -> str:
 
 
 def memory_lines(remembered: JobMemory | None) -> Iterator[str]:
-    """What the memory knows of a job, one line each; safe to show."""
+    """Facts of the memory about a job, one line each; safe to show."""
     if remembered is None:
         return
     if remembered.seen is not None:

@@ -63,7 +63,7 @@ def _whole(run: Run, seconds: float) -> float:
 
 
 def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator[Paragraph]:
-    """What is known of a run, beside the same of a good one; what is alike steps back."""
+    """The facts of a run next to those of a good one; equal ones are dim."""
     left, right = _facts(run, now), _facts(good, now) if good else {}
     heads = [Head("", least=8), Head(f"RUN {run.number} {state_text(run)}", least=20)]
     if good:

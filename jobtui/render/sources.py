@@ -44,7 +44,7 @@ def _candidates(source: SourceHealth) -> list[str]:
 
 
 def profile_line(state: ProfileState) -> Line:
-    """How one of several profiles does: what is up, what runs, how much failed and how much usually does."""
+    """The line of one of several profiles: sources up, jobs running, the failed share and the usual one."""
     up = f"{state.up} of {counted(state.sources, 'source')} up" if state.sources else "no source of jobs"
     spans = [Piece(f" {show(state.profile)}", "strong"), Piece("  ")]
     spans += [Piece(up, "" if state.up == state.sources else "error"), SEPARATOR]
@@ -59,7 +59,7 @@ def profile_line(state: ProfileState) -> Line:
 
 
 def judge(source: SourceHealth, now: Nanos) -> Piece:
-    """How old the newest record of a source is, if it is read as it should be; else what is wrong."""
+    """The age of the newest record of a source if it can be read; else what is wrong."""
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
         return Piece("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")

@@ -183,7 +183,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 def pace_line(pace: "Pace", *, with_ends: bool) -> Line:
-    """What came in the last minutes, and what ended; nothing when all that time nothing did.
+    """Jobs that came and that ended in the last minutes; nothing if there were none.
 
     Both have bars on one scale, so that a glance tells whether as much ends as comes.
     """

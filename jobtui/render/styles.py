@@ -25,7 +25,7 @@ COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _NAMED = frozenset(("default", *COLORS, *(f"bright_{color}" for color in COLORS)))
 _WORDS = ATTRIBUTES | _NAMED | {"on", "not"}
 _AFTER = {"on": _NAMED, "not": ATTRIBUTES}
-"""What may follow these words."""
+"""The values that may follow these words."""
 _HEX = re.compile(r"#[0-9A-Fa-f]{6}")
 
 

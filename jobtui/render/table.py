@@ -23,7 +23,7 @@ _SGR: Mapping[str, str] = {
     "accent": "36", "dim": "2", "rule": "2", "source.0": "36", "source.1": "32", "source.2": "33",
     "source.4": "2",
 }  # fmt: skip
-"""What a style looks like: one accent, grey for what is settled, weight only where a person must look."""
+"""The look of styles: one accent, grey for settled things, bold only where a person must look."""
 
 
 class Head(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a terminal can show, and how to copy to it."""
+"""The abilities of a terminal, and ways to copy to it."""
 
 import unicodedata
 from base64 import b64encode
@@ -52,7 +52,7 @@ class Lowering(dict[int, str]):
 
 
 def lowering(glyphs: Glyphs) -> Lowering | None:
-    """What to put text through on its way to a terminal that shows these; None where it shows all."""
+    """The translation of text for a terminal with these abilities; None if it shows all."""
     return None if glyphs is Glyphs.UNICODE else Lowering(glyphs)
 
 
@@ -94,7 +94,7 @@ class TooLong(Exception):
 
 
 def way_for(wish: str, environment: Mapping[str, str]) -> CopyWay:
-    """How to copy as the user says, else as fits: in tmux through itself, where there is none to a file."""
+    """How to copy: as the user says, else through tmux inside tmux, or to a file without a terminal."""
     if wish != AUTO:
         return CopyWay(wish)
     if environment.get("TMUX"):

@@ -116,7 +116,7 @@ _TELLING = re.compile(
 
 
 def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:
-    """What of a safe text goes into `cells` cells, with an ellipsis when that is not all, and its width."""
+    """A safe text cut to `cells` cells, with an ellipsis if it is cut, and its width."""
     if cells <= 0:
         return "", 0
     taken = kept = kept_taken = 0
@@ -182,7 +182,7 @@ class Zone:
 
     @classmethod
     def mark(cls) -> str:
-        """What follows a time, so that nobody takes one zone for the other: "Z", or " CET"."""
+        """The zone after a time, so that nobody takes one for the other: "Z", or " CET"."""
         if not cls.is_local:
             return "Z"
         return f" {fit(safe(time.strftime('%Z', time.localtime())), 5).rstrip()}"

@@ -165,7 +165,7 @@ def change_words(steps: Iterable[StepChange]) -> str:
 USUAL_CELLS = 120
 """Cells of a waterfall where there is no limit to them; its names have as many as they need."""
 MOST_ROWS = 1_000
-"""Of a trace with more rows those are drawn that matter."""
+"""If a trace has more rows than this, only those that matter are drawn."""
 
 
 def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int | None) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most
 
 
 STACK_LINES = 12
-"""Of a stack trace its end is shown, which says most."""
+"""The end of a stack trace is shown, which says most."""
 MOST_UNPLACED = 12
 """Log records of no span that are shown, the last ones."""
 CAUSES = 10
@@ -271,7 +271,7 @@ MOST_HAPPENINGS = 500
 LEVEL_CELLS = 7
 TRAIL = " › "
 BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
-"""How the levels of log records begin that are errors."""
+"""The beginnings of the levels of log records that are errors."""
 
 
 def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
@@ -421,7 +421,7 @@ EMPTY: Mapping[str, object] = {
     "trace_id": None, "spans": 0, "services": [], "started_at": None, "duration_s": None, "roots": [],
     "missing_parents": [], "error_spans": [], "root_causes": [], "critical_path": {"jaeger": [], "whole": []},
 }  # fmt: skip
-"""What is printed when there is no trace."""
+"""The text when there is no trace."""
 LOG_FIELDS = "at span_id level text=body"
 
 

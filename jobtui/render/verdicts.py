@@ -89,7 +89,7 @@ def sureness(verdict: Verdict) -> str:
 
 
 def step_line(verdict: Verdict) -> str:
-    """Where in the flow it stands: the last step, the one that is missing, how long that usually takes."""
+    """Its place in the flow: the last step, the missing one, and how long that usually takes."""
     parts = []
     if verdict.last_step is not None:
         at = f" at {clock_time(verdict.last_at)}" if verdict.last_at is not None else ""
@@ -333,7 +333,7 @@ _TICKS = re.compile("`+")
 
 
 class PostMortem(NamedTuple):
-    """What there is to tell: the job, what is the matter with it, its runs and ops, and what was read."""
+    """All there is to say: the job, its verdict, its runs and ops, and what was read."""
 
     job: Job
     verdict: Verdict

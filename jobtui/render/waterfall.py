@@ -53,7 +53,7 @@ def short_id(trace_id: TraceId) -> str:
 
 
 def sentence_of(found: Findings, growing: str = "") -> Text:
-    """How a trace stands, in one sentence; `growing` says why more may come."""
+    """The state of a trace in one sentence; `growing` says why more may come."""
     fatal = [cause for cause in found.causes if not cause.is_handled]
     if fatal:
         more = f"  (and {len(fatal) - 1:,} more)" if len(fatal) > 1 else ""
@@ -124,7 +124,7 @@ ROOT_CAUSE, PASSED_ON, HANDLED = ("✗", "error"), ("↑", "error"), ("!", "warn
 HIDDEN_ERROR, OPEN_SPAN, NOT_RECEIVED = ("✗", "warning"), ("●", "good"), ("◌", "warning")
 """The same of what is folded over an error, of what has not ended, of a parent that did not come."""
 AWAITED = "┄"
-"""What stands for time that passed without a span."""
+"""The mark of a time without a span."""
 COLOURS = 6
 """Styles `service.0` and on."""
 
@@ -177,7 +177,7 @@ def sign_of(view: WaterfallView, index: int, *, is_closed: bool) -> tuple[str, s
 
 
 def name_of(view: WaterfallView, line: TraceLine) -> tuple[str, str]:
-    """What it is called, safe to show, and its style."""
+    """Its name, safe to show, and its style."""
     match line.kind:
         case LineKind.WAIT:
             return f"{AWAITED * 2} nothing ran {AWAITED * 2}", "dim"
@@ -246,7 +246,7 @@ class Bar:
         self._put(self._axis.half(at) // 2, sign, style)
 
     def is_beside(self, start: int, end: int) -> bool:
-        """Whether something lies before or after what is looked at; on which side is marked then."""
+        """Whether a span is outside of the visible part; a sign then marks the side."""
         if end < self._axis.low:
             self._put(0, EARLIER, "dim")
         elif start > self._axis.high:
@@ -328,7 +328,7 @@ def _draw_run(bar: Bar, view: WaterfallView, run: SpanRun) -> None:
 
 OPENED, CLOSED = "▾", "▸"
 WAIT_CELLS = 9
-"""Of a squeezed stretch, in which its length is written."""
+"""The sign of a squeezed stretch; its length is written there."""
 NAME_SHARE, LEAST_NAME, MOST_NAME = 0.42, 26, 64
 LEVELS = 30
 """Levels that are indented where names have as many cells as they need."""
@@ -361,7 +361,7 @@ def heading_line(view: WaterfallView, columns: Columns) -> Line:
 
 
 def _legend(view: WaterfallView, cells: int) -> list[Text]:
-    """As many services as there is room for; without what all names begin with where that makes room."""
+    """As many services as there is room for; a beginning that all names share is cut to make room."""
     services = view.tree.services[: cells // LEAST_LEGEND]
     names = [show(service) or NONE for service in services]
     if sum(map(width, names)) + LEAST_LEGEND * len(names) > cells + len(LEGEND_GAP):
