@@ -25,7 +25,7 @@ Opening = tuple[str, Place | None, Nanos | None]
 
 
 class AgentLogScreen(ErrorScreen):
-    """Where to find the log of an agent that cannot be read here; masked."""
+    """The place of an agent's log that cannot be read here; masked."""
 
     def __init__(self, shared: Shared, agent: Agent, log: AgentLog) -> None:
         parts = [f"The log of agent {show(agent.agent)} cannot be read from here."]

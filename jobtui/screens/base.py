@@ -157,7 +157,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return None
 
     def copied(self) -> str:
-        """What is copied of what is under the cursor, "" for nothing; safe to show."""
+        """The text to copy for the row under the cursor, "" for nothing; safe to show."""
         return "\n".join(self.chosen_jobs())
 
     def copy(self, text: str) -> None:
@@ -288,7 +288,7 @@ class HeadedScreen(LiveScreen):
     FOOT = ""
     """Words on the rule below what is shown."""
     _about: "WrappedText | None" = None
-    """What tells all about what is under the cursor, below the main part."""
+    """The lines below the main part: all about the row under the cursor."""
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -319,7 +319,7 @@ class HeadedScreen(LiveScreen):
         return self.crumb
 
     def look(self) -> Any:
-        """What cells depend on beside their record."""
+        """The values besides its record on which a cell depends."""
         from jobtui.render.columns import TimeLook
 
         return TimeLook(self.shared.now(), relative=not self.shared.absolute)
@@ -354,7 +354,7 @@ class HeadedScreen(LiveScreen):
         return "\n".join(part.text for part in self.paragraphs())
 
     def command(self) -> Command:
-        """What shows the same outside; "" where nothing does."""
+        """The command that prints the same; "" if there is none."""
         return Command()
 
     def copied(self) -> str:
@@ -369,7 +369,7 @@ def mistake_of(error: "FilterError") -> Mistake:
 
 
 def test_of(parse: Callable[[str], Test], text: str) -> tuple[Test | None, Mistake | None]:
-    """What tells which records pass a filter, None when all do; and the mistake in it, which is no filter."""
+    """The test of a filter, None if all records pass, and the mistake in it if it has one."""
     if not text.strip():
         return None, None
     from jobtui.analysis.filter_syntax import FilterError  # the first paint has no filter
@@ -431,14 +431,14 @@ class TableScreen(FilteringScreen, Generic[Record]):
     """A table of the records that pass a filter, sorted by a column; `show_all` redraws it."""
 
     WHAT: ClassVar[str]
-    """What a record is called."""
+    """The word for a record."""
     COLUMNS: ClassVar[Sequence[Any]]
     KEY: ClassVar[Any]
-    """Gives of a record by what it is known again when it has changed."""
+    """Gives the key of a record, by which it is recognized when it has changed."""
     FIELDS: "ClassVar[TextFields[Any] | None]" = None
     """The fields of the filter, which are completed."""
     PLACEHOLDER: ClassVar[str]
-    """What may be typed as a filter."""
+    """The placeholder of the filter."""
 
     def __init__(self, shared: Shared) -> None:
         from jobtui.widgets.record_list import RecordTable
@@ -448,11 +448,11 @@ class TableScreen(FilteringScreen, Generic[Record]):
         self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.KEY)
 
     def records(self) -> Sequence[Record]:
-        """All that there are, in the order that is the usual one."""
+        """All records, in the usual order."""
         raise NotImplementedError
 
     def parsed(self, text: str) -> Callable[[Record], bool]:
-        """What tells which records pass a filter. Raises FilterError."""
+        """The test of a filter. Raises FilterError."""
         assert self.FIELDS is not None
         return self.FIELDS.parse(text)
 

@@ -25,7 +25,7 @@ from jobtui.widgets.frame import TabLine
 from jobtui.widgets.row_view import Move
 
 OLD_S = 2
-"""From this age on it is said how old a chart is."""
+"""From this age on the age of a chart is shown."""
 PANS = {Move.TOP: -1e9, Move.PAGE_UP: -1.0, Move.HALF_UP: -0.5, Move.PAGE_DOWN: 1.0, Move.HALF_DOWN: 0.5}
 """By how many windows a move goes to other times."""
 KINDS = tuple(ChartKind)
@@ -93,13 +93,13 @@ class ChartsScreen(JobsFilteringScreen):
 
     @property
     def _is_made(self) -> bool:
-        """Whether the chart is made of what was counted last, by the filter that holds."""
+        """Whether the chart shows the last count, with the present filter."""
         is_counted = self._charts_of is self._material and self._counted == self.filter_text
         return is_counted and self._kind in self._charts
 
     @property
     def _chart(self) -> Chart | None:
-        """The chart as it was made last; where nothing changed since, it goes on until now."""
+        """The chart as it was made last, drawn on until now if nothing changed since."""
         chart = self._charts.get(self._kind)
         if chart is not None and not self._is_stale and self.shared.paused_at is None:
             chart = self._charts[self._kind] = chart._replace(end=self.shared.now())

@@ -33,7 +33,7 @@ LONGEST = 4_096
 
 
 class Goal(NamedTuple):
-    """Where to go: to a job, a trace, a log, or the jobs under a filter; what it is, why it is offered."""
+    """A target: a job, a trace, a log, or the jobs under a filter; what it is, and why it is offered."""
 
     words: str
     why: str
@@ -44,9 +44,8 @@ class Goal(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """What a text may mean, likeliest first, and whether the first is clearly the likeliest.
-
-    `is_sure` says that something here has this name, and is not only spelled nearly so.
+    """The meanings of a text, likeliest first, and whether the first is clearly the likeliest. `is_sure`:
+    something here has exactly this name.
     """
 
     goals: tuple[Goal, ...]
@@ -70,7 +69,7 @@ def may_name_a_job(text: str) -> bool:
 
 
 def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
-    """What a text may mean. Nothing that is only spelled alike is gone to unasked."""
+    """The meanings of a text. A name with a similar spelling is only offered."""
     correlation = store.correlation
     found = find.find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), logs)
     likely = tuple(candidate for candidate in found if candidate.score >= find.SURE)
@@ -123,7 +122,7 @@ def trace_goals(text: str, store: Store) -> Iterator[Goal]:
 
 
 def _goals(candidate: find.Candidate, store: Store, logs: Sequence[str]) -> Iterator[Goal]:
-    """Where a candidate leads: to its job, or to all jobs of what it names."""
+    """The target of a candidate: its job, or all jobs of the thing it names."""
     kind, id_, _, why, job = candidate
     words = f"{kind} {id_}"
     if job is not None:
@@ -300,7 +299,7 @@ class Guide:
         self._shared = shared
 
     def work_for(self, text: str) -> str:
-        """What must be done, and may take long, to follow a text or a command; "" when nothing."""
+        """The slow work needed to follow a text or a command, in words; "" if there is none."""
         with suppress(CommandError):
             said = parse_command(text)
             text = said.rest if said.command.call == "goto" else ""

@@ -20,10 +20,8 @@ from jobtui.widgets.filter_bar import Completion
 
 
 class AppCommand(NamedTuple):
-    """One command.
-
-    `call` is an action of the app as the table of actions writes it, or the name of a method of `Commander`
-    that is given what follows the command. `argument` says what that is, "" for nothing.
+    """One command. `call` is an action of the app as the table of actions writes it, or the name of a method
+    of `Commander`, which gets the rest of the line. `argument` describes that rest, "" for none.
     """
 
     name: str
@@ -78,7 +76,7 @@ class ParsedCommand(NamedTuple):
 
 
 def parse_command(text: str) -> ParsedCommand:
-    """What a text says. A name may be cut as long as only one begins so. Raises CommandError."""
+    """The command in a text. A name may be cut as long as only one begins so. Raises CommandError."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     start = text.find(word)
     end = start + len(word)

@@ -117,7 +117,7 @@ def _to_file(screen: Screen[None], text: str, why: str) -> None:
 
 
 async def job_report(shared: Shared, job_id: JobId) -> str:
-    """What happened to a job as Markdown; "" where no source has a record of it."""
+    """The report on a job as Markdown; "" if no source has a record of it."""
     from jobtui.analysis.explain.verdict import explain
     from jobtui.render.verdicts import PostMortem, post_mortem_lines
 
@@ -155,7 +155,7 @@ def is_file(shared: Shared, source: str) -> bool:
 
 
 def file_target(path: str, line: int = 0, offset: int = 0) -> CopyTarget:
-    """What can be taken along of a file: where it is, `less` at the line, at the byte without its number."""
+    """How to take a place in a file along: its path, and `less` at the line, or at the byte without one."""
     path = os.path.abspath(path)
     at = f"+{line}" if line else f"+{offset}P" if offset else ""
     return CopyTarget(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)

@@ -1,5 +1,5 @@
-"""What went wrong lately: one cause or five, since when, what the jobs share, which to look at first; and the
-failures in the memory: how often, since when, what goes with them.
+"""Recent failures: one cause or five, since when, what the jobs share, which to look at first; and the
+failures in the memory: how often, since when, what they share.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
 
 WINDOWS_S = (3_600, 6 * 3_600, 24 * 3_600, 7 * 86_400)
-"""How far back is looked, in seconds; the third one at first."""
+"""The windows of time, in seconds; the third one is used at first."""
 RENEW_S, SHARE = 5.0, 10
 """How often incidents are searched again at most, and for at most one part in how many of the time."""
 EARLY_S = 1.0

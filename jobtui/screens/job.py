@@ -116,7 +116,7 @@ class LogBackReader:
         return f"{words}{Zone.mark()}"
 
     def silence(self, job_id: JobId, number: int | None) -> tuple[str, ...]:
-        """What is said where no op is known: what was read, and what was not; safe to show.
+        """The text if no op is known: what was read, and what was not; safe to show.
 
         `number` is the run that was chosen. Other systems than Sirepo report states without a log.
         """

@@ -30,7 +30,7 @@ NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job i
 
 
 class ScriptRead(NamedTuple):
-    """What the archives answered, and where the output went."""
+    """The answers of the archives, and where the output went."""
 
     answer: Answer
     outputs: tuple[OutputFile, ...]

@@ -1,4 +1,4 @@
-"""What the tabs of the job screen share: what they are about, and what a key may do to them."""
+"""The common part of the tabs of the job screen: their subject, and what keys do to them."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -367,7 +367,7 @@ class WhyTab(JobTab):
 
 
 class RawTab(JobTab):
-    """Where the record is, when it was written, and what is in it."""
+    """The record: its place, when it was written, and its fields."""
 
     NAME = "raw"
     COMMAND = ("show", "--json")

@@ -1,4 +1,4 @@
-"""The verdict on one job for a screen, made again when the job changes or time goes on."""
+"""The verdict on one job for a screen, made again when the job changes or time passes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -31,9 +31,8 @@ SHOWN_BY: Mapping[str, tuple[str, ...]] = {
 
 
 def keys_for(step: NextStep, flags: Sequence[str], *, in_job: bool = False) -> str:
-    """What is pressed on the jobs for a command of jobtui with these flags, "" for any other command.
-
-    With `in_job` on the screen of the job.
+    """The key on the jobs screen for a command of jobtui with these flags, "" for any other command. With
+    `in_job` the key on the screen of the job.
     """
     ours, *words = step.command.words or ("",)
     calls = SHOWN_BY.get(words[len(flags)], ()) if ours == OURS and len(words) > len(flags) else ()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class JobLookup:
-    """What is known of a job beside its record: host and driver from the logs, whether disputed, how late."""
+    """Facts of a job besides its record: host and driver from the logs, whether disputed, how late."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -126,7 +126,7 @@ class JobsFilteringScreen(FilteringScreen):
         return mistake
 
     def job_test(self) -> Callable[[Job], bool] | None:
-        """What tells which jobs are shown, None when all are."""
+        """The test of the jobs shown, None if all are."""
         chosen, now = self._filter, self.shared.now
         if chosen is None or chosen.is_empty:
             return None if self.shows_hidden else lambda job: not job.is_quasi

@@ -54,12 +54,12 @@ class LogReader:
         self.log = log
         self.name = name
         self.place = place
-        """Where one was when another log was chosen; None at the end."""
+        """The place when another log was chosen; None at the end."""
         self.extent = Extent(0, 0)
         self.search: LogSearch | None = None
         self.is_filtered = False
         self.left_from: Place | None = None
-        """Where one was when all but the hits was hidden."""
+        """The place when all lines but the hits were hidden."""
         self.problem = ""
         self.read_at: Nanos | None = None
         """When it was last looked at with success."""
@@ -116,9 +116,8 @@ class LogReader:
         self.left_from = place if on else None
 
     def place_in_all(self, begin: Place, end: Place) -> Place:
-        """Where to go when all lines are shown again, with the cursor on the hit at `begin` .. `end`.
-
-        Back to where one came from, if one is still on the hit that was the nearest to that.
+        """The place to go to when all lines are shown again, with the cursor on the hit at `begin` .. `end`:
+        the one before, if the cursor is still on the hit nearest to it.
         """
         left = self.left_from
         if left is None or self.search is None:

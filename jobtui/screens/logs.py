@@ -34,9 +34,9 @@ from jobtui.widgets.row_view import Move
 FIRST_WAIT_S = 0.05
 """How long the first paint waits for lines; without them it is made of what there is."""
 LOOK_S = 2.0
-"""How often a log is looked at that does not seem to change."""
+"""How often a log that does not seem to change is looked at."""
 WORK_S = 0.1
-"""How long it is looked through between two looks."""
+"""How long it is searched between two looks."""
 APART_S = 0.1
 """How far looks are apart, so that logs that are written all the time leave keys their share."""
 OVERVIEW_S = 0.5
@@ -46,7 +46,7 @@ TAG_CELLS, NARROW_TAG_CELLS = 14, 3
 NARROW = 70
 ALL = "all"
 SEARCH_S = 0.05
-"""How often the hits of a search that goes on are counted."""
+"""How often the hits of a running search are counted."""
 NOTHING = {1: "nothing more below", -1: "nothing more above"}
 FORWARD = 1
 COPIED_LINES, RECORD_LINES = 5_000, 500
@@ -56,7 +56,7 @@ COUNTED_LINES = 20_000
 
 
 class LogScreen(LiveScreen):
-    """Which log is shown, how it goes on, and what the header says. Subclasses give the actions."""
+    """The log on the screen, how it is followed, and the header. Subclasses give the actions."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class LogScreen(LiveScreen):
         if self._reader is not None and self._reader.name is None:
             self._view.set_look(LineLook(self._view.shows_heads, self._tags()))
 
-    # How it goes on.
+    # How it is followed.
 
     @work(group="keep up", exclusive=True, description="")
     async def _keep_up(self, reader: LogReader) -> None:
@@ -499,7 +499,7 @@ class LogsScreen(LogScreen):
     async def _seek(
         self, reader: LogReader, find: Callable[[], Awaitable[Place | None]], nowhere: str
     ) -> None:
-        """Go to what is looked for among all lines; `nowhere` is said when there is no such line."""
+        """Go to the line searched for among all lines; `nowhere` is shown if there is none."""
         try:
             found = await find()
         except LogUnreadable as error:

@@ -1,4 +1,4 @@
-"""What the palette finds: actions, of the screen and of others, and jobs, as the filter finds them."""
+"""The hits of the palette: actions of this screen and others, and jobs as the filter finds them."""
 
 from asyncio import Queue, sleep
 from collections.abc import Coroutine, Iterator
@@ -27,7 +27,7 @@ JOB_SCORE = 0.4
 BEGINS_SCORE = 100.0
 """An action whose words begin with the query comes before any other, one of another screen next."""
 ID_SCORE = 0.5
-"""What an id names comes before jobs."""
+"""The thing that an id names comes before jobs."""
 LEAST_ID = 4
 """Characters of an id at least: the least by which logs name an op."""
 MOST_IDS = 20
@@ -36,7 +36,7 @@ KEY_CELLS = 12
 
 
 class LiveProvider(Provider):
-    """What finds something on a screen of ours: the palette opens on no other."""
+    """Finds something on a screen of ours: the palette opens on no other."""
 
     @property
     def live(self) -> LiveScreen:

@@ -1,4 +1,4 @@
-"""What all screens share: the store, the time, the pause, views and history."""
+"""The state that all screens share: the store, the time, the pause, views and history."""
 
 import asyncio
 import gc
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 
 class CopyTarget(NamedTuple):
-    """What can be copied or opened outside: a text, a command that shows the same, a file at a line.
-
-    The block and the command are safe to show; what is empty is not there.
+    """Things to copy or to open outside: a text, a command that prints the same, a file at a line. The block
+    and the command are safe to show; "" means none.
     """
 
     block: str
@@ -68,11 +67,11 @@ class Shared:
     """Directories of this machine by those on clusters that are mounted there, as configured."""
 
     trace_client: "Callable[[], SessionTraces] | None" = None
-    """What answers about traces: fetch, follow, search; None where there is no session."""
+    """Answers about traces: fetch, follow, search; None without a session."""
     ask_for_nodes: Callable[[float | None], None] = lambda every_s: None
     """Sets how often clusters are asked for their nodes; None for no more."""
     views: Views = field(default_factory=Views)
-    """What the user asked to keep."""
+    """The views that the user kept."""
     commands: History = field(default_factory=History)
     """History of `:` commands."""
     names_of_jobs: tuple[str, ...] = ()
@@ -82,17 +81,17 @@ class Shared:
     """The live store; `store` is a snapshot during a pause."""
     paused_at: Nanos | None = field(default=None, init=False)
     waiting: Changes = field(default=NO_CHANGES, init=False)
-    """What changed since the pause."""
+    """The changes since the pause."""
     awaited: set[JobId] = field(default_factory=set, init=False)
     """Jobs whose end the user asked to know."""
     new_failures: int = field(default=0, init=False)
     """Jobs that failed since a key was last pressed."""
     looks: Appearance = USUAL_LOOKS
-    """How the user wants it to look and be handled."""
+    """The user's wishes for its look and keys."""
     overview: "Callable[[Nanos], MemoryOverview] | None" = None
-    """What tells all that is remembered of finished runs; None where nothing is."""
+    """Gives all that is remembered of finished runs; None if nothing is."""
     player: "ReplayPlayer | None" = None
-    """What goes through recorded time, where there is a recording."""
+    """Moves through recorded time if there is a recording."""
 
     def __post_init__(self) -> None:
         self.live = self.store

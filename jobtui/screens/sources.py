@@ -1,4 +1,4 @@
-"""What is read, how old it is, what went wrong, and what was left out."""
+"""The sources: how old their news are, what went wrong, and what was left out."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""One trace: which span failed and why, what came before it, on what the time went."""
+"""One trace: which span failed and why, what came before it, and where the time went."""
 
 import asyncio
 from collections.abc import Iterable, Iterator

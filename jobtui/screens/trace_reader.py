@@ -152,9 +152,8 @@ class JobTracing:
                 self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
 
     def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
-        """Whether looking for it would give more than before: by the job, or by traces that came.
-
-        Perhaps the job is known by now, or one of the traces was submitted near it, and was not before.
+        """Whether a new search may find more than before, as the job is known by now, or a new trace was
+        submitted near it.
         """
         if self._job is None:
             return self.is_looked_for and is_job_told

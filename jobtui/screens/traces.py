@@ -35,7 +35,7 @@ LONGEST_S = 30.0
 """The longest rest when a source gave no answer: what was waited for costs nobody anything."""
 SETTLED = frozenset({TraceState.COMPLETE, TraceState.FAILED})
 NEWS_S = 1.0
-"""What came by itself is listed so soon."""
+"""How soon traces that came by themselves are listed."""
 
 
 def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
@@ -50,7 +50,7 @@ NOTHING_CONFIGURED = (
     "or a server; `jobtui --help` and the README list the settings, `jobtui doctor` says what each is worth.",
     "Any trace id, TRACEPARENT or log line that holds one can be pasted after `:`.",
 )
-"""What is said where there is nothing to see."""
+"""The text when there is nothing to see."""
 
 
 class TracesScreen(TableScreen[ListedTrace]):
@@ -67,7 +67,7 @@ class TracesScreen(TableScreen[ListedTrace]):
         super().__init__(shared)
         self._traces: tuple[ListedTrace, ...] = ()
         self._found = TraceList()
-        """What the sources answered last."""
+        """The last answers of the sources."""
         self._notes: tuple[str, ...] = ()
         """Which sources could not be asked, and why; outside text."""
         self._is_read = False
@@ -195,7 +195,9 @@ class TracesScreen(TableScreen[ListedTrace]):
 
 
 class TraceChangesScreen(HeadedScreen):
-    """What is missing, new, failed or slower in a trace beside another, or beside the last good one."""
+    """Spans that are missing, new, failed or slower in a trace, compared with another or the last good
+    one.
+    """
 
     PLACE = Place.TRACE_CHANGES
 

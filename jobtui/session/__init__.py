@@ -57,7 +57,7 @@ class Session:
         self.alarms = Alarms()
         """What to do when a job begins to need a person, as configured."""
         self.memory: Callable[[], Memory] | None = None
-        """What opens the memory of finished runs; None if that is not about the systems read here."""
+        """Opens the memory of finished runs; None if that is not about the systems read here."""
         self.store = Store(EmptyCorrelation(), self.clock)
         self._replay = replay
         self._observer = observer
@@ -229,7 +229,7 @@ class Session:
         return None if memory is None else lambda now: memory().overview(now)
 
     def player(self) -> "ReplayPlayer | None":
-        """What moves through recorded time; None if the systems are live."""
+        """Moves through recorded time; None if the systems are live."""
         return None if self._replay is None else self._replay.player(self.start_over)
 
     def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "SourceLogs":

@@ -108,7 +108,7 @@ def about_job(text: str, job_id: JobId) -> tuple[int, str]:
 
 
 class JobRecord(NamedTuple):
-    """What is read of one job alone: its record, its number in Slurm, in words what could not be read."""
+    """What was read for one job: its record, its number in Slurm, and in words what could not be read."""
 
     detail: JobDetail | None = None
     slurm_id: str | None = None
@@ -116,7 +116,7 @@ class JobRecord(NamedTuple):
 
 
 class ReadCache:
-    """What was read before, so that it is not read again; more comes to it.
+    """Keeps what was read, so that it is not read again.
 
     `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
     now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
@@ -142,10 +142,8 @@ async def with_steps_here(
     reach: ClusterAccess,
     sources: Iterable[SourceHealth],
 ) -> Verdict:
-    """The verdict with what can be typed here: jobtui's commands with these flags, files that are there, and
-    hosts to which a source or [hosts] leads over ssh.
-
-    They are looked for in a thread, as a file system may hang.
+    """The verdict with commands that work here: jobtui's with these flags, files that exist, and hosts that a
+    source or [hosts] reaches over ssh. Files are checked in a thread, as a file system may hang.
     """
     from jobtui.analysis.explain.next_steps import on_sources
 
@@ -241,7 +239,7 @@ class Gatherer:
         return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
     async def noted(self, job: Job | None) -> ClusterStatus | None:
-        """What is noted of the newest run on its cluster, where that can be reached from here."""
+        """The note about the newest run on its cluster, if that can be reached from here."""
         if job is None or job.mode != CLUSTER_MODE:
             return None
         job, ops = self._store.with_agent(job), self._store.correlation.ops_of(job.id)
@@ -252,8 +250,7 @@ class Gatherer:
     async def script_of(
         self, job: Job, detail: JobDetail | None
     ) -> "tuple[Wanted | None, Job, JobDetail | None]":
-        """What archives are asked for its script, if known, and the job of Slurm that it ran as, or itself.
-
+        """The question to archives for its script, if known, and the job of Slurm that it ran as, or itself.
         Raises Unreadable.
         """
         from jobtui.analysis.find import submitted_as  # few look so far
@@ -364,7 +361,7 @@ class Gatherer:
         *,
         wants_chain: bool = True,
     ) -> Evidence:
-        """What is known of a job. `detail` is its record and `slurm_id` its number in Slurm, where read."""
+        """The evidence on a job. `detail` is its record and `slurm_id` its number in Slurm, if read."""
         stated, knows = self.stated(job_id, detail, slurm_id), self._store.correlation
         run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
         parts = split_jid(job_id) if run is not None else None
@@ -419,10 +416,8 @@ class Gatherer:
         return None
 
     async def with_killer(self, evidence: Evidence) -> Evidence:
-        """Evidence on one job that is asked for alone, with what its host's journal says of its end.
-
-        Of one that is stuck, with the last lines it wrote. Itself where nobody can have ended the program, or
-        it is not known when that was.
+        """The evidence with what the journal of the job's host says of its end; for a stuck job with the last
+        lines it wrote. Unchanged if nobody can have ended the program, or the time of the end is not known.
         """
         if (good := self._good_before(evidence)) is not None:
             evidence = msgspec.structs.replace(evidence, good=good)
@@ -448,7 +443,7 @@ class Gatherer:
         return msgspec.structs.replace(evidence, killer=killer)
 
     async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:
-        """What a program wrote last, where it still runs as far as is known: what it does, and no cause."""
+        """The last lines of a program that still seems to run: what it does, and no cause."""
         for directory, name in await self._outputs(job, stated):
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(directory, name, tail=True)
@@ -524,7 +519,7 @@ class Gatherer:
         return bool(contradictions(self.stated(job_id, slurm_jobs=slurm_jobs)))
 
     def blind_spots(self) -> tuple[str, ...]:
-        """What is wrong with any source, whichever job it may concern."""
+        """The faults of all sources, whichever job they may concern."""
         return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
 
     async def sample(self, job: Job) -> Sample:
@@ -548,9 +543,8 @@ class Gatherer:
         return sample_of(job, evidence, explain(evidence))
 
     async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
-        """What went wrong between two times.
-
-        When it is cancelled, what was looked at until then is in `grouping`.
+        """The incidents between two times. If it is cancelled, the jobs looked at until then are in
+        `grouping`.
         """
         grouping, began = Grouping() if grouping is None else grouping, monotonic()
         for job in tuple(self._store.jobs.values()):

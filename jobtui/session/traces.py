@@ -56,7 +56,7 @@ class SessionTraces:
 
     @property
     def asks_servers(self) -> bool:
-        """Whether there are servers of traces, which tell only what they are asked for."""
+        """Whether there are servers of traces, which answer only when asked."""
         return bool(self._asked())
 
     async def fetch(self, trace_id: TraceId) -> traces.TraceAnswer:
@@ -169,7 +169,9 @@ class SessionTraces:
     async def _as_answered(
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> AsyncGenerator[tuple[str, Answer | None, str]]:
-        """What all that can be asked answer, each as soon as it does: who, what, or why there is none."""
+        """The answers of all sources that can be asked, as they come: the source, the answer, or why there is
+        none.
+        """
         tasks = [asyncio.create_task(self._ask(source, ask)) for source in self._asked()]
         try:
             for answered in asyncio.as_completed(tasks):
@@ -216,7 +218,7 @@ async def _aside(trace: traces.Trace | None, call: Callable[[], Answer]) -> Answ
 
 
 MOST_LOOKED_AT = 12
-"""Submissions that are looked into, the nearest in time: each is a question to a server."""
+"""The most submissions that are read, the nearest in time: each is a question to a server."""
 LOOKED_AT = 20
 """How many earlier traces are searched for a good one."""
 

@@ -52,7 +52,7 @@ ONCE = ("submit", "terminated")
 FIRST = -10
 """The rank of what nothing can be before."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
-"""What comes again and again, changes no state, and of which the last one in each file tells enough."""
+"""Events that come again and again and change no state: the last one in each file says enough."""
 MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are dropped."""
 KEPT_PERCENT = 99
@@ -144,7 +144,7 @@ def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, boo
 
 
 class CondorChanges(NamedTuple):
-    """What came of new facts: jobs as they are now, ids that are no more, and all that events changed."""
+    """The effect of new facts: jobs as they are now, ids that are gone, and all changes of state."""
 
     jobs: tuple[Job, ...] = ()
     gone: frozenset[JobId] = frozenset()
@@ -157,10 +157,9 @@ _ENDS = frozenset({"terminated", "aborted", "completed", "ad"})
 
 
 class CondorStore:
-    """All that is known of jobs of HTCondor. Adding the same twice changes nothing more.
-
-    Facts are kept by number, as `7.0`, then by the id that they name and their file. All that is known of a
-    number is looked at again when something new is. `site_of` tells at which of several sites a file is.
+    """All that is known of jobs of HTCondor. Adding the same fact twice changes nothing. Facts are kept by
+    number, such as `7.0`, then by the id that they name and their file. A new fact makes all facts of its
+    number be judged again. `site_of` gives the site of a file.
     """
 
     def __init__(self, site_of: Callable[[str], str] = lambda source: "", most: int = MOST_FACTS) -> None:
@@ -224,7 +223,7 @@ class CondorStore:
 
     @property
     def notice(self) -> str | None:
-        """What is to be said of what was dropped, None when all is here."""
+        """The note about dropped facts, None if all are here."""
         if not self.dropped:
             return None
         limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job in one file, are kept"

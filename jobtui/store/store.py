@@ -198,7 +198,7 @@ class Store:
         )
 
     def snapshot(self) -> "Store":
-        """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
+        """All that is known now, to be read while this one changes. Changes and traces are shared."""
         copy = Store(self.correlation, self._clock)
         known = self._known.items()
         vars(copy).update({name: dict(part) if isinstance(part, dict) else part for name, part in known})

@@ -201,7 +201,7 @@ def _is_among(span: Span, known: Iterable[Span]) -> bool:
 
 
 def _how_fine(span: Span) -> tuple[bool, int, int]:
-    """Of two that are one span, rounded in two ways, the greater is kept, whichever came first."""
+    """Orders copies of a span that were rounded in two ways: the greater is kept, whichever came first."""
     is_fine = bool(span.started_at % ROUNDING_NS or (span.ended_at or 0) % ROUNDING_NS)
     return is_fine, span.started_at, span.ended_at or 0
 

@@ -40,13 +40,11 @@ ERASING_IN_COLOR = (
 """Beginnings of the names of terminals in which what is erased takes the background that is set."""
 
 ROUNDS = 3
-"""How often everything from the widget with the keys up to the app has its turn before the next key.
-
-First it does what is bound to the key, then what follows from that, as a line that closes, then where that
-leads, as to a job that was pasted.
+"""How many turns everything from the focused widget up to the app has before the next key: one for the action
+of the key, one for its effect, such as a line that closes, one for where that leads, such as a pasted job.
 """
 LOOK_S = 0.005
-"""How often it is looked whether a line that opens has the keys."""
+"""How often it is checked whether a line that opens has the keys."""
 MOST_LOOKS = 200
 """After this many looks keys go to the screen that is there."""
 LOST_S = 10.0

@@ -26,8 +26,9 @@ SETTLED_HOLE_BYTES = 1 << 20
 text arrives), unless it is as long as this: waiting means reading it again and again."""
 
 MARK_BYTES = 256
-"""How much of what stands before the place of reading is compared, to notice that a file was rewritten.
-All of it must be there to believe that another file goes on with the same text."""
+"""How many bytes before the place of reading are compared, to notice that a file was rewritten. All of them
+must be there to believe that another file continues the same text.
+"""
 SKIPS_NAMED = 20
 """How many skips are kept by name between two looks; all are counted."""
 
@@ -232,11 +233,11 @@ def align(source: ByteSource, offset: int, line_limit: int) -> int | None:
 
 
 PROBE_BYTES = 1 << 20
-"""How far a time is looked for from one place on."""
+"""How far a time is searched for from one place on."""
 RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
 SHOWN_BYTES = 4 << 20
-"""How far from its place the lines after it are looked for."""
+"""How far from its place the lines after it are searched for."""
 _WINDOW_BYTES = 64 << 10
 _COUNT_READ_BYTES = 1 << 20
 

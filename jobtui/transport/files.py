@@ -70,9 +70,8 @@ def read_small(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def read_given(path: str | os.PathLike[str], most: int) -> bytes:
-    """The same of a file that a user named; also of a pipe, as a shell makes one of `<(...)`.
-
-    A pipe can be read once: what came of it is kept. Raises OSError, also where nobody writes it in time.
+    """The same for a file that a user named, or a pipe, as a shell makes one of `<(...)`. A pipe can be read
+    once, so its bytes are kept. Raises OSError, also if nobody writes to it in time.
     """
     try:
         status = os.stat(path)
@@ -111,7 +110,7 @@ CHUNK_BYTES = 1 << 20
 PACKED_CHUNK_BYTES = 1 << 16
 UNPACKED_BYTES = 64 << 20
 TAIL_BYTES = 1 << 12
-"""In how much of its end the last time of a file is looked for."""
+"""How much of the end of a file is searched for its last time."""
 MOST_RATIO = 100
 """A packed file may unpack to this many times its size, and UNPACKED_BYTES beyond; logs pack to a tenth."""
 

@@ -40,7 +40,7 @@ Headers = Mapping[str, str]
 SAID_CHARACTERS = 200
 NOTHING = "nothing"
 PAGE_BYTES = 20_000
-"""How much of an answer that is no document is looked at."""
+"""How much of an answer that is no document is read."""
 TOKEN_BYTES = 1 << 16
 AUTHORITY_BYTES = 16 << 20
 LONGEST_PAUSE_S = 10.0
@@ -405,7 +405,7 @@ class Requests:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def run(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What comes of a request. Raises what it raises."""
+        """The result of a request. Raises what it raises."""
         await self._turns.acquire()
         task = asyncio.get_running_loop().create_task(ask())
         self._running.add(task)

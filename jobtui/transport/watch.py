@@ -162,7 +162,7 @@ def _checked(result: int) -> int:
 GAP_S = 0.1
 """The shortest time from one report of changes to the next."""
 LOOK_S = 0.25
-"""How often the files are looked at where the kernel does not tell."""
+"""How often files are looked at if the kernel reports no changes."""
 RETRY_S = 5.0
 """How long after it could not be asked it is asked again."""
 

@@ -33,7 +33,7 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     async def run(self, call: Callable[[], T]) -> T:
-        """What `call` returns or raises. A call that has begun goes on when its caller is cancelled.
+        """What `call` returns or raises. A call that has begun continues when its caller is cancelled.
 
         Raises SourceError when no thread can be started.
         """

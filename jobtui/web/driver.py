@@ -29,7 +29,7 @@ class BrowserDriver(WebDriver):
         self._is_lost = False
 
         def write(data: bytes) -> int:
-            """Write what a server takes; what comes after it is gone is dropped."""
+            """Write to the server; output after it is gone is dropped."""
             left = memoryview(data)
             with suppress(OSError):
                 while left and not self._is_lost:

@@ -47,11 +47,11 @@ POLICY = (
     "script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load: what comes from here, and nothing from anywhere else."""
+"""What the page may load: only files from this server."""
 
 
 class Guard:
-    """Refuses, with one line that says why, what is not asked by whom the dashboard is for."""
+    """Refuses requests that do not come from the user of the dashboard, with one line that says why."""
 
     def __init__(self, names: Collection[str], port: int) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -162,7 +162,7 @@ LARGEST_MESSAGE = 1 << 20
 SHUTDOWN_S = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ELSEWHERE = re.compile(r"<link[^>]*https://[^>]*>")
-"""What the page would load from others: a font, which is not to tell them who looks when."""
+"""What the page would load from others: a font, whose server must not learn who looks when."""
 FOCUS = """<script>
 addEventListener("load", () =>
   new MutationObserver(() => document.querySelector(".xterm-helper-textarea")?.focus())

@@ -124,7 +124,7 @@ class ChartView(LineView):
             return
         if self._chart is None or not self._chart.curves:
             return
-        # by what is looked at, as what is drawn may be of an earlier window
+        # by the visible part, as the drawing may be of an earlier window
         left = self._drawn.left if self._drawn is not None else 0
         looked_at = charts.DrawnChart(self.frame, [], left, 0.0, ())
         column = self._column(looked_at) + columns

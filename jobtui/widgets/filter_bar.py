@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jobtui.widgets.filter_input import FilterInput
 
 MOST = 100
-"""Of more than these the oldest are forgotten."""
+"""The most lines kept; older ones are forgotten."""
 
 
 class History:

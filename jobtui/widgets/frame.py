@@ -38,7 +38,7 @@ class KeyLine(LineView):
         self._hints = tuple(hints)
 
     def line(self, y: int) -> Line:
-        """As many as fit, in their order; of equal rank the last ones go first."""
+        """As many parts as fit, in their order; of equal rank the last ones are left out first."""
         kept = list(self._hints)
         while kept and sum(width(hint.key) + width(hint.word) + 3 for hint in kept) > self.cells + 1:
             kept.reverse()

@@ -109,7 +109,7 @@ class JobTable(RecordTable[Job]):
         self._reorder()
 
     def tick(self) -> None:
-        """Let ages go on, and what follows from them. To be called once a second."""
+        """Update ages, and all that depends on them. To be called once a second."""
         if self.rows.sweep():
             self._follow()
             self.post_message(self.Recounted())

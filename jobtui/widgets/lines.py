@@ -153,7 +153,7 @@ class LineView(Widget):
         return (*padded(tuple(kept), room), Piece(sign, "warning", self.cells - room))
 
     def _broken_line(self, y: int, error: Exception) -> Line:
-        """What stands in place of a line; what breaks it goes on doing so, and is counted once."""
+        """The text in place of a line that cannot be drawn; its fault would repeat, and is counted once."""
         place = place_of(error)
         known, line = self._broken.get(y, ("", ()))
         if known != place:

@@ -81,7 +81,7 @@ TOGETHER = 16
 
 
 class FilteredLines:
-    """The lines with hits. While the search goes on there may be more of them the next time."""
+    """The lines with hits. While the search runs there may be more of them the next time."""
 
     def __init__(self, source: LineSource, search: LogSearch) -> None:
         self._source = source

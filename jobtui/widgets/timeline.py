@@ -119,7 +119,7 @@ class OpList(RecordList[Op]):
 
 
 class TimelineLine(NamedTuple):
-    """A line of the timeline: a step, the gap before it, or what stands for all steps of a fold."""
+    """A line of the timeline: a step, the gap before it, or the one line of a fold."""
 
     row: int
     is_gap: bool = False
@@ -251,7 +251,7 @@ class Timeline(RowView):
 
 
 class JobLog(RecordList[timeline.JobLine]):
-    """The lines of all logs that belong to one job. On the last one the cursor goes on with new ones."""
+    """The lines of all logs that belong to one job. On the last one the cursor moves on with new ones."""
 
     def __init__(self) -> None:
         super().__init__()

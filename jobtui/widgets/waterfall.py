@@ -1,7 +1,6 @@
-"""The spans of a trace as a waterfall: folded, filtered, looked at from near, gone through by what failed.
-
-It opens on the span at which things failed. The cursor, what is folded and what is looked at stay as they are
-while the trace grows. Only lines that are visible are drawn, each once until it changes.
+"""The spans of a trace as a waterfall: to fold, filter, zoom, and step through failures. It opens on the span
+that failed. The cursor, the folds and the zoom stay as they are while the trace grows. Only lines that are
+visible are drawn, each once until it changes.
 """
 
 from dataclasses import dataclass
@@ -62,12 +61,12 @@ def picture_of(found: Findings) -> WaterfallTrace:
 
 
 def path_of(found: Findings) -> waterfall.Path:
-    """What a trace spent its time on. Takes as long as all the rest: only for who wants to see it."""
+    """Where the time of a trace went. Takes as long as all the rest: only made when it is shown."""
     return waterfall.path_by_span(whole_path(found.tree))
 
 
 class Waterfall(RowView):
-    """The spans of one trace that are shown, and the part of its time that is looked at."""
+    """The spans of one trace that are shown, and the visible part of its time."""
 
     @dataclass
     class LineHighlighted(Message):
@@ -119,7 +118,7 @@ class Waterfall(RowView):
 
     @property
     def seen(self) -> tuple[int, int] | None:
-        """From when to when it is looked at, nanoseconds since the epoch; None without a trace."""
+        """The visible part of time, nanoseconds since the epoch; None without a trace."""
         return (self._view.axis.low, self._view.axis.high) if self._view else None
 
     @property
