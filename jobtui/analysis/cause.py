@@ -201,7 +201,7 @@ class Output:
             yield f"{name} hdf5"
 
     def features_of_none(self) -> Iterator[str]:
-        """What may tell that no line says why: how the output ends, and how much trouble it has."""
+        """Features of "no line says why": how the output ends, and how much trouble it has."""
         last = self._said[: -END_LINES - 1 : -1]
         yield "NONE"
         yield from {f"LAST {word}": 0 for at in last for word in _words(self.lines[at].text)[:END_WORDS]}

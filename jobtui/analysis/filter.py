@@ -44,7 +44,7 @@ RECORD_ONLY = JobContext()
 
 
 class Kind(Enum):
-    """What the values of a field are."""
+    """The kind of a field's values."""
 
     TEXT = auto()
     WORDS = auto()
@@ -389,7 +389,7 @@ def _state_test(node: FieldComparison) -> Callable[[Agent], bool]:
 __all__ = ["Filter", "FilterError", "KnownWords", "complete", "ids_beginning", "parse", "token_span"]
 
 KnownWords = Mapping[str, Callable[[], Iterable[str]]]
-"""What gives values to offer, by the field of the filter language."""
+"""Functions that give values to offer, by field of the filter language."""
 _NOTHING_KNOWN: KnownWords = {}
 # patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
 _VALUE_HEAD = r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)"

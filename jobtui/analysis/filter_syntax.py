@@ -62,19 +62,19 @@ class FieldComparison(NamedTuple):
 
 
 class Not(NamedTuple):
-    """What does not match `node`."""
+    """Everything that does not match `node`."""
 
     node: "Node"
 
 
 class All(NamedTuple):
-    """What matches every one of `nodes`; everything when there are none."""
+    """Everything that matches all of `nodes`; everything if there are none."""
 
     nodes: tuple["Node", ...]
 
 
 class Any(NamedTuple):
-    """What matches at least one of `nodes`."""
+    """Everything that matches at least one of `nodes`."""
 
     nodes: tuple["Node", ...]
 
@@ -235,7 +235,7 @@ TEXT_OPS = (":", "=", "!=")
 def compile_node(
     node: Node, word: Callable[[Word], AnyTest], comparison: Callable[[FieldComparison], AnyTest]
 ) -> AnyTest:
-    """What tells whether a record passes. Raises FilterError where `word` or `comparison` does."""
+    """The test of a record. Raises FilterError where `word` or `comparison` does."""
     if isinstance(node, Word):
         return word(node)
     if isinstance(node, FieldComparison):
@@ -287,7 +287,7 @@ class TextFields(NamedTuple, Generic[Record]):
     attribute: Callable[[str], Texts[Record]] | None = None
 
     def parse(self, text: str) -> Test[Record]:
-        """What tells whether a record passes a filter. Raises FilterError and nothing else."""
+        """The test of a filter. Raises FilterError and nothing else."""
         word = self.word or (lambda node: word_test(node, self.said))
         return compile_node(parse_nodes(text), word, self.test)
 

@@ -22,7 +22,7 @@ TextOf = Callable[[Job], str | None]
 
 
 class JobContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a job beside its record, whose own values hold where nothing is.
+    """Facts of a job besides its record; where there are none the values of the record are used.
 
     `host_of` and `driver_of` are those of the logs, `is_disputed` tells whether sources disagree about it,
     `late_of` how much longer than usual it takes, `now_at` what the clock of its source shows. `offset_s` is

@@ -1,4 +1,4 @@
-"""Which lines of a log are alike: their shape, the ones that go on from another, how often values occur."""
+"""Groups similar lines of a log: by shape, by continuation of a record, by how often values occur."""
 
 import re
 from collections import Counter
@@ -15,14 +15,14 @@ LINE_HEAD = re.compile(
     rf"|(?={_SITE})[^\s:]+\.py:\d+:[\w<>]+ ",
     re.ASCII,
 )
-"""Time, process, thread and call site, as far as they are there."""
+"""Time, process, thread and call site, if they are there."""
 _VARIES = re.compile(
     r"'[^']*'|\"[^\"]*\"|(?<=\[)\d\d?/\w+/\d{4}[^\]]*"
     r"|[\w./:@%+-]*\d[\w./:@%+-]*|(?<==)(?![a-z]+\b)[\w./:@%+-]+"
     r"|\b(?=[A-Za-z]{4}\b)(?=[A-Z]*[a-z])[A-Za-z]{1,3}[A-Z][A-Za-z]{0,2}\b",
     re.ASCII,
 )
-"""What differs between lines that say the same: what is quoted, what holds a digit, values, short ids."""
+"""Parts that differ between lines that say the same: quoted text, words with digits, values, short ids."""
 _SETTING = re.compile(r"(?:(?:[\w.@-]+:? )?(?:export |declare -x ))?[A-Z_][A-Z0-9_]*=", re.ASCII)
 _ROUTINE = re.compile(
     r"\b(?:GET|POST|PUT|HEAD|PATCH|DELETE) /|\b(?:uri|path|url)=/|\bsame status=|\brun_status_update\b",

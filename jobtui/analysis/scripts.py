@@ -50,7 +50,7 @@ def wanted_of_sirepo(status: SbatchStatus) -> Wanted | None:
 
 
 def _is_batch(detail: JobDetail) -> bool:
-    """Whether it was submitted with a script, as far as Slurm tells: srun and salloc have none."""
+    """Whether it was submitted with a script, by what Slurm says: srun and salloc have none."""
     flag = _table(detail.native.get("scontrol")).get("BatchFlag")
     if isinstance(flag, str) and flag in ("0", "1"):
         return flag == "1"
@@ -342,7 +342,7 @@ _WRITES = re.compile(
 _NUMBER = re.compile(r"\$(?:SLURM_JOB_?ID\b|\{SLURM_JOB_?ID\})")
 _SUBMITTED_IN = re.compile(r"\$\{?(?:SLURM_SUBMIT_DIR|PBS_O_WORKDIR)\b\}?")
 _BASE = "//."
-"""What stands for the directory in which a script was submitted, which is taken for its own."""
+"""Words for the directory in which a script was submitted, which is taken for its own."""
 
 
 def redirected(script: str, number: str = "") -> tuple[str, ...]:
@@ -420,7 +420,7 @@ def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[OutputFile]:
 
 
 def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) -> dict[str, str]:
-    """What the signs of a pattern stand for, as far as that is known."""
+    """The values for the signs of a pattern, as far as they are known."""
     environment = script.environment
     asked = environment.value("SLURM_JOB_NAME") if environment else None
     known = {

@@ -1,4 +1,4 @@
-"""What is spelled nearly like something, also among very many ids."""
+"""Finds names with a similar spelling, also among very many ids."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _LEAST_ALIKE = 0.5
 _LEAST_ALIKE_WORD = 0.6
 _MAX_LENGTH = 100
 _CONTAINED = 0.9
-"""At least as much alike is an id that contains what was typed."""
+"""The least similarity of an id that contains the typed text."""
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:

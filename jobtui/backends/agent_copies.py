@@ -35,11 +35,11 @@ COPY_BYTES = 4 << 20
 """A larger file is no copy: the supervisor writes 200 lines."""
 TEXT_SHOWN = 8_192
 SETTLED_NS = 3_000_000_000
-"""What a directory says of its last change is not fine enough to tell two within this."""
+"""Two changes of a directory within this time may have the same time of change."""
 
 
 class NewLines(NamedTuple):
-    """What a copy has beyond those before it; with a gap where some lines may be in neither."""
+    """The lines of a copy that those before it lack; with a gap where some lines may be in neither."""
 
     copy: AgentCopy
     written_at: Nanos
@@ -288,7 +288,9 @@ class AgentCopies(PolledSource):
         return merged((*found, Batch(more=self._round is not None, note=note)))
 
     def _look(self) -> list[Batch]:
-        """What is new in the next few directories; the next round is when it has cost little of the time."""
+        """News of the next few directories; the next round begins when reading has taken little of the
+        time.
+        """
         found: list[Batch] = []
         begun = time.monotonic()
         while self._round is not None:

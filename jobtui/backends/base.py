@@ -76,7 +76,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
 """The fields of a batch that hold records or skips."""
 COUNTS = ("skip_count", "recovered", "count")
-"""What a batch counts."""
+"""The fields of a batch that are numbers."""
 
 
 def merged(batches: Iterable[Batch]) -> Batch:
@@ -135,7 +135,7 @@ class Source(Protocol):
 
 
 class Closable(Protocol):
-    """What a source holds as long as it is open: a client, or the thread that reads."""
+    """A resource that a source holds while it is open: a client, or the thread that reads."""
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""

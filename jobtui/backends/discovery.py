@@ -1,7 +1,6 @@
-"""Where sources are found when none is configured, and further ones that a machine seems to have.
-
-Those are suggested to somebody who is asked whether they are wanted, and never read unasked. Looks at names
-and variables, at Slurm's configuration and the login to Balsam, and at nothing else.
+"""Finds sources when none is configured, and further ones that a machine seems to have. Those are only
+suggested, and never read unasked. Looks at names and variables, at Slurm's configuration and the login to
+Balsam, and at nothing else.
 """
 
 import os

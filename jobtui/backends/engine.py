@@ -34,7 +34,7 @@ from jobtui.model.journal import (
 from jobtui.model.numbers import whole
 
 LATE_S = 30
-"""What comes so late is still found."""
+"""Rows that come this late are still found."""
 PERIOD_S = 3.0
 """How often an engine is asked for new rows."""
 TAILED_PERIOD_S = 15.0
@@ -247,7 +247,7 @@ class EngineFollowing:
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
         self._hole: Nanos | None = None
-        """From where on some may be missing: it is asked again from there when an answer is whole."""
+        """The time from which rows may be missing: it is asked again from there when an answer is whole."""
         self._newest: Key = self._after or (begin, "")
         self._walk = ReadingState()
         self._news = asyncio.Event()

@@ -51,7 +51,7 @@ Read = Callable[[int, int], bytes]
 
 
 class PollResult:
-    """What one poll has found so far."""
+    """The finds of one poll so far."""
 
     def __init__(self, limits: blocks.Limits) -> None:
         self.records: list[LogRecord] = []

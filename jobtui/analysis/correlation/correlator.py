@@ -76,7 +76,7 @@ class RepeatFilter:
         self._origins: dict[str, str] = {}
         self._copied: set[str] = set()
         self.repeated: Counter[tuple[str, str]] = Counter()
-        """By a log and another: how many lines of it the other had before."""
+        """For each pair of logs: how many lines of the first the second had before."""
 
     def is_new(self, record: LogRecord) -> bool:
         identity = record.identity

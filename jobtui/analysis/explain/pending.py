@@ -32,7 +32,7 @@ def pending_by(code: Code, job: Job) -> Pending | None:
 
 
 def refined(pending: Pending) -> Pending:
-    """What nodes tell and the scheduler does not: of a partition it gives the first job only its reason.
+    """What nodes show and the scheduler does not say: only the first job of a partition has the true reason.
 
     A job that no node can take as nodes are made waits for a person, whatever is ahead of it; one for which
     too many are down or drained waits for these.
@@ -175,7 +175,7 @@ def _held_words(held: Blocker) -> str:
 
 
 def held_words(pending: Pending | None) -> str:
-    """Who holds what a job waits for and how many are ahead, as a sentence; "" where nobody is known."""
+    """A sentence on who holds the thing a job waits for and how many are ahead; "" if nobody is known."""
     if pending is None or pending.category is not Category.SLOT or not pending.holders:
         return ""
     ahead = f", {pending.ahead} ahead of it" if pending.ahead else ""

@@ -43,7 +43,7 @@ LOGGED = "balsam"
 
 
 class ChartKind(StrEnum):
-    """Which chart, in the order they are gone through."""
+    """The charts in the order in which keys step through them."""
 
     UTILIZATION = "utilization"
     THROUGHPUT = "throughput"
@@ -100,10 +100,7 @@ class Chart(NamedTuple):
 
 
 def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartData:
-    """What counts, when only the jobs that `keeps` lets pass do.
-
-    Without it also those count of which there is no record.
-    """
+    """The data of the jobs that `keeps` accepts; without `keeps` also of jobs that have no record."""
     found: list[Sequence[StateChange]] = []
     future, left_out, begin, now = 0, 0, known.now, known.now
     for own in known.histories:

@@ -51,7 +51,7 @@ class Window(NamedTuple):
 BLOCK = 256
 """Points whose extremes are known together."""
 MOST = 1e15
-"""What is drawn at most: nobody has more nodes, and axes end somewhere."""
+"""The largest value drawn: nobody has more nodes, and axes must end somewhere."""
 MINUTE = 60 * SECOND
 WIDTHS = tuple(
     count * unit

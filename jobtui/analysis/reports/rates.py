@@ -102,7 +102,7 @@ RUNNING_ALLOCATION = "running"
 
 
 class Words(NamedTuple):
-    """What a system calls the states that reports are about."""
+    """The words of a system for the states in reports."""
 
     running: frozenset[str]
     done: str
@@ -322,7 +322,7 @@ def time_in_states(histories: Histories, now: Nanos, unborn: frozenset[str]) -> 
 
 
 def _quantile(ordered: Sequence[int], tenths: int) -> float:
-    """What so many tenths are not above; between two of them in proportion, the ends included."""
+    """The value that this many tenths do not exceed, interpolated between two values."""
     place, rest = divmod(tenths * (len(ordered) - 1), 10)
     above = ordered[min(place + 1, len(ordered) - 1)]
     return (ordered[place] * (10 - rest) + above * rest) / 10

@@ -41,7 +41,7 @@ MOST_CHANGES = 5
 MOST_TOLD = 3
 STATES = tables_of("jobtui.model", "states")
 HOPELESS: Mapping[str, str] = STATES["hopeless"]
-"""How a parent is for which a job waits in vain."""
+"""States of a parent for which a job waits in vain."""
 EXPIRED = "session expired"
 """What the server says of a job whose launcher it took for dead, in lower case."""
 
@@ -405,7 +405,7 @@ RULES: Mapping[str, Callable[[BalsamCase], Ruling]] = {
     RUN_TIMEOUT: _ended, "POSTPROCESSED": _by_agent("its results to be staged out"),
     "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _ended, FAILED: _failed,
 }  # fmt: skip
-"""What is asked of a job in each state."""
+"""The rules for each state of a job."""
 
 
 def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
@@ -421,9 +421,8 @@ TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 
 
 def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    """Where a job's record and its last event disagree, if that event is an end.
-
-    Other events may be missing: the record counts, and not every change of it has an event.
+    """A contradiction between a job's record and its last event, if that event is an end. Other events may be
+    missing: then the record counts, and not every change of it has an event.
     """
     job, changes = evidence.job, evidence.changes
     assert job is not None

@@ -56,7 +56,7 @@ WORDS: Mapping[str, str] = {
     **{kind.name: kind.words for kind in condor.EVENTS.values()},
     **tables_of("jobtui.model", "condor")["words"],
 }  # fmt: skip
-"""What a fact tells, in words."""
+"""A fact in words."""
 PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "file_transfer", "submit_file"})
 
 
@@ -117,7 +117,9 @@ def _pending(matter: CondorCase, category: Category, words: str, **more: Any) ->
 
 
 def _for_machine(matter: CondorCase) -> Pending:
-    """That it waits for a machine: the negotiator's word, what it asks for, and how many slots meet that."""
+    """The verdict that it waits for a machine: the negotiator's word, its request, and how many slots meet
+    it.
+    """
     ad, words, needs = matter.last("ad"), "a machine; none has taken it yet", list[tuple[str, str]]()
     said = ad.values if ad is not None else {}
     asked = ", ".join(f"{name} = {said[name]:.{LONGEST_CONDITION}}" for name in ASKED if name in said)
@@ -250,7 +252,7 @@ class SlotSets:
         return met, is_open
 
     def value_in(self, text: str) -> str:
-        """What an attribute of the job is that a comparison names; "" for none."""
+        """The value of an attribute of the job that a comparison names; "" for none."""
         found = _COMPARISON.fullmatch(text)
         names = (name.lower().removeprefix("my.") for name in found.group(3, 1) if name) if found else ()
         return next((self._own[name] for name in names if name in self._own), "")

@@ -284,7 +284,7 @@ def _other_end(case: Case) -> Contradiction | None:
 
 
 def _slurm(case: Case) -> Contradiction | None:
-    """What Slurm says of a live record, or an end that is impossible.
+    """Slurm's word on a live record, or an end that is impossible.
 
     That is failed in Slurm and completed in Sirepo, or over in Slurm and live here.
     """

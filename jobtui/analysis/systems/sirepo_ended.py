@@ -381,7 +381,7 @@ def reason_in(text: str) -> str:
 
 
 def noted(case: Case, code: Code) -> str:
-    """What else is said of the run: by its agent from afar, of the agent, other runs, later requests."""
+    """Other facts of the run: from its agent's log, of the agent, of other runs, of later requests."""
     notes = []
     if code in TOUCHED:
         notes = [_from_afar(case, word) for word in FROM_AFAR]

@@ -28,7 +28,7 @@ EXPLAINING = ("depends on", "time limit", "may begin", "requeued", "memory", "ov
 """Facts of a record that a verdict may rest on."""
 BY_SHELL = 128
 MEMORY_SIGNAL = 9
-"""With this signal the kernel ends a program for which there is no memory."""
+"""The signal by which the kernel ends a program when memory runs out."""
 OUT_OF_MEMORY_SIGNAL = 125
 """What Slurm writes in place of a signal when the kernel reported running out of memory."""
 SIGNALS = 31
@@ -287,7 +287,7 @@ ENDED: Mapping[str, Rule] = {
     "NODE_FAIL": _node_failed, "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _ended_by_slurm,
     "RECONFIG_FAIL": _ended_by_slurm, "REVOKED": _canceled, "TIMEOUT": _ended_by_slurm,
 }  # fmt: skip
-"""What is asked of a job that ended, by its state."""
+"""The rules for a job that ended, by its state."""
 
 BY_STATUS: Mapping[JobStatus, Rule] = {
     JobStatus.PENDING: _pending,
@@ -296,7 +296,7 @@ BY_STATUS: Mapping[JobStatus, Rule] = {
     JobStatus.COMPLETED: _completed,
     JobStatus.CANCELED: _canceled,
 }
-"""What is asked of any other job."""
+"""The rules for any other job."""
 
 
 def _exit(text: str) -> tuple[int, int]:

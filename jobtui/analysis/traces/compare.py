@@ -19,7 +19,7 @@ LEAST_SHARE = 0.01
 
 
 class ChangeKind(StrEnum):
-    """What is with a step in this trace, beside the other."""
+    """How a step of this trace compares with the other."""
 
     MISSING = "missing"
     NEW = "new"

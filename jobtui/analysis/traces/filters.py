@@ -129,7 +129,7 @@ class TraceState(StrEnum):
 
 
 class TraceJudgement(NamedTuple):
-    """How a trace stands, what failed in it first, and who sent it, as far as its spans tell."""
+    """The state of a trace, its first failure, and who sent it, as far as its spans say."""
 
     standing: TraceState = TraceState.UNKNOWN
     failed: str = ""

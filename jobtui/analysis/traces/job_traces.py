@@ -31,7 +31,7 @@ USUAL_S = 60.0
 MOST = 20
 
 _START = 0.5
-"""What a submission in time is worth by itself; nothing that is found here is certain."""
+"""The score of a submission near in time alone; nothing found this way is certain."""
 
 
 class TraceCandidate(NamedTuple):
@@ -130,7 +130,7 @@ class TraceMatches(NamedTuple):
 
 HOST = "host.name"
 Claim = Callable[[Span], str | None]
-"""Which process a span says that it is of."""
+"""The process that a span names as its own."""
 
 
 class OwnTrace(NamedTuple):

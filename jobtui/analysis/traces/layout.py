@@ -26,7 +26,7 @@ OTHER = "·"
 
 
 class ServiceMark(NamedTuple):
-    """By what a service is known: one cell, and a number for its colour."""
+    """The mark of a service: one cell, and a number for its colour."""
 
     letter: str
     number: int
@@ -85,7 +85,7 @@ class SpanRun:
 
     @property
     def name(self) -> str:
-        """What they are called: one name, or the first and the last where only a number differs."""
+        """Their common name, or the first and the last if only a number differs."""
         first, last = self.spans[0].name, self.spans[-1].name
         return first if first == last else f"{first} … {last}"
 
@@ -150,11 +150,11 @@ def notable_spans(tree: Tree, others: Iterable[Span] = ()) -> frozenset[SpanId]:
 
 
 LineKey = str
-"""What tells a line from every other, also when the trace has grown."""
+"""The identity of a line, which stays when the trace grows."""
 
 
 class LineKind(StrEnum):
-    """What a line of a waterfall stands for."""
+    """The kind of a line in a waterfall."""
 
     SPAN = "span"
     RUN = "run"

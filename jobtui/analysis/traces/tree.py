@@ -18,7 +18,7 @@ SKEW_NS = 1_000
 
 
 class SpanFlag(StrEnum):
-    """What is odd about a span."""
+    """An oddity of a span."""
 
     OPEN = "open"
     NEGATIVE = "negative"
@@ -144,7 +144,7 @@ def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]
 
 
 def tops_of(tree: Tree) -> Iterator[tuple[SpanId | None, tuple[Span, ...]]]:
-    """What stands at the top, by start: a root alone, or a parent that was not received with its children."""
+    """The top lines by start: a root, or a parent that was not received with its children."""
     tops: list[tuple[Nanos, SpanId | None, tuple[Span, ...]]] = [
         (span.started_at, None, (span,))
         for span in (*(root for root in tree.roots if root.parent_id is None), *tree.loops)

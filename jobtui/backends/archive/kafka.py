@@ -36,7 +36,7 @@ MOST_SETTINGS = 1 << 20
 MILLI = 1_000_000
 NOT_INSTALLED = "confluent-kafka is not installed: pip install 'jobtui[kafka]'"
 USUAL: Mapping[str, object] = {"socket.timeout.ms": 10_000, "fetch.wait.max.ms": 50}
-"""What a configuration may say otherwise. It never waits for what is still to come."""
+"""Defaults that a configuration may change. It never waits for messages to come."""
 FIXED: Mapping[str, object] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -45,7 +45,7 @@ FIXED: Mapping[str, object] = {
     "auto.offset.reset": "earliest",
     "log_level": 0,
 }
-"""What keeps it a mere reader, whatever the configuration says."""
+"""Settings that keep it a reader, whatever the configuration says."""
 
 
 class Message(NamedTuple):
@@ -203,7 +203,7 @@ FIRST_S = 2.0
 """How long the first message of each partition may take."""
 SCAN_S = 15.0
 EARLY_S, LATE_S = 120, 3_600
-"""From how long before the submission to how long after it a script is sought."""
+"""How long before and after the submission a script is searched for."""
 
 
 class KafkaArchive(Archive):

@@ -95,7 +95,7 @@ class Hit(NamedTuple):
 
 
 class ScriptQuery(NamedTuple):
-    """What is sought: a pattern, of which user, "" for any, when, and in how many scripts at most.
+    """The search: a pattern, a user ("" for any), a period, and the most scripts to read.
 
     The pattern is tried in this process: it must be one that ends.
     """
@@ -116,7 +116,7 @@ class Tally:
         self.reasons: list[str] = []
         """Why something was not looked at, the first few."""
         self.cuts: list[str] = []
-        """What was left out because it is too much."""
+        """Counts of what was left out because it is too much."""
 
     def miss(self, why: str) -> None:
         self.unreadable += 1

@@ -437,7 +437,7 @@ class DirectorySearch:
         return Tried(self._place, Outcome.NOT_THERE, self._near())
 
     def _near(self) -> str:
-        """What of the jobs around it is there: that tells what kind of absence it is."""
+        """Whether jobs near it are there: that shows what kind of absence it is."""
         at = self._wanted.submitted_at
         number = whole(self._wanted.number)
         if at is None or number is None:
@@ -475,7 +475,7 @@ def choose(found: Iterable[ScriptFound], wanted: Wanted) -> tuple[ScriptFound | 
 
 
 def doubts(chosen: ScriptFound, others: list[ScriptFound], wanted: Wanted) -> Iterator[str]:
-    """What may make it another job's script after all."""
+    """Reasons why it may be another job's script after all."""
     at, period = wanted.submitted_at, chosen.spot.period
     if at is not None and period.begin is None and abs(chosen.at - at) > OTHER_JOB_DAYS * DAY:
         days = abs(chosen.at - at) // DAY

@@ -107,7 +107,7 @@ def _expiry(value: object) -> Nanos | None:
 
 
 def notice(login: Login, now: Nanos) -> str | None:
-    """What is to be said of a login that ends soon or has ended; None when there is nothing to say."""
+    """A note on a login that ends soon or has ended; None otherwise."""
     if login.expires_at is None:
         return None
     left_s = seconds_between(now, login.expires_at)
@@ -200,7 +200,7 @@ PLAIN = frozenset({403, 429, 501, 502, 503, 504})
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
 SLOWER_S = 5.0
-"""By how much a server is asked less often once it says so (RFC 8628, 3.5)."""
+"""How much longer to wait between questions once a server asks for it (RFC 8628, 3.5)."""
 REFUSALS = {
     "access_denied": "it was denied",
     "expired_token": "it took too long: begin again",
@@ -416,7 +416,7 @@ def _replace(path: str, directory: str, text: str) -> None:
 
 
 def _kept(path: str) -> dict[str, object]:
-    """What of an earlier login holds on: how patient Balsam's own client is."""
+    """The settings of an earlier login that are kept: how patient Balsam's own client is."""
     import yaml
 
     try:

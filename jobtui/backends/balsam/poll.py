@@ -1,4 +1,4 @@
-"""What is asked of a Balsam server, question by question, and what the answers tell.
+"""The questions to a Balsam server, one by one, and what the answers say.
 
 Each question is a step that may be repeated until it says that there is no more. A step that fails or is
 given up loses nothing: it is asked again.
@@ -30,7 +30,7 @@ STEP_S = 5.0
 OVERLAP_S = 120
 """How much later than others an event may come and be found at once."""
 SLICE_ROWS = 500
-"""Rows that are dealt with before others have their turn."""
+"""How many rows are processed before other tasks have a turn."""
 BAD_ROWS_KEPT = 10_000
 """Rows that make no sense and are remembered; beyond, they count again."""
 IDS_AT_ONCE = 200
@@ -99,7 +99,7 @@ class Questions:
         return merged((batch, Batch(skipped=lost, skip_count=len(lost)))) if lost else batch
 
     def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
-        """What is made of each row; one of which nothing can be made is lost alone."""
+        """The record of each row; a row without one is lost alone."""
 
         def lose(row: Any, why: str) -> None:
             self._lost.append(Skip(f"{self._client.name}: {type(row).__name__} {row.id}", why))
@@ -162,7 +162,7 @@ class Questions:
         return merged((found, *skipped))
 
     def _skipped(self, path: str, page: records.DecodedList[Any]) -> Batch:
-        """What of the skipped rows of a page is new, and how many are good again."""
+        """The newly skipped rows of a page, and how many are good again."""
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
         mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
         mended &= self._bad.keys()
@@ -555,7 +555,7 @@ class KnownRows:
         return False
 
     def trouble(self, row: records.JobRow, now: Nanos) -> str | None:
-        """What a waiting job waits for in vain, in words. `now` is the server's."""
+        """In words what a waiting job waits for in vain. `now` is the server's."""
         needs = self.needs(row)
         if not needs:
             return None

@@ -129,7 +129,7 @@ class TransferRow(msgspec.Struct):
 
 
 def transfer_of(row: TransferRow) -> tuple[str, str]:
-    """Which file of a job it is, and how that is, with what it says of its last error."""
+    """A file of a job and its state, with its last error."""
     what = f"the {'stage-in' if row.direction == 'in' else 'stage-out'} of {row.local_path or 'a file'}"
     error = str((row.transfer_info or {}).get("error") or "")[:MESSAGE_CHARACTERS]
     if row.state == "error":
@@ -225,7 +225,7 @@ def nodes_of(row: JobRow) -> float:
 
 
 Needs = tuple[tuple[str, str], ...]
-"""What a job waits for, each with how that is."""
+"""The things a job waits for, each with its state."""
 
 
 class Lifetime(msgspec.Struct):

@@ -260,7 +260,7 @@ COMMIT_S = 5
 FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150
 """After how many polls allocations, sites and launchers, deleted jobs, and late events are asked for."""
 EXACT_S = 2.0
-"""By less the server's clock is not known: its answers tell whole seconds."""
+"""The least difference of clocks that counts: the server's answers have whole seconds."""
 FRAME_S = 30
 """How often allocations, sites and launchers are asked for."""
 

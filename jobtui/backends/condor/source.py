@@ -68,7 +68,7 @@ class EventParser:
 
     @property
     def unfinished(self) -> tuple[Skip, ...]:
-        """What waits for its end."""
+        """The piece that waits for its end."""
         is_blank = not self._rest.strip(_BLANK)
         return () if is_blank else (skip_at(self._name, self._at, NOT_WRITTEN),)
 

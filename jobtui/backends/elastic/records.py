@@ -63,7 +63,7 @@ def _first(value: object) -> object:
 
 
 def value_at(document: Document, path: str) -> object:
-    """What stands at a path, nested, flat with dots, or partly so. None for nothing."""
+    """The value at a path, nested, flat with dots, or partly so. None for nothing."""
     if path in document:
         return document[path]
     head, dot, rest = path.partition(".")
@@ -164,7 +164,7 @@ def row_of(hit: Document) -> EngineRow:
 
 
 class JobsRead(NamedTuple):
-    """What documents say of jobs."""
+    """Jobs made of documents."""
 
     jobs: list[Job]
     facts: list[CondorFact]
@@ -194,7 +194,7 @@ class DocumentReader:
         return named(SYSTEM, ".".join(filter(None, (self._label, own))))
 
     def asked_for(self, job_id: JobId) -> Matches:
-        """What finds the record of a Slurm job, nothing for the id of another."""
+        """The search for the record of a Slurm job; nothing for the id of another."""
         system, _, number = job_id.partition("/")
         sign = next((one for one in OF_PARTS if one in number), "")
         group = tuple(zip(OF_PARTS.get(sign, ("JobID",)), number.split(sign or None), strict=False))

@@ -151,7 +151,7 @@ RETRY_S = 1.0
 RETRY_MOST_S = 30.0
 DENIED_S = 60.0
 DENIED_MOST_S = 600.0
-"""Who was refused does not knock often: hosts lock out who does."""
+"""The pause after a refusal: hosts lock out a client that tries often."""
 STEADY_S = 10.0
 """A connection that held this long was a good one; the next try after it is a first one."""
 TAKE_S = 0.2
@@ -381,7 +381,7 @@ class LaneFollowing:
                 lane.task.result()
 
     def _given(self, most: int) -> list[JournalEntry]:
-        """What waits, in order of time, as long as no lane may have something earlier."""
+        """The waiting entries in order of time, as long as no lane may have an earlier one."""
         entries: list[JournalEntry] = []
         while len(entries) < most and not any(lane.is_awaited for lane in self._lanes):
             waiting = [lane for lane in self._lanes if lane.held]
@@ -433,7 +433,7 @@ class LaneFollowing:
                 self._open(dict.fromkeys(hosts, self._start))
 
     async def _found_hosts(self) -> Sequence[Match]:
-        """What the entries of each host have in common. Raises SourceError."""
+        """The fields that the entries of each host share. Raises SourceError."""
         found: list[Match] = []
         if not self._reader.is_one_host:
             values = await self._reader.values(MACHINE, BOOT)

@@ -23,7 +23,7 @@ VALUES_ASKED = 100
 
 
 def questions(wanted: journal.Matches) -> tuple[Params, ...]:
-    """What gatewayd has to be asked so that the answers together are what is wanted."""
+    """The questions to gatewayd whose answers together have all wanted entries."""
     shared = common(wanted)
     either: dict[str, list[str]] = {}
     several: list[Params] = []
@@ -83,7 +83,7 @@ def _explained(answer: Response) -> tuple[type[SourceError], str] | None:
 
 
 def _kind_at(host: str) -> ServerKind:
-    """What is said of gatewayd on a host, with a command where one can be offered for its name."""
+    """The advice about gatewayd on a host, with a command if one can be given for its name."""
     tunnel = Command("ssh", "-N", "-L", "19531:localhost:19531", about=[host])
     typed = tunnel.replace("{", "{{").replace("}", "}}") or "open a tunnel to port 19531 there"
     around = f"go round it: {typed}, then http://localhost:19531"
