@@ -8,10 +8,11 @@ configuration file; a flag may not. Settings that name sources are made of the d
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobtui.backends.registry import SOURCES
 from jobtui.model.specs import SourceSpec
+from jobtui.model.tables import tables_of
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -192,165 +193,34 @@ SETTINGS: tuple[Setting, ...] = (
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 
-OUTPUT_FLAGS: tuple[Option, ...] = (
-    Option("json", "print JSON"),
-    Option("csv", "print CSV"),
-    Option("plain", "print without colour and without a limit of width"),
-)
-
-GENERAL_FLAGS: tuple[Option, ...] = (
-    Option("help", "print help, also of a command", short="h"),
-    Option("version", "print the version", short="V"),
-)
+def _option(said: str | dict[str, Any]) -> Option:
+    if isinstance(said, str):
+        return _option(_TABLES["shared"][said])
+    usual = ValueKind.TEXT if "metavar" in said else ValueKind.NOTHING
+    return Option(**{**said, "expects": ValueKind(said.get("expects", usual))})
 
 
-def _valued(
-    name: str, metavar: str, help: str, expects: ValueKind = ValueKind.TEXT, *, short: str | None = None
-) -> Option:
-    return Option(name, help, short, metavar, expects)
+def _argument(said: str | dict[str, Any]) -> Argument:
+    if isinstance(said, str):
+        return _argument(_TABLES["shared"][said])
+    return Argument(**{**said, "choices": tuple(said.get("choices", ()))})
 
 
-def _filter(help: str) -> Argument:
-    return Argument("FILTER", help, required=False, many=True, dashes=True)
+def _subcommand(said: dict[str, Any]) -> Subcommand:
+    argument, flags = said.get("argument"), tuple(map(_option, said.get("flags", ())))
+    made = {
+        "argument": argument and _argument(argument),
+        "flags": flags,
+        "reads": tuple(said.get("reads", ())),
+    }
+    return Subcommand(**{**said, **made})
 
 
-_LINES = _valued("lines", "N", "at most N rows or lines: the first, of what is in order of time the last",
-                 ValueKind.COUNT, short="n")  # fmt: skip
-_ID = Argument("ID", "a computeJid, or anything that `find` resolves to one job")
-
-DASHBOARD = Subcommand(
-    "open",
-    "open the dashboard, at THING when given",
-    Argument(
-        "THING", "anything that `find` takes; without a terminal it is shown and jobtui ends", required=False
-    ),
-    (_LINES,),
-)
-
-REPORTS = ("throughput", "utilization", "nodes", "states")
-"""What `report` reports."""
-
-COMMANDS: tuple[Subcommand, ...] = (
-    Subcommand("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m"), (_LINES,)),
-    Subcommand("show", "one job: its record, its runs, where its files and logs are", _ID, (_LINES,)),
-    Subcommand("timeline", "the ops of a job, each with its steps", _ID, (_LINES,)),
-    Subcommand("explain", "what is the matter with a job, why, and what to type next", _ID, (
-        Option("brief", "cause, evidence and next in 1,500 characters of plain text, for a ticket or a chat"),
-        _LINES,
-    )),
-    Subcommand("compare", "a run beside the last good one, or beside that of another job",
-            Argument("ID", "a job, and perhaps another one to compare it with", many=True), (_LINES,)),
-    Subcommand("status", "how things stand in one line, for a status bar", None, (
-        Option("prometheus", "the counts in Prometheus' text format"),
-    )),
-    Subcommand("wait", "wait until a job is over or needs a person: --until done, failed, stuck",
-            _ID, (
-        _valued("timeout", "T", "give up after so long, such as 10m"),
-    ), prints=False, reads=("until",)),
-    Subcommand("incidents", "what went wrong lately, grouped by how it went and what it shares",
-            None, (_LINES,)),
-    Subcommand("logs", "the log lines that belong to a job, merged in time order", _ID, (
-        _valued("agent", "A", "only lines of this agent, or container"),
-        _valued("unit", "U", "only lines of this unit, container or file"),
-        _valued("op", "O", "only lines of this op"),
-        _valued("grep", "RE", "only lines in which this is found", ValueKind.REGEX),
-        _LINES,
-        Option("follow", "go on with new lines until interrupted", short="f"),
-    )),
-    Subcommand("report",
-            "throughput, utilization, available nodes or jobs per state over time; what happened to a job",
-            Argument("WHAT", "throughput, utilization, nodes or states; with --markdown or --html a job",
-                     choices=REPORTS),
-            (
-        _valued("to-state", "S", "the state that throughput counts, or that allocations are in"),
-        _valued("from-state", "S", "only changes from this state"),
-        _valued("job", "ID", "only these jobs, by id, separated by commas"),
-        _valued("batch-job", "ID", "only jobs of this allocation"),
-        _valued("scheduler-id", "N", "the same by the scheduler's id"),
-        _valued("tag", "K:V", "only jobs with these tags, separated by commas"),
-        Option("unweighted", "count jobs and not their nodes"),
-        Option("exact", "Balsam's own figures, its faults included"),
-        Option("plot", "draw a chart as wide as the terminal"),
-        Option("svg", "print the chart as an SVG picture"),
-        Option("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
-        Option("html", "the same as a page of one file, to send or to keep", frees=True),
-    )),
-    Subcommand("agents", "the agents, what they hold, and where their logs are",
-            _filter("such as state:lost host:v4 user:vn9m"), (_LINES,)),
-    Subcommand("nodes", "the nodes of a cluster: why some are down or drained, what runs on them",
-            _filter("such as is:broken partition:gpu reason:disk"), (_LINES,)),
-    Subcommand("find", "ranked candidates for anything pasted, with reasons",
-            Argument("THING",
-                "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True),
-            (_LINES,)),
-    Subcommand("trace", "a trace as a waterfall: where it failed and what it spent its time on",
-            Argument("THING",
-                "a trace id, a TRACEPARENT, a line or address that holds one, a job id or a file; - reads it",
-                many=True), (_LINES,)),
-    Subcommand("bundle",
-            "all that is known of a job in one file, masked, to be looked at elsewhere with `replay`",
-            _ID, (
-        _valued("output", "FILE", "the file to make, else ID.jobtui here", short="o"),
-    ), prints=False),
-    Subcommand("record",
-            "keep what the sources deliver in a directory until interrupted; the oldest is dropped",
-            Argument("DIR", "the directory, made when it is not there"), (
-        _valued("limit", "MB", "how many MB to keep, 1000 without it", ValueKind.COUNT),
-        _valued("for", "T", "end after so long, such as 8h"),
-    ), prints=False),
-    Subcommand("remember",
-            "keep how runs end, and what the sources still know, for `seen` and `explain`, until interrupted",
-            None, (
-        _valued("limit", "MB", "how many MB to keep, 2000 without it", ValueKind.COUNT),
-        _valued("for", "T", "end after so long, such as 8h"),
-        Option("once", "take in what the sources know now, and end"),
-        Option("forget", "remove all that is remembered"),
-    ), prints=False),
-    Subcommand("seen",
-            "failures that are remembered: how often, since when, what goes with them; and odd hosts",
-            Argument("TEXT", "a job, or words of a failure", required=False, many=True), (_LINES,)),
-    Subcommand("changed", "what is otherwise since a time: failures, and what runs fail or are slower on",
-            Argument("TIME", "a time, or two: from T1 to T2, and since T2; or two filters: host:v4 host:v7",
-                     many=True), (_LINES,)),
-    Subcommand("replay",
-            "the dashboard on a bundle or recording, or any other command: replay FILE explain ID",
-            Argument("FILE", "a bundle, a recording, or its directory; then a command line"), prints=False,
-                wraps=True),
-    Subcommand("script", "the script and environment a job was submitted with, out of an archive",
-            Argument("ID", "a job of Slurm or Torque as 22, 22_1, huppel/22, or a computeJid",
-                required=False),
-            (
-        _valued("diff", "OTHER",
-                "how it differs from another job's; good: the last good one of its name and user"),
-        Option("unified", "print a difference line by line, not beside each other"),
-        _valued("grep", "RE", "instead of a job: which scripts contain this, since --since", ValueKind.REGEX),
-        _valued("user", "U", "only scripts of this user"),
-        _LINES,
-    )),
-    Subcommand("doctor", "check every configured source: reachable, readable, fresh, understood"),
-    Subcommand("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
-            Argument("COMMAND", "a command line, such as explain ID", required=False), (
-        _valued("seed", "N", "same number, same demo; 1 without it", ValueKind.COUNT),
-        _valued("incident", "NAME", "play a known failure; `list` names them"),
-    ), prints=False, wraps=True),
-    Subcommand("serve", "the dashboard in a browser, on this machine only unless told otherwise",
-            Argument("THING", "where it opens; or demo, or replay FILE", required=False, many=True), (
-        _valued("listen", "HOST:PORT", "where, 127.0.0.1:8417 without it; port 0 for any that is free"),
-    ), prints=False),
-    Subcommand("mcp", "answer an assistant over the Model Context Protocol, on standard input and output",
-            prints=False),
-    Subcommand("login", "log in to a server, and keep the login where its own client looks",
-            Argument("SYSTEM", "balsam", choices=("balsam",)), prints=False),
-    Subcommand("init", "find out what there is to read, and write the configuration file when told to",
-            Argument("FILE", "where to write it, else where jobtui looks for it", required=False), (
-        Option("yes", "write it without asking, but never over one that is there"),
-    ), prints=False),
-    Subcommand("config", "the effective settings and where each came from"),
-    Subcommand("completion", "the completion script for a shell",
-            Argument("SHELL", "bash, zsh or fish; the script asks with the words that were typed after it",
-                many=True, choices=("bash", "zsh", "fish")), prints=False),
-)  # fmt: skip
-
+_TABLES = tables_of("jobtui", "grammar")
+OUTPUT_FLAGS = tuple(map(_option, _TABLES["output_flags"]))
+GENERAL_FLAGS = tuple(map(_option, _TABLES["general_flags"]))
+DASHBOARD = _subcommand(_TABLES["dashboard"])
+COMMANDS = tuple(map(_subcommand, _TABLES["command"]))
 COMMAND_BY_NAME: Mapping[str, Subcommand] = {command.name: command for command in COMMANDS}
 
 
