@@ -18,24 +18,16 @@ from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT, CondorFact, Con
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import find_trace
 from jobtui.model.numbers import whole
+from jobtui.model.tables import tables_of
 
 LONGEST = 64
 """Characters of a time at most."""
 
-_MONTHS: Mapping[int, str] = {
-    1: "jan janv ene gen", 2: "feb fev fév févr", 3: "mar mär mrz mars", 4: "apr avr abr",
-    5: "may mai mayo mag", 6: "jun juin giu", 7: "jul juil lug", 8: "aug août ago aoû",
-    9: "sep sept set", 10: "oct okt ott out", 11: "nov", 12: "dec dez déc dic",
-}  # fmt: skip
-"""How months are shortened in English, German, French, Spanish, Italian and Portuguese."""
-_MONTH_OF: Mapping[str, int] = {word: number for number, words in _MONTHS.items() for word in words.split()}
-
-_ZONES: Mapping[str, int] = {
-    "UTC": 0, "GMT": 0, "Z": 0, "UCT": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7,
-    "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2, "MEZ": 1, "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3,
-    "JST": 9, "KST": 9, "HST": -10,
-}  # fmt: skip
-"""Hours before UTC of zones by name. CST is that of America: computing sites use it so."""
+_DATES = tables_of("jobtui.formats", "dates")
+_MONTH_OF: Mapping[str, int] = {
+    word: number for number, words in enumerate(_DATES["months"], 1) for word in words.split()
+}
+_ZONES: Mapping[str, int] = _DATES["zones"]
 
 _CLOCK = re.compile(
     r"(?<![\d:.])(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?"
