@@ -1,55 +1,22 @@
 """The modules of jobtui, what each imports, and what its layer may import."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
-BELOW_TERMINAL = frozenset(
-    {"model", "formats", "transport", "backends", "logs", "recording", "memory", "analysis",
-     "store", "render", "session", "config", "grammar", "views"}
-)  # fmt: skip
-
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "terminal", "allocator"})
-ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
-
+_LAYERS = tomllib.loads((PACKAGE.parent / "tests" / "fixtures" / "layers.toml").read_text())
+GROUPS = {name: frozenset(names) for name, names in _LAYERS["groups"].items()}
+ALL = frozenset[str]().union(*GROUPS.values()) - {""}
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "": frozenset(),
-    "model": frozenset(),
-    "formats": frozenset({"model"}),
-    "transport": frozenset({"model"}),
-    "backends": frozenset({"model", "formats", "transport", "config"}),
-    "logs": frozenset({"model", "formats", "transport", "backends"}),
-    "recording": frozenset({"model", "formats", "transport", "backends", "logs"}),
-    "memory": frozenset({"model", "analysis", "recording"}),
-    "analysis": frozenset({"model", "formats", "backends.registry"}),
-    "store": frozenset({"model", "backends.base", "backends.record_replay", "backends.registry"}),
-    "render": frozenset({"model", "analysis", "backends.registry"}),
-    "grammar": frozenset({"model", "backends.registry"}),
-    "config": frozenset({"model", "grammar", "actions", "render", "transport", "backends.registry"}),
-    "views": frozenset({"model", "transport"}),
-    "actions": frozenset({"model"}),
-    "theme": frozenset({"model", "render"}),
-    "terminal": frozenset({"model", "render"}),
-    "allocator": frozenset(),
-    "session": frozenset(
-        {"model", "backends", "logs", "recording.replay", "analysis", "memory", "store", "config"}
-    ),
-    "demo": frozenset({"model", "formats"}),
-    "widgets": frozenset({"model", "analysis", "render", "actions"}),
-    "screens": frozenset(
-        {"model", "analysis", "render", "store", "terminal", "widgets", "actions", "views",
-         "session.evidence", "session.traces", "recording.replay", "backends.base", "backends.registry"}
-    ),
-    "web": frozenset({"model"}),
-    "commands": BELOW_TERMINAL | {"demo", "actions", "web"},
-    "app": ALL - {"commands"},
-    "cli": frozenset({"", "config", "grammar"}),
-    "__main__": frozenset({"cli"}),
-}  # fmt: skip
+    layer: frozenset[str]().union(*(GROUPS.get(word, {word}) for word in words.split()))
+    for layer, words in _LAYERS["may_import"].items()
+}
 """Layer (first name below jobtui, "" for the package itself) to what it may import, besides itself."""
+LIBRARIES = {name: frozenset(words.split()) for name, words in _LAYERS["libraries"].items()}
 LATE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 

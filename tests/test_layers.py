@@ -6,22 +6,10 @@ from pathlib import Path
 
 from jobtui.backends.registry import SOURCES
 from jobtui.screens.shared import SCREENS
-from tests.modules import ALL, MAY_IMPORT, MODULES, PACKAGE, Import, imports_in
+from tests.modules import ALL, LIBRARIES, MAY_IMPORT, MODULES, PACKAGE, Import, imports_in
 
 MAY_IMPORT_LATE: dict[str, frozenset[str]] = {"cli": ALL}
 """The same for imports in functions or for types only, where that differs: the start does not pay them."""
-
-LIBRARIES: dict[str, frozenset[str]] = {
-    "textual": frozenset({"widgets", "screens", "app", "theme", "terminal", "web"}),
-    "rich": frozenset({"render", "terminal", "widgets", "screens", "app", "theme", "commands"}),
-    "systemd": frozenset({"backends"}), "h11": frozenset({"backends"}), "httpx": frozenset({"transport"}),
-    "httpcore": frozenset({"transport"}), "wsproto": frozenset({"transport"}),
-    "opentelemetry": frozenset({"formats"}), "google": frozenset({"formats"}),
-    "confluent_kafka": frozenset({"backends"}), "htcondor2": frozenset(),
-    "textual_serve": frozenset({"web"}), "aiohttp": frozenset({"web"}),
-    "aiohttp_jinja2": frozenset({"web"}),
-}  # fmt: skip
-"""Libraries that only some layers may know."""
 
 MAY_IMPORT_BY_NAME = frozenset({"cli", "commands", "screens/shared.py", "backends/registry.py"})
 """Layers and files that may import a module whose name is a value, so that this test cannot follow it."""
