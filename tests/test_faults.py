@@ -678,7 +678,7 @@ def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
 ) -> None:
     log = tmp_path / "supervisor.log"
     shutil.copy(CAPTURE / "supervisor.log", log)
-    job = "hZk95g40-4u2Pj0fB-heightWeightReport"
+    job = "DJouDZ9T-4F4EUZjI-heightWeightReport"
     logs = import_module("jobtui.commands.logs")
     read, looks = attrgetter(part)(logs), 0
 
@@ -696,7 +696,6 @@ def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     line = next(one for one in log.read_text().splitlines(keepends=True) if job in one)
     monkeypatch.setattr(f"jobtui.commands.logs.{part}", reading)
     monkeypatch.setattr(logs, "FOLLOW_PERIOD_S", 0.01)
-    monkeypatch.setattr(logs, "output_places", lambda *given: {"out": ["/nowhere"]})
     ran = run("logs", job, "-f", "--log", log, "--srdb", CAPTURE)
     assert looks > 3
     assert expected_faults.all()[0].words in ran.err

@@ -111,6 +111,11 @@ def references(thing: str) -> Iterator[Reference]:
             yield Reference(target, found.expand(form), weight, why)
 
 
+def is_path(thing: str) -> bool:
+    """Whether it is written as the path of a file, with a place in front."""
+    return bool(re.match(r"(?:~|\.\.?)?/", thing)) and "\n" not in thing
+
+
 def named_in_files(thing: str) -> tuple[set[str], str]:
     """Which parts of a text files of jobs may hold: numbers in Slurm, and a failing line, in lower case."""
     text = thing.strip()
@@ -335,12 +340,12 @@ class _Search:
         self._resolvers[reference.target](reference)
 
     def add_named(self, text: str) -> None:
-        """Add the jobs whose name is `text`, or its file name, or else those whose name contains it."""
+        """Add the jobs whose name is `text`, or else those whose name contains it."""
         low = text.casefold()
         if len(low) < LEAST_PART or len(low) > _LONGEST_NAME:
             return
         names = [(job.id, job.name.casefold()) for job in self._jobs.values() if job.name]
-        exact = [job_id for job_id, name in names if name in (low, low.rpartition("/")[2])]
+        exact = [job_id for job_id, name in names if name == low]
         named = exact or [job_id for job_id, name in names if low in name]
         self.surest = 1.0 if named else self.surest
         if exact:

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from jobtui.formats.sarchive import parse_wanted
-from jobtui.formats.slurm import BATCH_STEP, filled, unknown_signs
+from jobtui.formats.slurm import BATCH_STEP, filled, options_of, unknown_signs
 from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted, text_of
@@ -365,6 +365,15 @@ def redirected(script: str, number: str = "") -> tuple[str, ...]:
     return tuple(found)
 
 
+def directed(script: str, number: str) -> Iterator[str]:
+    """The files that the options in a script name, where the number of its job tells all of the name."""
+    options, (array, _, task) = dict(_options(script.encode(), b"#SBATCH")), number.partition("_")
+    values = {"A": array, **({"a": task} if task else {"j": number}), **BATCH_STEP}
+    for pattern in filter(None, map(options.get, ("output", "error"))):
+        if not unknown_signs(pattern, values):
+            yield _joined(options.get("chdir", ""), filled(pattern, values))
+
+
 def _below(place: str | None, name: str) -> str | None:
     """A path that is named in a directory, from that of the script; None if that is not known or above."""
     if name.startswith(_BASE):
@@ -380,8 +389,6 @@ HEAD_BYTES = 1 << 18
 FROM_SCHEDULER = "the scheduler"
 FROM_SCRIPT = "the script"
 BY_DEFAULT = "the default"
-
-_NAMES = {"o": "output", "e": "error", "J": "job-name", "D": "chdir", "a": "array"}
 
 
 class OutputFile(NamedTuple):
@@ -445,14 +452,11 @@ def _options(script: bytes, mark: bytes) -> Iterator[tuple[str, str]]:
     for line in script[:HEAD_BYTES].split(b"\n"):
         line = line.strip()
         if line.startswith(mark):
-            rest = iter(_words(text_of(line[len(mark) :])))
-            for word in rest:
-                if word.startswith("--"):
-                    name, equals, value = word[2:].partition("=")
-                    yield name, value if equals else next(rest, "")
-                elif word.startswith("-") and len(word) > 1:
-                    name = _NAMES.get(word[1], word[1])
-                    yield name, word[2:].removeprefix("=") or next(rest, "")
+            rest: Sequence[str] = _words(text_of(line[len(mark) :]))
+            while rest:
+                options, rest = options_of(rest)
+                yield from options.items()
+                rest = rest[1:]
         elif line and not line.startswith(b"#"):
             return
 

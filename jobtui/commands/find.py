@@ -294,7 +294,9 @@ async def candidates_for(
     if not any(candidate.is_sure for candidate in found):
         from jobtui.session.evidence import Gatherer  # most things are known by then
 
-        found = (*await Gatherer.of(session).jobs_on_disk(thing), *found)
+        on_disk = await Gatherer.of(session).jobs_on_disk(thing)
+        known_jobs = {one.job for one in on_disk}
+        found = (*on_disk, *(one for one in found if one.job not in known_jobs))
     return found
 
 

@@ -26,7 +26,6 @@ from jobtui.analysis.find import (
     references,
 )
 from jobtui.analysis.incidents import is_within
-from jobtui.analysis.paths import ADDRESS, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import LOG_FILE, Gives, build, kinds_that_give, of_setting
 from jobtui.commands.container import LAST_LINES, MOST_LINES
@@ -41,7 +40,6 @@ from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
-from jobtui.model.jobs import JobDetail
 from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
@@ -132,8 +130,7 @@ async def run(reader: Reader) -> Exit:
         return print_not_found("logs", {"lines": []}, found, reader)
     await reader.read_logs(found.detail)
     names = _logs_of(reader, found.candidates[0]) if found.job is None else ()
-    details = [found.detail] if found.job is not None else await _with_output(reader, found.candidates[0])
-    ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found, has_output=bool(details))
+    ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
@@ -141,10 +138,18 @@ async def run(reader: Reader) -> Exit:
     if names:
         logs = reader.session.logs()
         fresh = _WholeLogs(reader, {name: logs.open(name) for name in names}, chosen).fresh
-    outputs = [_Outputs(reader, detail, chosen, to_end=following) for detail in details]
-    lines = [*await fresh(), *[line for one in outputs for line in await one.fresh()]]
-    for name, problem in (fault for one in outputs for fault in one.problems.items()):
-        complain(f"its output {name}: {problem}")
+    jobs = [found] if found.job is not None else await _jobs_of(reader, found.candidates[0])
+    if reader.context.flag("agent") or reader.context.flag("op"):
+        jobs = []  # what a program wrote is of no op
+    outputs = [_Outputs(reader, one, chosen, to_end=following) for one in jobs]
+    written = [line for one in outputs for line in await one.fresh()]
+    if found.job is None and not names:
+        _say_given(reader, found.candidates[0], len(ops_of()), has_output=bool(written))
+    lines = [*await fresh(), *written]
+    problems = [problem for one in outputs for problem in one.problems]
+    for problem in problems[:1] if found.job is None else problems:
+        more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
+        complain(f"its output {problem}{more}")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
     if not following:
@@ -202,17 +207,16 @@ async def _is_no_job(reader: Reader, name: str) -> bool:
     return not any(one.is_sure for one in found)
 
 
-async def _with_output(reader: Reader, candidate: Candidate) -> list[JobDetail]:
-    """The records of jobs of a user or such with outputs, to which something happened in the asked time."""
+async def _jobs_of(reader: Reader, candidate: Candidate) -> list[FoundJob]:
+    """The newest jobs of a user or such to which something happened in the asked time, oldest first."""
     context, store, knows = reader.context, reader.session.store, reader.session.store.correlation
     begin, end = context.since or Nanos(0), context.until or context.clock.now()
-    jobs = map(store.job, reversed(jobs_meant(candidate, store.jobs, knows.ops(), knows.agents())))
-    then = [job.id for job in jobs if job is not None and is_within(job, begin, end)]
-    details = [await reader.look_up(one) for one in then[-MOST_OUTPUTS:]]
-    return [detail for detail in details if detail is not None and detail.outputs]
+    known = map(store.job, reversed(jobs_meant(candidate, store.jobs, knows.ops(), knows.agents())))
+    then = [job for job in known if job is not None and is_within(job, begin, end)]
+    return [FoundJob(job, await reader.look_up(job.id)) for job in then[-MOST_OUTPUTS:]]
 
 
-def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[], OpsByJob]:
+def _ops_of(reader: Reader, found: FoundJob) -> Callable[[], OpsByJob]:
     """A function that gives the ops of a job, a user, an agent, or the agents of a container."""
     knows = reader.session.store.correlation
     if found.job is not None:
@@ -225,7 +229,11 @@ def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[]
         jobs = dict.fromkeys(op.jid for op in ops_meant(candidate, knows.ops(), known) if op.jid is not None)
         return {job_id: tuple(ops_meant(candidate, knows.ops_of(job_id), known)) for job_id in jobs}
 
-    if count := len(ops_of()):
+    return ops_of
+
+
+def _say_given(reader: Reader, candidate: Candidate, count: int, *, has_output: bool) -> None:
+    if count:
         complain(f"{candidate.kind} {candidate.id}: lines of {counted(count, 'job')} are given")
     elif not has_output:
         names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
@@ -233,7 +241,6 @@ def _ops_of(reader: Reader, found: FoundJob, *, has_output: bool) -> Callable[[]
         words = ("logs", f"--grep={candidate.id}") if names else ("jobs",)
         command = Command("jobtui", *flags, *words, about=names or [f"{candidate.kind}:{candidate.id}"])
         complain(f"{candidate.kind} {candidate.id}: no log that was read tells of a job of it; see {command}")
-    return ops_of
 
 
 def _logs_of(reader: Reader, named: Candidate) -> tuple[str, ...]:
@@ -349,51 +356,36 @@ class _WholeLogs:
 class _Outputs:
     """The files that a job's output and errors go to: the end of each, and new lines."""
 
-    def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
-        self._job_reader = reader.session.job_reader()
-        self._job_id = detail.job.id if detail is not None else JobId("")
+    def __init__(self, reader: Reader, found: FoundJob, chosen: Chosen, *, to_end: bool) -> None:
+        assert found.job is not None
+        self._session, self._job, self._detail = reader.session, found.job, found.detail
         self._chosen, self._to_end = chosen, to_end
-        place = detail.directory if detail is not None else None
-        self._kept = place if place is not None and ADDRESS.match(place) else None
-        self.places = output_places(detail, reader.reach)
+        self.places: list[tuple[str, str]] = []
+        """Where they are, once there are some."""
         self._read: dict[str, tuple[int, int]] = {}
-        self.problems: dict[str, str] = {}
+        self.problems: list[str] = []
 
     async def fresh(self) -> list[JobLine]:
         """The lines that were not there at the last look; while it is followed, those that are whole."""
-        found: list[JobLine] = []
-        if not self.places and self._kept:
-            await self._look_for_kept(self._kept)
-        for name, directories in self.places.items():
-            for directory in directories:
-                try:
-                    part = await self._job_reader.read_file(directory, name, tail=True)
-                except Unreadable as error:
-                    self.problems.setdefault(name, str(error))
-                    continue
-                self.problems.pop(name, None)
-                self.places[name] = [directory]
-                found += filter(self._chosen, self._lines(f"{directory}/{name}", part))
-                break
-        return found
+        lines = (self._lines(f"{directory}/{part.name}", part) for directory, part in await self._parts())
+        return [line for of_file in lines for line in of_file if self._chosen(line)]
 
-    async def _look_for_kept(self, directory: str) -> None:
-        from jobtui.session.evidence import OUTPUT_ENDS  # few have such a server
+    async def _parts(self) -> Sequence[tuple[str, FilePart]]:
+        from jobtui.session.evidence import Gatherer  # logs of containers need none of it
 
-        try:
-            listing = await self._job_reader.list_files(directory)
-        except Unreadable as error:
-            self.problems[directory] = str(error)
-            return
-        self.problems.pop(directory, None)
-        if listing.note:
-            self.problems[directory] = listing.note
-        names = (file.name for file in listing.files if file.name.endswith(OUTPUT_ENDS))
-        self.places = {name: [directory] for name in names}
+        if self.places and not self.problems:
+            read = self._session.job_reader().read_file
+            with suppress(Unreadable):  # it may have moved
+                return [(place, await read(place, name, tail=True)) for place, name in self.places]
+        ops = self._session.store.correlation.ops_of(self._job.id)
+        outputs = await Gatherer.of(self._session).outputs(self._job, self._detail, ops)
+        self.places = [(directory, part.name) for directory, part in outputs.parts]
+        self.problems = [*outputs.problems, *outputs.notes]
+        return outputs.parts
 
     def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:
         if part.is_binary:
-            self.problems[part.name] = f"{path}: not text; nothing of it is printed"
+            self.problems.append(f"{part.name}: {path}: not text; nothing of it is printed")
             return
         known, number = self._read.get(path, (0, 0))
         if part.size < known:  # it was rewritten
@@ -410,7 +402,7 @@ class _Outputs:
                 number += is_counted
                 place = (path, number, offset)
                 sure = Certainty.FULL_ID
-                yield JobLine("", None, Component.JOB, shown, *place, sure, job_id=self._job_id)
+                yield JobLine("", None, Component.JOB, shown, *place, sure, job_id=self._job.id)
             offset += len(text.encode())
         self._read[path] = offset, number
 

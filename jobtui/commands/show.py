@@ -10,7 +10,7 @@ import msgspec
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
-from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, log_of, output_places, run_dirs_of
+from jobtui.analysis.paths import CLUSTER_MODE, OUTPUT_NAMES, AgentLog, log_of, output_places, run_dirs_of
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
 from jobtui.commands.printing import Report, answer, first
@@ -31,9 +31,6 @@ from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
 from jobtui.render.table import fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
-
-OUTPUTS = ("run.log", "job.out")
-"""The files with what programs print: Sirepo's, Balsam's."""
 
 
 class Where(NamedTuple):
@@ -61,7 +58,7 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Wh
     if found := run_dirs_of(job, detail, ops, reach):
         run_dir = next(filter(os.path.exists, found), found[0])
         yield Where("run directory", run_dir, exists=os.path.exists(run_dir))
-        names = () if detail and detail.outputs else OUTPUTS
+        names = () if detail and detail.outputs else OUTPUT_NAMES
         for output in filter(os.path.exists, (os.path.join(run_dir, name) for name in names)):
             yield Where("program output", output, exists=True)
     for name, places in output_places(detail, reach).items():

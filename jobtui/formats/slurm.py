@@ -12,6 +12,7 @@ Each release has its own shape of JSON: a number may be wrapped as `{"set", "inf
 a list of words. 22.05 was run; 23.11, 24.05 and 24.11 were compared with what clusters had printed.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
@@ -224,6 +225,47 @@ SACCT = table_of("sacct")
 STEP_FIELDS = ("MaxRSS",)
 """Asked for beside those when steps are wanted."""
 STEP = table_of("step")
+SUBMITTED = ("JobIDRaw", "SubmitLine")
+"""Asked for of a job that slurmctld does not know any more."""
+
+_SBATCH = _TABLES["sbatch"]
+
+
+def options_of(words: Sequence[str]) -> tuple[dict[str, str], Sequence[str]]:
+    """The options that the words begin with, by their long names, the last of one; the words after them."""
+    found, at = dict[str, str](), 0
+    while at < len(words) and words[at].startswith("-") and len(words[at]) > 1:
+        word, at = words[at], at + 1
+        name, equals, value = word[2:].partition("=")
+        if not word.startswith("--"):
+            name = _SBATCH["short"].get(word[1], word[1])
+            equals = value = word[2:].removeprefix("=")
+        if not equals and name not in _SBATCH["flags"] and at < len(words):
+            value, at = words[at], at + 1
+        found[name] = value
+    return found, words[at:]
+
+
+def with_submission(job: SlurmJob, line: str) -> SlurmJob:
+    """The same job with its script and where its output goes, as far as its line of sbatch tells.
+
+    Quotes are lost in it. A path that is relative is of the directory that the job was submitted in: its own
+    unless it was given another one.
+    """
+    program, *words = line.split() or [""]
+    options, command = options_of(words)
+    if posixpath.basename(program) != "sbatch" or "wrap" in options:
+        return job
+    script = " ".join(command)
+    if script and "chdir" not in options:
+        path, blank, arguments = posixpath.join(job.directory, script).partition(" ")
+        script = f"{posixpath.normpath(path)}{blank}{arguments}"
+    return msgspec.structs.replace(
+        job,
+        command=script,
+        stdout=job.stdout or options.get("output", ""),
+        stderr=job.stderr or options.get("error", ""),
+    )
 
 
 def queued_job(row: Row) -> SlurmJob | None:

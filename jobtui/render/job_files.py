@@ -8,6 +8,7 @@ from itertools import islice
 from msgspec import structs
 
 from jobtui.analysis import scripts
+from jobtui.analysis.paths import OUTPUT_NAMES
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
@@ -42,7 +43,7 @@ def formatted(text: str, most: int = MOST_LINES) -> list[str] | None:
     return list(document_lines(document, most))
 
 
-FIRST_NAMES = ("run.log", "job.out", "in.json", "parameters.py")
+FIRST_NAMES = (*OUTPUT_NAMES, "in.json", "parameters.py")
 """Files that people open first; all others by age, the newest first."""
 TAILED = (".log", ".out", ".err")
 """Ends of names of files that grow, whose last lines matter."""

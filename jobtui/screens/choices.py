@@ -305,7 +305,8 @@ class Guide:
             text = said.rest if said.command.call == "goto" else ""
         if self.asks_servers(text):
             return "asking servers of traces"
-        reads = any(find.named_in_files(text[:LONGEST])) and not self._jump_in_store(text).goals
+        is_in_files = find.is_path(text) or any(find.named_in_files(text[:LONGEST]))
+        reads = is_in_files and not self._jump_in_store(text).goals
         return "reading the files of the newest jobs" if reads else ""
 
     def jump(self, text: str, *, guesses: bool = True) -> bool:

@@ -32,6 +32,7 @@ from jobtui.analysis.keys import slurm_of
 from jobtui.analysis.paths import (
     CLUSTER_MODE,
     NOWHERE,
+    OUTPUT_NAMES,
     ClusterAccess,
     output_places,
     reached,
@@ -45,9 +46,18 @@ from jobtui.backends.registry import SIREPO_DB, of_kind
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
+from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, contained
 from jobtui.model.ids import JobId, split_jid
-from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, FileKind, FilePart, JobReader, Unreadable
+from jobtui.model.job_reader import (
+    LINES_BEHIND,
+    ClusterStatus,
+    FileKind,
+    FilePart,
+    JobReader,
+    RunFile,
+    Unreadable,
+)
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
@@ -74,7 +84,6 @@ MOST_ASKED = 30
 """Records that a look at all jobs asks a server, a scheduler or a cluster for."""
 NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
 
-OUTPUT_NAMES = ("run.log", "job.out")
 OUTPUT_ENDS = (".log", ".out", ".err")
 """Files in a run directory that a program or what starts it may write to."""
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
@@ -182,12 +191,8 @@ def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Com
     return Command(program, *words) if is_ssh else command
 
 
-async def _files(reader: JobReader, directory: str, begin: float | None, notes: list[str]) -> dict[str, bool]:
-    """The files in a directory, and whether they were written since a time; what is missing is noted."""
-    listing = await reader.list_files(directory)
-    notes += [f"{directory}: {listing.note}"] if listing.note else []
-    files = (one for one in listing.files if one.kind is FileKind.FILE)
-    return {one.name: begin is None or one.written_at >= begin for one in files}
+def file_meant(text: str) -> str:
+    return os.path.abspath(os.path.expanduser(text))
 
 
 async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
@@ -214,6 +219,77 @@ async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now:
                 every[number] = one._replace(seen=(await job_reader.remembered(job, one.text, now)).seen)
     groups = len(found.groups)
     return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
+
+
+class Outputs:
+    """Reads the end of each file that the program of one job wrote to, MOST_OUTPUTS at most.
+
+    `parts` are these with their directories, `problems` why a file that is named cannot be read, `notes` what
+    may be missing in the list of a directory.
+    """
+
+    def __init__(self, job_reader: JobReader, job: Job) -> None:
+        self._reader, self._job = job_reader, job
+        self._begin = 0 if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
+        self.parts: list[tuple[str, FilePart]] = []
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+
+    async def _read(self, directory: str, name: str) -> FilePart:
+        """Raises Unreadable."""
+        part = await self._reader.read_file(directory, name, tail=True)
+        if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
+            self.parts.append((directory, part))
+        return part
+
+    async def read_named(self, name: str, directories: Sequence[str]) -> None:
+        faults = []
+        for directory in directories:
+            try:
+                await self._read(directory, name)
+                return
+            except Unreadable as error:
+                faults.append(f"{name}: {error}")
+        self.problems += faults[:1]
+
+    async def read_in(self, directory: str, command: str) -> None:
+        """What looks like output there, if none is named, and what scripts there write to. Raises Unreadable.
+
+        In a directory that it may share with other jobs only that is its own which names its number, and
+        what the script of its command writes to.
+        """
+        from jobtui.analysis.scripts import directed, redirected  # few look so far
+
+        listing = await self._reader.list_files(directory)
+        self.notes += [f"{directory}: {listing.note}"] if listing.note else []
+        files = [one for one in listing.files if one.kind is FileKind.FILE]
+        number = self._job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
+        is_shared = self._job.system == SLURM or condor_id(self._job.id) is not None
+        is_own = re.compile(rf"(?<!\d){re.escape(number)}(?!\d)" if is_shared else "").search
+        outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS) and is_own(one.name)]
+        fresh = [] if self.parts else [one.name for one in outputs if self._is_fresh(one)]
+        for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
+            with suppress(Unreadable):
+                await self._read(directory, name)
+        # A command has its arguments with it
+        scripts = [one.name for one in files if f"/{one.name} " in f"{command} "]
+        if not command and not is_shared:
+            scripts = [one.name for one in files if one.name.endswith(SCRIPT_ENDS)]
+        for script in scripts[:MOST_SCRIPTS]:
+            with suppress(Unreadable):
+                text = (await self._reader.read_file(directory, script, tail=False)).text
+                named = directed(text, number) if is_shared and not self.parts else ()
+                for path in (*named, *redirected(text, number)):
+                    await self._read_fresh(*posixpath.split(posixpath.join(directory, path)))
+
+    async def _read_fresh(self, directory: str, name: str) -> None:
+        with suppress(Unreadable):
+            files = (await self._reader.list_files(directory)).files
+            if any(one.name == name and self._is_fresh(one) for one in files):
+                await self._read(directory, name)
+
+    def _is_fresh(self, file: RunFile) -> bool:
+        return file.written_at >= self._begin
 
 
 class Gatherer:
@@ -275,7 +351,7 @@ class Gatherer:
 
     async def jobs_on_disk(self, text: str) -> tuple["Candidate", ...]:
         """The newest jobs whose files or records tell what a text names: number, script, failing line."""
-        from jobtui.analysis.find import LEAST_ERROR, Candidate, named_in_files  # few ask
+        from jobtui.analysis.find import LEAST_ERROR, Candidate, is_path, named_in_files  # few ask
 
         (numbers, said), found = named_in_files(text), []
         newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
@@ -285,11 +361,7 @@ class Gatherer:
             if noted is not None and noted.status.slurm_id in numbers:
                 why = "its run directory notes this number in Slurm"
                 found.append(Candidate("job", job.id, 0.97, why, job.id))
-        given = [job for job in newest if job.system == SLURM] if text.startswith("/") else []
-        for job in given[:MOST_ASKED]:
-            detail = (await self._kept_record(job)).detail
-            if detail is not None and text in dict(detail.facts).get("command", "").split():
-                found.append(Candidate("job", job.id, 0.97, "Slurm was given this script", job.id))
+        found += await self._given_file(file_meant(text), newest) if is_path(text) else ()
         failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
             cause = await self._cause(self.stated(job.id))
@@ -297,6 +369,24 @@ class Gatherer:
             if len(line) >= LEAST_ERROR and (line in said or said in line):
                 found.append(Candidate("job", job.id, 0.7, "its output says this", job.id))
         return tuple(found)
+
+    async def _given_file(self, path: str, newest: Sequence[Job]) -> list["Candidate"]:
+        """The jobs whose script or output this file is, else those of its name whose script is not known."""
+        from jobtui.analysis.find import Candidate  # few ask
+
+        exact = list[Candidate]()
+        is_named = {job.id: job.name == posixpath.basename(path) for job in newest}
+        asked = sorted((job for job in newest if job.system == SLURM), key=lambda job: not is_named[job.id])
+        for job in asked[:MOST_ASKED]:
+            detail = (await self._kept_record(job)).detail
+            command = dict(detail.facts).get("command", "") if detail is not None else ""
+            if command == path or command.startswith(f"{path} "):
+                exact.append(Candidate("job", job.id, 0.97, "Slurm was given this script", job.id))
+            elif detail is not None and path in detail.outputs:
+                exact.append(Candidate("job", job.id, 0.97, "it writes to this file", job.id))
+            is_named[job.id] = is_named[job.id] and not command.startswith("/")
+        why = "its name is that of the file; which script it was given is not known"
+        return exact or [Candidate("job", job.id, 0.5, why, job.id) for job in newest if is_named[job.id]]
 
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""
@@ -398,12 +488,10 @@ class Gatherer:
 
         failed = True if job.status is JobStatus.FAILED else None
         best: Cause | None = None
-        for directory, name in await self._outputs(job, stated):
-            with suppress(Unreadable):
-                part = await self._job_reader.read_file(directory, name, tail=True)
-                found = await asyncio.to_thread(find_cause, part.text, failed=failed)
-                if found is not None and (best is None or found.confidence > best.confidence):
-                    best = numbered(found, part, f"{directory}/{name}")
+        for directory, part in (await self.outputs(job, stated.detail, stated.ops)).parts:
+            found = await asyncio.to_thread(find_cause, part.text, failed=failed)
+            if found is not None and (best is None or found.confidence > best.confidence):
+                best = numbered(found, part, f"{directory}/{part.name}")
         agent = self._store.correlation.agent_of(job.id)
         if best is not None or agent is None or not agent.cluster_log:
             return best
@@ -444,55 +532,36 @@ class Gatherer:
 
     async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:
         """The last lines of a program that still seems to run: what it does, and no cause."""
-        for directory, name in await self._outputs(job, stated):
-            with suppress(Unreadable):
-                part = await self._job_reader.read_file(directory, name, tail=True)
-                said = [
-                    (number, text) for number, text in enumerate(part.text.split("\n"), 1) if text.strip()
-                ]
-                return tuple(
-                    Fact(text=text[-LONGEST_LAST:], source=f"{directory}/{name}", what="last lines",
-                         line=0 if part.lines_before is None else part.lines_before + number)
-                    for number, text in said[-MOST_LAST:]
-                )  # fmt: skip
+        for directory, part in (await self.outputs(job, stated.detail, stated.ops)).parts[:1]:
+            said = [(number, text) for number, text in enumerate(part.text.split("\n"), 1) if text.strip()]
+            return tuple(
+                Fact(text=text[-LONGEST_LAST:], source=f"{directory}/{part.name}", what="last lines",
+                     line=0 if part.lines_before is None else part.lines_before + number)
+                for number, text in said[-MOST_LAST:]
+            )  # fmt: skip
         return ()
 
-    async def _outputs(self, job: Job, stated: Evidence) -> list[tuple[str, str]]:
-        """The files to read: those its record names, else what looks like output in its run directory.
+    async def outputs(self, job: Job, detail: JobDetail | None, ops: Sequence[Op]) -> "Outputs":
+        """What its program wrote: the files its record names, else those in its run directory.
 
         Scripts there name more, to which their commands write.
         """
-        from jobtui.analysis.scripts import redirected  # few look so far
-
-        detail, reader, job = stated.detail, self._job_reader, self._store.with_agent(job)
-        command = dict(detail.facts).get("command", "") if detail else ""
-        found, notes = dict[str, str](), list[str]()
-        for name, directories in output_places(detail, self._reach).items():
-            for directory in directories:
-                with suppress(Unreadable):
-                    if name in await _files(reader, directory, None, notes):
-                        found.setdefault(name, directory)
-        begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
-        for directory in run_dirs_of(job, detail, stated.ops, self._reach):
-            with suppress(Unreadable):
-                files = await _files(reader, directory, begin, notes)
-                fresh = [name for name in files if files[name] and name.endswith(OUTPUT_ENDS)]
-                for name in sorted([] if found else fresh, key=lambda name: (name not in OUTPUT_NAMES, name)):
-                    found.setdefault(name, directory)
-                # What scripts of other jobs there write is theirs; a command has its arguments with it
-                own = [name for name in files if f"/{name} " in f"{command} "]
-                scripts = own if command else [name for name in files if name.endswith(SCRIPT_ENDS)]
-                for script in scripts[:MOST_SCRIPTS]:
-                    with suppress(Unreadable):
-                        text = (await reader.read_file(directory, script, tail=False)).text
-                        for path in redirected(text, job.id.rpartition("/")[2]):
-                            place, name = posixpath.split(posixpath.join(directory, path))
-                            with suppress(Unreadable):
-                                if (await _files(reader, place, begin, notes)).get(name):
-                                    found.setdefault(name, place)
+        job = self._store.with_agent(job)
+        found = Outputs(self._job_reader, job)
+        for name, places in output_places(detail, self._reach).items():
+            await found.read_named(name, places)
+        faults, directories = list[str](), run_dirs_of(job, detail, ops, self._reach)
+        command = dict(detail.facts).get("command", "") if detail is not None else ""
+        for directory in directories:
+            try:
+                await found.read_in(directory, command)
                 break
-        self.reads.missing[job.id] = tuple(notes)
-        return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
+            except Unreadable as error:
+                faults.append(str(error))
+        if len(faults) == len(directories) and job.started_at is not None:
+            found.problems += [] if found.parts or found.problems else faults[:1]
+        self.reads.missing[job.id] = tuple(found.notes)
+        return found
 
     def stated(
         self,

@@ -116,6 +116,16 @@ def test_a_container_an_agent_and_a_user_have_the_lines_of_their_jobs(
     assert len(lines) == len({(line["source"], line["line"], line["text"]) for line in lines})
 
 
+@pytest.mark.parametrize("thing", ["DJouDZ9T-4F4EUZjI-heightWeightReport", "DJouDZ9T", "dj5k", "4F4E"])
+def test_logs_end_with_what_the_program_wrote(thing: str, run: Runner) -> None:
+    ran = run("logs", thing, "--json", "--at", AT, *sources_of("local"))
+    last = ran.json["lines"][-1]
+    assert (last["text"], last["line"]) == ("RuntimeError: error exit(1)", 48)
+    assert last["source"].endswith("/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport/run.log")
+    is_said = "not on this machine, or removed, and 1 more are not read" in ran.err
+    assert is_said is (thing in ("DJouDZ9T", "dj5k"))
+
+
 def test_only_the_last_lines(run: Runner) -> None:
     assert lines_of(run, "-n", "3") == lines_of(run)[-3:]
     assert lines_of(run, "-n0") == []

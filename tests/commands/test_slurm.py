@@ -54,6 +54,15 @@ def test_the_reason_is_found_where_its_own_script_writes_to(
     assert "after 10m: ValueError: run" in run(*LOCAL, "explain", "slurm/31").out
 
 
+def test_a_named_output_is_found_among_more_files_than_are_listed(
+    run: Runner, cluster: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.backends.sirepo.run_dir.MOST_ENTRIES", 0)
+    cluster.show("31", shown(31, tmp_path, "beam.out"))
+    (tmp_path / "beam.out").write_text("ValueError: beam\n")
+    assert "after 10m: ValueError: beam (beam.out:1)" in run(*LOCAL, "explain", "slurm/31").out
+
+
 def test_a_failure_is_remembered_by_what_its_program_wrote(
     run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:
@@ -74,6 +83,33 @@ def test_a_failure_is_remembered_by_what_its_program_wrote(
 def test_a_script_is_found_by_what_slurm_was_given_whatever_its_job_is_called(run: Runner) -> None:
     found = run(*LOCAL, "find", "/srv/slurm/jobs/fail.sh", "--json").json["candidates"]
     assert ("slurm/2", "Slurm was given this script") in {(one["id"], one["why"]) for one in found}
+
+
+def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
+    run: Runner, cluster: StandIn, tmp_path: Path
+) -> None:
+    lines = {31: "-n 1 -H run.sh in.dat", 32: "-J beam -o mine-%j.txt ./run.sh", 33: "-J run.sh --wrap ./x"}
+    cluster.queue()
+    cluster.accounts(
+        *({"JobID": f"{number}", "JobIDRaw": f"{number}", "JobName": "beam" if number == 32 else "run.sh",
+           "State": "FAILED", "ExitCode": "1:0", "WorkDir": str(tmp_path), "SubmitLine": f"sbatch {line}"}
+          for number, line in lines.items())
+    )  # fmt: skip
+    for number in lines:
+        name = "mine-32.txt" if number == 32 else f"slurm-{number}.out"
+        (tmp_path / name).write_text(f"ValueError: no cell {number}\n")
+        assert f"ValueError: no cell {number} ({name}:1)" in run(*LOCAL, "explain", f"slurm/{number}").out
+    (tmp_path / "run.sh").write_text("#SBATCH -o beam-%j\n")
+    (tmp_path / "slurm-31.out").rename(tmp_path / "beam-31").write_text("ValueError: no ring\n")
+    assert "ValueError: no ring (beam-31:1)" in run(*LOCAL, "explain", "slurm/31").out
+    for path, numbers, why in (
+        (f"{tmp_path}/run.sh", (31, 32), "Slurm was given this script"),
+        (f"{tmp_path}/mine-32.txt", (32,), "it writes to this file"),
+        ("/elsewhere/run.sh", (33,), "its name is that of the file; which script it was given is not known"),
+    ):
+        found = run(*LOCAL, "find", path, "--json").json["candidates"]
+        sure = [(one["id"], one["why"]) for one in found if "spelled" not in one["why"]]
+        assert sure == [(f"slurm/{number}", why) for number in numbers]
 
 
 def test_logs_of_a_user_have_the_outputs_of_jobs_that_ran_then(

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
+from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS, SUBMITTED
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import KINDS, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.ssh import KnownFault, LocalShell, Shell, SshShell, faults_of, in_words, printed_by
@@ -96,6 +96,12 @@ class Commands:
     async def accounted_job(self, native: str) -> CommandAnswer:
         separator = _separator()
         words = [*_sacct(separator, (*SACCT, *STEP_FIELDS)), "--duplicates", f"--jobs={native}"]
+        return await self._answer(words, ACCOUNT_S, separator)
+
+    async def submitted(self, native: str) -> CommandAnswer:
+        """The lines that jobs were submitted by, which accounting keeps since 21.08. Raises SourceError."""
+        separator = _separator()
+        words = [*_sacct(separator, SUBMITTED), "--allocations", f"--jobs={native}"]
         return await self._answer(words, ACCOUNT_S, separator)
 
     async def sacct(self, option: str, native: str) -> CommandAnswer:

@@ -347,10 +347,16 @@ async def _accounted(
     fields = (*slurm.SACCT, *slurm.STEP_FIELDS)
     found = slurm.jobs_with_steps(slurm.rows_of(answer.printed, answer.separator, fields))
     accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in found]
-    if accounted and not shown:  # the JSON of accounting has whole exit codes, and where output is
+    if accounted and not shown:
+        # The JSON of accounting has whole exit codes, and where output is
         with suppress(SourceError, ValueError):
             ends = slurm.ends_in_json((await commands.sacct("--json", native)).printed)
             accounted = [_whole(job, ends.get(job.raw)) for job in accounted]
+        with suppress(SourceError):
+            answer = await commands.submitted(native)
+            rows = slurm.rows_of(answer.printed, answer.separator, slurm.SUBMITTED)
+            lines = {row["JobIDRaw"]: row["SubmitLine"] for row in rows}
+            accounted = [slurm.with_submission(job, lines.get(job.raw, "")) for job in accounted]
     return accounted, None
 
 
