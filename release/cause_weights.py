@@ -1,36 +1,39 @@
 """Learns which line of an output says why, and makes `cause_weights.toml` again.
 
-    python -m release.cause_weights [FILE ...]
+    python -m release.cause_weights
 
 The model is a conditional logit: one is chosen of the lines of an output and none of them, and what is learnt
 is the weight of each feature that `jobtui.analysis.cause` gives a line. It learns from the marked outputs of
-the tests. Files that are named are left out, and those that are held out for good: it can be judged by them.
+the tests, but for a file that is held out: it can be judged by that.
+The chance from which a line is told is that from which few enough are wrong of programs not learnt from.
 """
 
 import json
 import random
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from math import exp, sqrt
+from hashlib import sha256
+from math import ceil, exp, sqrt
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from jobtui.analysis.cause import Output, read_lines
+from jobtui.formats.causes import CauseWeights
 
 ROOT = Path(__file__).parents[1]
 OUTPUTS = ROOT / "tests" / "fixtures" / "program-output"
 WEIGHTS = ROOT / "jobtui" / "formats" / "cause_weights.toml"
 FEWEST_PROGRAMS, FEWEST_WITH_WORD = 2, 4
 """Programs that have a feature, or a word, that is learnt."""
-HELD_OUT = ("held_out", "held_out_threads")
-"""Files from which nothing is learnt."""
-SIZES = (3_000, 900)
-"""Features that are kept, the heaviest of those learnt before."""
-ROUNDS, RATE, SHRINK = 30, 0.3, 1.5
-LEAST, LEAST_OF_UNKNOWN = 0.42, 0.45
-"""The chance from which a line is told, and where it is not known that the program failed."""
+WORDY = ("HEAD ", "LABEL ", "LAST ", "PAIR ")
+NOT_LEARNT = CauseWeights(0.0, {})
+HELD_OUT = "held_out"
+"""The file from which nothing is learnt."""
+ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 1.0
+MOST_WRONG, PARTS = 0.04, 10
+"""The share of outputs of which a wrong line may be told; parts of the programs, each left out once."""
 
 
 class Sample(NamedTuple):
@@ -40,6 +43,11 @@ class Sample(NamedTuple):
     text: str
     right: frozenset[int]
     family: str = ""
+
+    @property
+    def program(self) -> str:
+        """The word of its name that is no mark of a batch (`y_`) or of how it ends."""
+        return re.sub(r"^(?:(?:[a-z]|ok|fail|quiet|own|silent)_)+(?=[a-z])|(?<=[a-z])[\d_].*", "", self.name)
 
 
 def samples() -> dict[str, tuple[Sample, ...]]:
@@ -75,53 +83,52 @@ class Choice(NamedTuple):
 def choices(of: Sequence[Sample]) -> Iterator[Choice]:
     """Those that can be learnt from: a right line is among the lines that may be chosen."""
     for sample in of:
-        output = Output(read_lines(sample.text), None)
+        output = Output(read_lines(sample.text), NOT_LEARNT)
         features = [tuple(output.features(at)) for at in output.judged]
-        right = [output.lines[output.named_by(at)].number in sample.right for at in output.judged]
+        right = [_is_right(output, at, sample) for at in output.judged]
         if any(right) or not sample.right:
-            program = re.sub(r"[\d_].*", "", sample.name)
             none = tuple(output.features_of_none())
-            yield Choice(program, [*features, none], [*right, not sample.right])
+            yield Choice(sample.program, [*features, none], [*right, not sample.right])
+
+
+def _is_right(output: Output, at: int, sample: Sample) -> bool:
+    return output.lines[output.named_by(at)].number in sample.right
 
 
 def learn(found: Sequence[Choice]) -> dict[str, float]:
+    """Weights by AdaGrad, the mean of the last rounds; a rare one is shrunk as much in all as others."""
     programs: defaultdict[str, set[str]] = defaultdict(set)
+    often: Counter[str] = Counter()
     for choice in found:
-        for name in (name for features in choice.features for name in features):
+        names = {name for features in choice.features for name in features}
+        often.update(names)
+        for name in names:
             programs[name].add(choice.program)
     known = {
         name
         for name, of in programs.items()
-        if len(of) >= (FEWEST_WITH_WORD if name.islower() or name.startswith("LAST ") else FEWEST_PROGRAMS)
+        if len(of) >= (FEWEST_WITH_WORD if name.islower() or name.startswith(WORDY) else FEWEST_PROGRAMS)
     }
-    weights: dict[str, float] = {}
-    for size in SIZES:
-        known = {*sorted(known, key=lambda name: (-abs(weights.get(name, 0.0)), name))[:size]}
-        weights = fitted(found, known)
-    return weights
-
-
-def fitted(found: Sequence[Choice], known: set[str]) -> dict[str, float]:
-    """Weights of the known features, by AdaGrad; one that is rare is shrunk as much in all as others."""
-    rng = random.Random(1)
     rows = [
         ([[name for name in features if name in known] for features in choice.features], choice.right)
         for choice in found
     ]
-    often = Counter(name for lines, _ in rows for name in {name for names in lines for name in names})
-    weights, squares = dict.fromkeys(known, 0.0), dict.fromkeys(known, 1e-2)
-    for _ in range(ROUNDS):
+    rng = random.Random(1)
+    weights, squares, sums = dict.fromkeys(known, 0.0), dict.fromkeys(known, 1e-2), dict.fromkeys(known, 0.0)
+    for left in reversed(range(ROUNDS)):
         rng.shuffle(rows)
         for lines, right in rows:
             slopes: defaultdict[str, float] = defaultdict(float)
-            for names, slope in zip(lines, _slopes(lines, right, weights), strict=True):
-                for name in names:
+            for line, slope in zip(lines, _slopes(lines, right, weights), strict=True):
+                for name in line:
                     slopes[name] += slope
             for name, slope in slopes.items():
                 slope += SHRINK * weights[name] / often[name]
                 squares[name] += slope * slope
                 weights[name] -= RATE * slope / sqrt(squares[name])
-    return weights
+        if left < AVERAGED:
+            sums = {name: total + weights[name] / AVERAGED for name, total in sums.items()}
+    return {name: round(weight, 1) for name, weight in sums.items()}
 
 
 def _slopes(
@@ -137,20 +144,45 @@ def _slopes(
         yield share / total - (share / max(good, 1e-30) if is_right else 0.0)
 
 
-def write(weights: Mapping[str, float]) -> None:
+def least_chance(of: Sequence[Sample], found: Sequence[Choice]) -> float:
+    """The chance from which few enough lines are wrong; what is learnt of a program judges only others."""
+    wrong = []
+    for part in range(PARTS):
+        taught = [choice for choice in found if _part(choice.program) != part]
+        weights = CauseWeights(0.0, learn(taught))
+        for sample in of:
+            if _part(sample.program) == part:
+                output = Output(read_lines(sample.text), weights)
+                if (best := output.best) and not _is_right(output, best.at, sample):
+                    wrong.append(best.chance)
+    return ceil(100 * sorted(wrong, reverse=True)[int(MOST_WRONG * len(of))]) / 100
+
+
+def _part(program: str) -> int:
+    return crc32(program.encode()) % PARTS
+
+
+def fingerprint(found: Sequence[Choice]) -> str:
+    """Of all that the weights come from: features of marked lines, and how they are learnt from."""
+    return sha256(f"{Path(__file__).read_text()}{found}".encode()).hexdigest()[:16]
+
+
+def write(of: Sequence[Sample]) -> None:
+    found = list(choices(of))
     by_weight: defaultdict[float, list[str]] = defaultdict(list)
-    for name, weight in weights.items():
-        by_weight[round(weight, 1)].append(name)
+    for name, weight in learn(found).items():
+        by_weight[weight].append(name)
     by_weight.pop(0.0, None)
     head = "# Made by `python -m release.cause_weights`: what each feature of a line tells for it."
+    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(of, found)}"
     table = (f'"{weight:+}" = "{", ".join(sorted(by_weight[weight]))}"' for weight in sorted(by_weight))
-    WEIGHTS.write_text(
-        "\n".join(
-            (head, f"least = {LEAST}", f"least_of_unknown = {LEAST_OF_UNKNOWN}", "", "[features]", *table, "")
-        )
-    )
+    WEIGHTS.write_text("\n".join((head, learnt_from, least, "", "[features]", *table, "")))
+
+
+def learnt() -> list[Sample]:
+    """The samples that the weights are learnt from."""
+    return [one for file, some in samples().items() if file != HELD_OUT for one in some]
 
 
 if __name__ == "__main__":
-    left_out = {*HELD_OUT, *sys.argv[1:]}
-    write(learn([one for file, some in samples().items() if file not in left_out for one in choices(some)]))
+    write(learnt())

@@ -10,11 +10,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from math import exp
 from typing import NamedTuple
 
-from jobtui.formats.causes import CauseFormat, CauseShape, load_causes, load_weights
+from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
 from jobtui.model.verdicts import Cause
 
 LONGEST = 600
@@ -24,11 +24,12 @@ MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
 MOST_ALTERNATIVES = MOST_WORDS_TOLD = 3
 MOST_CERTAIN, MOST_CERTAIN_OF_END = 0.95, 0.45
 """How sure a cause is at most, and one that tells only how the program ended."""
-WORDS, LAST_LINES, END_LINES, END_WORDS = 24, 6, 3, 10
-"""Words of a line that count, lines that may tell of a good end, those whose words count, words of each."""
-PLACES = (0, 1, 2, 3, 5, 8, 13, 25, 60)
-LENGTHS = (0, 1, 2, 3, 5, 8, 12, 18)
-"""Numbers of lines and words between which there is no difference."""
+WORDS, HEAD_WORDS, LABEL_WORDS = 24, 2, 3
+"""Words of a line that count, those that begin it, and those before its first colon."""
+LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
+"""Last lines whose roles count, those whose words count, words of each, characters of a beginning."""
+LENGTHS, TIMES = (0, 1, 2, 3, 5, 8, 12, 18), (1, 2, 4)
+"""Numbers of words, and of lines alike, between which there is no difference."""
 
 
 class OutputLine(NamedTuple):
@@ -57,7 +58,7 @@ BESIDE = ("headline", "announced", "where", "deeper", "warns")
 
 def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) -> Cause | None:
     """The cause in what a program wrote; `failed` is whether it is known to have failed."""
-    return None if failed is False else Output(read_lines(text, first_line), failed).cause
+    return None if failed is False else Output(read_lines(text, first_line), load_weights()).cause
 
 
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
@@ -89,9 +90,9 @@ def _without_prefix(text: str) -> tuple[str, str]:
 class Output:
     """What a program wrote, judged line by line."""
 
-    def __init__(self, lines: Iterable[OutputLine], failed: bool | None) -> None:
+    def __init__(self, lines: Iterable[OutputLine], weights: CauseWeights) -> None:
         self.lines = tuple(lines)
-        self._failed = failed
+        self._weights = weights
         self._format = load_causes()
         self._templates = [_part("number").sub("#", line.text) for line in self.lines]
         self._counts = Counter(self._templates)
@@ -100,11 +101,8 @@ class Output:
 
     @cached_property
     def cause(self) -> Cause | None:
-        suspects, weights = self._suspects(), load_weights()
-        least = weights.least if self._failed else weights.least_of_unknown
-        best = next((one for one in suspects[:1] if one.chance >= least), None)
-        if best is None or (self._is(best.at, "wrapper") and not self._is(best.at, "cause")):
-            return None  # a wrapper tells that something else failed, never why
+        if (best := self.best) is None or best.chance < self._weights.least:
+            return None
         at = self.named_by(best.at)
         line, text = self.lines[at], self.lines[at].text
         text = (_part("in_group").sub("", text) if at in self._raised else text).strip()
@@ -112,14 +110,22 @@ class Output:
         why = self._why(best.at)
         if line.tag:
             why = f"{why}; written by {line.tag.rstrip(':')} first"
-        next_best = (self.lines[one.at] for one in suspects[1 : 1 + MOST_ALTERNATIVES])
+        next_best = (self.lines[one.at] for one in self._suspects[1 : 1 + MOST_ALTERNATIVES])
         alternatives = tuple((one.number, one.text.strip()) for one in next_best)
         confidence = round(min(best.chance, most), 2)
         return Cause(text, line.number, self._family_of(best.at), confidence, why, alternatives)
 
+    @property
+    def best(self) -> Suspect | None:
+        """The line that is the likeliest cause; a wrapper tells that something else failed, never why."""
+        best = next(iter(self._suspects), None)
+        is_wrapper = best is not None and self._is(best.at, "wrapper") and not self._is(best.at, "cause")
+        return None if is_wrapper else best
+
+    @cached_property
     def _suspects(self) -> list[Suspect]:
         """Lines and the chance of each to be the cause; what is left of 1 is that of no line."""
-        weigh = load_weights().weigh
+        weigh = self._weights.weigh
         weights = {at: weigh(self.features(at)) for at in self.judged}
         none = weigh(self.features_of_none())
         top = max((none, *weights.values()))
@@ -145,7 +151,7 @@ class Output:
             return f"a line as {shape.family} failures have it"
         if self._shape(at, "symptom") is not None:
             return "how it ended; nothing says why"
-        words = sorted(filter(str.islower, self.features(at)), key=load_weights().of, reverse=True)
+        words = sorted(filter(str.islower, self.features(at)), key=self._weights.of, reverse=True)
         return f"the program's own message of trouble, by its words {', '.join(words[:MOST_WORDS_TOLD])}"
 
     def _family_of(self, at: int) -> str:
@@ -164,63 +170,59 @@ class Output:
         """Names of all that may tell for or against a line: its words, shapes, place and neighbours."""
         text, place = self.lines[at].text, self._places[at]
         words = _words(text)[:WORDS]
-        strong, weak = (
-            len({word[0].lower() for word in islice(found.finditer(text), 2)})
-            for found in (self._format.strong, self._format.weak)
-        )
+        weak = {word[0].lower() for word in islice(self._format.weak.finditer(text), 2)}
         yield from dict.fromkeys(words)
         yield f"LENGTH {_step(len(words), LENGTHS)}"
-        yield f"STRONG {strong}"
-        yield f"WEAK {weak} {strong > 0}"
-        yield f"END {_step(len(self._said) - 1 - place, PLACES)}"
+        yield f"WEAK {len(weak)} {self._format.strong.search(text) is not None}"
+        label, colon, _ = text.partition(":")
+        labels = _words(label)[-LABEL_WORDS:] if colon else ()
+        yield from {f"HEAD {word}": 0 for word in words[:HEAD_WORDS]}
+        yield from {f"LABEL {word}": 0 for word in labels}
+        yield from {f"PAIR {one} {other}": 0 for one, other in pairwise(words)}
+        yield f"TIMES {_step(self._counts[self._templates[at]], TIMES)}"
         yield from (f"IS {name}" for name in self._format.telling if _part(name).match(text))
-        yield from self._roles(at, "IS")
+        roles = self._roles(at)
+        yield from (f"IS {role}" for role in roles)
+        for role in ROLES_THAT_TELL:
+            if (shape := self._shape(at, role)) is not None and shape.weight:
+                yield f"IS {role} {shape.weight // 10}"
+        before = [role for role, first in self._begins.items() if first < at]
+        yield from (f"{role} AFTER {other}" for role in roles or ("other",) for other in before)
         has_trouble = at in self._troubles
         yield f"TROUBLE {has_trouble}"
-        for name, beside in (("BELOW", place + 1), ("BELOW2", place + 2), ("ABOVE", place - 1)):
+        for name, beside in (("BELOW", place + 1), ("ABOVE", place - 1)):
             if not 0 <= beside < len(self._said):
                 yield f"{name} none"
                 continue
             other = self._said[beside]
             yield f"{name} trouble {other in self._troubles} {has_trouble}"
+            yield f"{name} alike {self.lines[other].text[:ALIKE] == text[:ALIKE]}"
             yield from (f"{name} {part}" for part in BESIDE if _part(part).match(self.lines[other].text))
-            yield from self._roles(other, name)
+            yield from (f"{name} {role}" for role in self._roles(other))
 
-    def _roles(self, at: int, name: str) -> Iterator[str]:
-        """What a line is by its shapes; `name` is where it stands."""
-        for role in ROLES_THAT_TELL:
-            if (shape := self._shape(at, role)) is not None:
-                yield f"{name} {role}"
-                if name == "IS" and shape.weight:
-                    yield f"IS {role} {shape.weight // 10}"
+    def _roles(self, at: int) -> list[str]:
+        """What a line is by its shapes, and by the traceback or stack it is in."""
+        roles = [role for role in ROLES_THAT_TELL if self._is(at, role)]
         if at in self._raised:
-            yield f"{name} {self._raised[at]}"
+            roles.append(self._raised[at])
         elif at in self._tracebacks.inside:
-            yield f"{name} traceback"
-        if at in self._hdf5:
-            yield f"{name} hdf5"
+            roles.append("traceback")
+        return [*roles, "hdf5"] if at in self._hdf5 else roles
+
+    @cached_property
+    def _begins(self) -> dict[str, int]:
+        """Where each role is first, of the lines that are judged and the last ones."""
+        ats = sorted({*self.judged, *self._said[-LAST_LINES:]}, reverse=True)
+        return {role: at for at in ats for role in self._roles(at)}
 
     def features_of_none(self) -> Iterator[str]:
-        """Features of "no line says why": how the output ends, and how much trouble it has."""
+        """Features of "no line says why": how the output ends, and what its lines are."""
         last = self._said[: -END_LINES - 1 : -1]
         yield "NONE"
         yield from {f"LAST {word}": 0 for at in last for word in _words(self.lines[at].text)[:END_WORDS]}
         for back, at in enumerate(last):
-            yield from self._roles(at, f"LAST{back}")
-        yield f"NONE OF {_step(len(self._said), (1, 3, 6, 12, 30))}"
-        yield f"NONE WITH {_step(len(self._troubles), (0, 1, 2, 4, 8))}"
-        yield f"NONE LAST {len(self._troubles & {*last})}"
-        yield f"NONE WELL {self._ends_well}"
-
-    @cached_property
-    def _ends_well(self) -> bool:
-        """Whether one of the last lines tells of a good end, and none after it of a bad one."""
-        for at in self._said[: -LAST_LINES - 1 : -1]:
-            if self._is(at, "cause") or self._is_failure(at) or at in self._tracebacks.inside:
-                return False
-            if self._is(at, "success"):
-                return True
-        return False
+            yield from (f"LAST{back} {role}" for role in self._roles(at))
+        yield from (f"NONE HAS {role}" for role in self._begins)
 
     @cached_property
     def _said(self) -> list[int]:

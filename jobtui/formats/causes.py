@@ -116,13 +116,9 @@ def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
 
 
 class CauseWeights(NamedTuple):
-    """The weight of each feature of a line, and the least chance from which a line is named.
-
-    `least_of_unknown` is for programs that are not known to have failed.
-    """
+    """The weight of each feature of a line, and the least chance from which a line is named."""
 
     least: float
-    least_of_unknown: float
     by_feature: Mapping[str, float]
 
     def of(self, feature: str) -> float:
@@ -139,7 +135,7 @@ def load_weights() -> CauseWeights:
     try:
         weights = document["features"].items()
         by_feature = {name: float(weight) for weight, names in weights for name in names.split(", ")}
-        return CauseWeights(float(document["least"]), float(document["least_of_unknown"]), by_feature)
+        return CauseWeights(float(document["least"]), by_feature)
     except (KeyError, ValueError, AttributeError) as error:
         raise FormatError(f"cause_weights.toml: {error!r}") from error
 
