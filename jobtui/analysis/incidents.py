@@ -11,7 +11,7 @@ from jobtui.analysis.signature import failure_text, signature
 from jobtui.analysis.statistics import by_chance
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, happened_at
 from jobtui.model.memory import Seen
 from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Concern, Verdict
@@ -49,13 +49,6 @@ class Sample(NamedTuple):
     flapping: str | None = None
     restart: str | None = None
     is_told: bool = True
-
-
-def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
-    """Whether a job is live or something happened to it between two times; False for quasi jobs."""
-    if job.is_quasi:
-        return False
-    return job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until)
 
 
 def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
@@ -245,13 +238,6 @@ def shape_of(run: Op | None) -> tuple[Mark, ...]:
 
 _BESIDE = frozenset({Mark.ARRIVED, Mark.STARTED, Mark.EXITED, Mark.KILLED, Mark.STDERR, Mark.REQUESTED})
 _BEFORE = frozenset({Mark.AGENT_START, Mark.AGENT_WAIT, Mark.AGENT_ALIVE, Mark.SLOT_WAIT, Mark.SLOT_GOT})
-
-
-def happened_at(job: Job) -> Nanos | None:
-    """When a job failed by its record; for a live one when it was submitted."""
-    if job.status.is_live:
-        return job.queued_at or job.started_at or job.updated_at or job.written_at
-    return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
 
 
 class EarlierFailures(NamedTuple):

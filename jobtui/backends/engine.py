@@ -1,4 +1,4 @@
-"""Engines that keep logs and are asked by time, such as Elasticsearch and Loki: pages, following, a journal.
+"""Engines that keep logs and are asked by time: pages, following, and a journal made of them.
 
 Rows are ordered by time and id. An engine orders by time only, so pages end where an instant ends. What comes
 late, with an earlier time than what was given, is found for `LATE_S`: following asks for that time again, and
@@ -23,7 +23,6 @@ from jobtui.model.journal import (
     Begin,
     Cursor,
     FollowStart,
-    JournalCondition,
     JournalEntry,
     Match,
     Matches,
@@ -42,6 +41,8 @@ TAILED_PERIOD_S = 15.0
 TOGETHER_S = 1
 """How far before the newest row late ones are asked for, and how often at most."""
 PAGE_ROWS = 1_000
+SPARE_ROWS = 20
+"""So many more are asked for first than a page has, as the last instant of an answer may not be whole."""
 INSTANT_ROWS = 10_000
 """The most rows of one and the same time."""
 GIVEN_KEPT = 20_000
@@ -51,7 +52,7 @@ AHEAD_S = 5
 DOUBTS_KEPT = 5
 TOO_MANY_AT_ONCE = "more rows at one time than are asked for: some are missing"
 INSTANT_NS = 1_000_000
-"""The step to the next time: Elasticsearch does not distinguish times within a millisecond."""
+"""The step to the next time: some engines do not distinguish times within a millisecond."""
 
 
 class EngineRow(NamedTuple):
@@ -186,10 +187,12 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
         at = Nanos(start.time - 1)
     found: dict[Key, EngineRow] = {}
     is_all = is_open = False
+    asked = most + SPARE_ROWS
     while not is_all and (len(found) <= most or is_open):
         seen = [row.id for row in found.values() if row.at == at]
         begin, end = (None, at) if back else (at, None)
-        got = await engine.rows(RowQuery(begin, end, matches, max(PAGE_ROWS, most + 1), back, seen))
+        got = await engine.rows(RowQuery(begin, end, matches, asked, back, seen))
+        asked = max(PAGE_ROWS, asked)
         is_all, rows = got.is_all or not got.rows, got.rows
         if not is_all:
             last = rows[-1].at
@@ -395,9 +398,6 @@ class EngineJournal(JournalReader):
         for field in fields:
             check_field(field, self.name)
         return {field: await self._engine.values(field) for field in fields}
-
-    async def condition(self) -> JournalCondition:
-        return JournalCondition()
 
     def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> EngineFollowing:
         start = start.for_new if isinstance(start, HostPlaces) else start

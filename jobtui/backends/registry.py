@@ -37,29 +37,10 @@ class Gives(Flag):
     FILES = auto()
 
 
-def parse_elastic_records(text: str) -> SourceSpec:
-    """The source that `--elastic-logs URL/INDEX[?preset=NAME]` names; its preset says which setting it is of.
-
-    Raises ValueError for what is none.
-    """
-    from jobtui.backends.elastic.records import presets  # few have such an index
-
-    address, given, query = text.strip().partition("?")
-    name = query.removeprefix("preset=") if given else "journald"
-    if (preset := presets().get(name)) is None:
-        raise ValueError(f"expected ?preset= with one of {', '.join(presets())}")
-    spec = specs.parse_elastic(address, f"elastic_{preset.gives}")
-    return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=name)
-
-
-def parse_loki(text: str) -> SourceSpec:
-    """The source that `--loki URL[?preset=NAME&query=SELECTOR]` names. Raises ValueError for what is none."""
-    from jobtui.backends.loki import preset_of  # few have a Loki
-
-    address, given, query = text.strip().partition("?")
-    spec = specs.parse_server("loki", address)
-    preset_of(query)
-    return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=query)
+def parsed_in(package: str, text: str) -> SourceSpec:
+    """What `parse` in a source's own folder makes of a value. It is imported then: few have such a source."""
+    spec: SourceSpec = import_module(package, "jobtui.backends").parse(text)
+    return spec
 
 
 class SourceType(NamedTuple):
@@ -170,8 +151,8 @@ ARCHIVE = SourceType(
 )
 ELASTIC = SourceType(
     "elastic", "elastic", "URL/INDEX", "job scripts that SArchive kept in Elasticsearch",
-    "archives", Gives.SCRIPTS, specs.parse_elastic, ".archive.elastic", addressed=True, takes_login=True,
-    script_rank=2,
+    "archives", Gives.SCRIPTS, partial(specs.parse_server, "elastic", part="index"), ".archive.elastic",
+    addressed=True, takes_login=True, script_rank=2,
 )
 KAFKA = SourceType(
     "kafka", "kafka", "BROKERS/TOPIC", "job scripts that SArchive sends to Kafka",
@@ -181,19 +162,19 @@ KAFKA = SourceType(
 ELASTIC_LOGS = SourceType(
     "elastic_logs", "elastic_logs", "URL/INDEX[?preset=NAME]",
     "logs in Elasticsearch or OpenSearch, written as journald or syslog; or jobs, by their preset",
-    "elastic", Gives.LOGS, parse_elastic_records, ".elastic.source", period_s=5.0, addressed=True,
+    "elastic", Gives.LOGS, partial(parsed_in, ".elastic"), ".elastic.source", period_s=5.0, addressed=True,
     takes_login=True, with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
     is_journal=True,
 )
 ELASTIC_JOBS = SourceType(
     "elastic_jobs", "elastic_jobs", "URL/INDEX?preset=NAME",
     "jobs in Elasticsearch or OpenSearch, written as condor_events, adstash or jobcomp",
-    "elastic", Gives.JOBS, parse_elastic_records, ".elastic.source", period_s=5.0, addressed=True,
+    "elastic", Gives.JOBS, partial(parsed_in, ".elastic"), ".elastic.jobs", period_s=5.0, addressed=True,
     takes_login=True, in_parts=True,
 )
 LOKI = SourceType(
     "loki", "loki", "URL[?query=SELECTOR]", "journals in Grafana Loki, as promtail and Alloy write them",
-    "loki", Gives.LOGS, parse_loki, ".loki", period_s=5.0, addressed=True, takes_login=True,
+    "loki", Gives.LOGS, partial(parsed_in, ".loki"), ".loki", period_s=5.0, addressed=True, takes_login=True,
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 FETCHLOG = SourceType(

@@ -6,8 +6,8 @@ The lines of its program's output have no times and come last, of several jobs i
 import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, cast
@@ -25,12 +25,10 @@ from jobtui.analysis.find import (
     ops_meant,
     references,
 )
-from jobtui.analysis.incidents import is_within
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import LOG_FILE, Gives, build, kinds_that_give, of_setting
 from jobtui.commands.container import LAST_LINES, MOST_LINES
-from jobtui.commands.context import OutputFormat, spelled
-from jobtui.commands.find import FoundJob, print_not_found, resolve
+from jobtui.commands.context import Context, OutputFormat, spelled
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
@@ -40,6 +38,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
+from jobtui.model.jobs import is_within
 from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
@@ -53,6 +52,7 @@ from jobtui.session import Session
 
 if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
+    from jobtui.commands.find import FoundJob
     from jobtui.logs.journal import JournalPages
 
 CONTINUATION_LINES = 100
@@ -123,8 +123,10 @@ LATE_S = 30
 
 async def run(reader: Reader) -> Exit:
     reader.follows = following = reader.context.flag("follow") is not None
-    if not following and (written := await _of_journals(reader, reader.context.words[0])):
-        return answer(_report(reader, written), reader, Exit.FINE)
+    if (code := await _print_journals(reader, reader.context.words[0])) is not None:
+        return code
+    from jobtui.commands.find import print_not_found, resolve  # journals are asked before it is there
+
     found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
@@ -134,11 +136,10 @@ async def run(reader: Reader) -> Exit:
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
-    fresh = _of_ops(reader.session, ops_of, chosen)
-    if names:
-        logs = reader.session.logs()
-        fresh = _WholeLogs(reader, {name: logs.open(name) for name in names}, chosen).fresh
-    jobs = [found] if found.job is not None else await _jobs_of(reader, found.candidates[0])
+    opened = reader.session.logs()
+    logs = {name: opened.open(name) for name in names}
+    fresh = _WholeLogs(reader, logs, chosen).fresh if names else _of_ops(reader.session, ops_of, chosen)
+    jobs = [found] if found.job is not None else await _jobs_of(reader, found)
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
     outputs = [_Outputs(reader, one, chosen, to_end=following) for one in jobs]
@@ -155,68 +156,73 @@ async def run(reader: Reader) -> Exit:
     if not following:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
-    await _follow(reader, None if found.job is None else found.job.id, fresh, outputs, has_log=bool(names))
+    await _follow(reader, None if found.job is None else found.job.id, fresh, outputs, logs.values())
     return reader.settle(Exit.FINE)
 
 
-async def _of_journals(reader: Reader, name: str) -> list[JobLine]:
-    """What a container, a unit or a host wrote to journals, of which nothing else is read.
+async def _print_journals(reader: Reader, name: str) -> Exit | None:
+    """Print what a container, a unit or a host wrote to journals, of which nothing else is read.
 
-    Nothing where a job or a log file may be meant, or none of them knows of it.
+    None where a job or a log file may be meant, or no journal has a line of it.
     """
+    async with AsyncExitStack() as opened:
+        logs = await _journals_of(reader, name, opened)
+        chosen = _choice(reader, name, {}) if logs else None
+        written = chosen and _WholeLogs(reader, logs, chosen, is_tried=True)
+        if not written or not (lines := await written.fresh()):
+            return None
+        if split_container(name) is not None:
+            complain(f"container {name}: what it wrote to {counted(len(logs), 'journal')} is given")
+        for source, log in logs.items():
+            if log.extent.event:
+                complain(f"{source}: {log.extent.event}")
+        if not reader.follows:
+            return answer(_report(reader, lines), reader, Exit.FINE)
+        _print_followed(reader, lines, is_first=True)
+        await _follow(reader, None, written.fresh, (), logs.values())
+        return reader.settle(Exit.FINE)
+
+
+async def _journals_of(reader: Reader, name: str, opened: AsyncExitStack) -> "dict[str, JournalPages]":
+    """The logs of what a container, a unit or a host wrote to journals; none where another may be meant."""
     context, is_container = reader.context, split_container(name) is not None
     is_other = any(LOG_FILE.names(spec) and is_of_unit(spec.target, name) for spec in reader.specs)
-    is_other |= not JOB_TARGETS.isdisjoint(ref.target for ref in references(name))
+    is_other |= not is_container and not JOB_TARGETS.isdisjoint(ref.target for ref in references(name))
     if is_other or context.replay or context.flag("agent") or context.flag("op"):
-        return []
-    specs = [spec for spec in reader.specs if of_setting(spec.setting).is_journal]
-    journals = [cast("Journal", build(spec)) for spec in specs]
+        return {}
     logs: dict[str, JournalPages] = {}
-    try:
-        for journal in journals:
+    with suppress(SourceError):  # else they are read another way, which says the same
+        for spec in reader.specs:
+            if not of_setting(spec.setting).is_journal:
+                continue
+            journal = cast("Journal", build(spec))
+            opened.push_async_callback(journal.aclose)
             asked: Matches = ((("CONTAINER_NAME", name),),)
             if not is_container:
-                asked = await journal.matches_named(
-                    name, lambda unit: is_of_unit(unit.replace("@", "-"), name)
-                )
+                asked = await journal.matches_named(name, is_of_unit)
             if asked:
                 from jobtui.logs.journal import open_matching
 
-                logs[journal.name] = open_matching(journal, asked)
-        if not logs or not (is_container or await _is_no_job(reader, name)):
-            return []
-        chosen = _choice(reader, name, {})
-        lines = await _WholeLogs(reader, logs, chosen, is_tried=True).fresh() if chosen else []
-    except SourceError:
-        return []  # they are read another way, which says the same
-    finally:
-        await asyncio.gather(*(log.aclose() for log in logs.values()))
-        await asyncio.gather(*(journal.aclose() for journal in journals))
-    if lines and is_container:
-        complain(f"container {name}: what it wrote to {counted(len(logs), 'journal')} is given")
-    for source, log in logs.items():
-        if lines and log.extent.event:
-            complain(f"{source}: {log.extent.event}")
-    return lines
+                logs[journal.name] = open_matching(journal, asked, 1 + _page_lines(context))
+                opened.push_async_callback(logs[journal.name].aclose)
+        if logs and not is_container:
+            reader.add_job_sources()
+            await reader.catch_up()
+        is_job = not is_container and any(one.is_sure for one in find(name, reader.session.store.jobs))
+        return {} if is_job else logs
+    return {}
 
 
-async def _is_no_job(reader: Reader, name: str) -> bool:
-    reader.add_job_sources()
-    await reader.catch_up()
-    found = find(name, reader.session.store.jobs)
-    return not any(one.is_sure for one in found)
-
-
-async def _jobs_of(reader: Reader, candidate: Candidate) -> list[FoundJob]:
+async def _jobs_of(reader: Reader, found: "FoundJob") -> "list[FoundJob]":
     """The newest jobs of a user or such to which something happened in the asked time, oldest first."""
     context, store, knows = reader.context, reader.session.store, reader.session.store.correlation
     begin, end = context.since or Nanos(0), context.until or context.clock.now()
-    known = map(store.job, reversed(jobs_meant(candidate, store.jobs, knows.ops(), knows.agents())))
+    known = map(store.job, reversed(jobs_meant(found.candidates[0], store.jobs, knows.ops(), knows.agents())))
     then = [job for job in known if job is not None and is_within(job, begin, end)]
-    return [FoundJob(job, await reader.look_up(job.id)) for job in then[-MOST_OUTPUTS:]]
+    return [found._replace(job=job, detail=await reader.look_up(job.id)) for job in then[-MOST_OUTPUTS:]]
 
 
-def _ops_of(reader: Reader, found: FoundJob) -> Callable[[], OpsByJob]:
+def _ops_of(reader: Reader, found: "FoundJob") -> Callable[[], OpsByJob]:
     """A function that gives the ops of a job, a user, an agent, or the agents of a container."""
     knows = reader.session.store.correlation
     if found.job is not None:
@@ -241,6 +247,12 @@ def _say_given(reader: Reader, candidate: Candidate, count: int, *, has_output: 
         words = ("logs", f"--grep={candidate.id}") if names else ("jobs",)
         command = Command("jobtui", *flags, *words, about=names or [f"{candidate.kind}:{candidate.id}"])
         complain(f"{candidate.kind} {candidate.id}: no log that was read tells of a job of it; see {command}")
+
+
+def _page_lines(context: Context) -> int:
+    """How many lines are read at a time: no more than are given, unless some of them are left out."""
+    is_chosen = context.until is not None or not {"grep", "unit"}.isdisjoint(context.invocation.flags)
+    return LAST_LINES if is_chosen or not context.most else min(context.most, LAST_LINES)
 
 
 def _logs_of(reader: Reader, named: Candidate) -> tuple[str, ...]:
@@ -281,9 +293,10 @@ def _of_ops(
 
 
 class _WholeLogs:
-    """The last lines of some logs, whatever they are about, in the order of time; those new at each look.
+    """The last lines of some logs, whatever they are about, in the order of time; then those that are new.
 
-    With `is_tried` what is wrong is said only where there are lines, and they are in the order of receipt.
+    What is wrong is said once while it lasts; with `is_tried` only where there are lines, and they are in the
+    order of receipt.
     """
 
     def __init__(
@@ -291,28 +304,34 @@ class _WholeLogs:
     ) -> None:
         self._context, self._chosen, self._is_tried = reader.context, chosen, is_tried
         self._logs = logs
-        self._problems: list[str] = []
+        self._problems: dict[str, str] = {}
+        self._said: dict[str, str] = {}
         self._ends: dict[str, int] = {}
         usual = LAST_LINES if reader.context.since is None else MOST_LINES
         self._most = usual if reader.context.most is None else reader.context.most
+        self._page = _page_lines(reader.context)
 
     async def fresh(self) -> list[JobLine]:
         found = await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
         lines = in_time_order(line for of_one in found for line in of_one)
         chosen = [line for line in _masked(lines) if self._chosen(line)]
-        if chosen or not self._is_tried:
-            for problem in self._problems:
-                complain(problem)
-        self._problems.clear()
-        return chosen[max(0, len(chosen) - self._most) :]
+        if not chosen and self._is_tried:
+            return []
+        for problem in self._problems.items() - self._said.items():
+            complain(problem[1])
+        self._said, self._is_tried = dict(self._problems), False
+        shown = chosen[max(0, len(chosen) - self._most) :]
+        self._most, self._page = MOST_LINES, LAST_LINES  # what comes from now on is given whole
+        return shown
 
     async def _fresh_of(self, name: str, log: Log) -> list[JobLine]:
         try:
             end = (await log.look()).end
             lines = await self._read(name, log, end)
         except LogUnreadable as error:
-            self._problems.append(str(error))
+            self._problems[name] = str(error)
             return []
+        self._problems.pop(name, None)
         self._ends[name] = end
         return [self._line(name, line) for line in lines]
 
@@ -323,7 +342,7 @@ class _WholeLogs:
         if until is not None and self._is_tried:
             place = await log.place_of_time(Nanos(until + LATE_S * SECOND)) or end
         while place > max(begin, 0) and len(found) < min(self._most, MOST_LINES):
-            page = await log.before(place, LAST_LINES)
+            page = await log.before(place, self._page)
             lines = [line for line in page.lines if line.place >= begin]
             times = list(map(self._time_of, lines))
             fits = [
@@ -356,7 +375,7 @@ class _WholeLogs:
 class _Outputs:
     """The files that a job's output and errors go to: the end of each, and new lines."""
 
-    def __init__(self, reader: Reader, found: FoundJob, chosen: Chosen, *, to_end: bool) -> None:
+    def __init__(self, reader: Reader, found: "FoundJob", chosen: Chosen, *, to_end: bool) -> None:
         assert found.job is not None
         self._session, self._job, self._detail = reader.session, found.job, found.detail
         self._chosen, self._to_end = chosen, to_end
@@ -412,8 +431,7 @@ async def _follow(
     job_id: JobId | None,
     fresh_lines: Callable[[], Awaitable[list[JobLine]]],
     outputs: Sequence[_Outputs],
-    *,
-    has_log: bool,
+    logs: Collection[Log],
 ) -> None:
     """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
     if reader.partial:  # somebody wanted an end already
@@ -425,7 +443,7 @@ async def _follow(
 
     async def follow() -> None:
         await reader.session.run(kinds_that_give(Gives.LOGS))
-        if any(one.places for one in outputs):
+        if logs or any(one.places for one in outputs):
             await asyncio.Event().wait()
 
     async def tell() -> None:
@@ -433,7 +451,7 @@ async def _follow(
             await asyncio.sleep(FOLLOW_PERIOD_S)
             fresh: list[JobLine] = []
             with contained("reading the lines of a job"):
-                if changed.is_set() or has_log:
+                if changed.is_set():
                     changed.clear()
                     fresh += await fresh_lines()
                 if looks % OUTPUT_LOOKS == 0:
@@ -442,9 +460,16 @@ async def _follow(
                 _print_followed(reader, fresh)
 
     try:
-        await until_ended(follow(), tell())
+        await until_ended(follow(), tell(), *(_watch(log, changed) for log in logs))
     finally:
         unsubscribe()
+
+
+async def _watch(log: Log, changed: asyncio.Event) -> None:
+    while True:
+        await log.changed(OUTPUT_LOOKS * FOLLOW_PERIOD_S)
+        changed.set()
+        await asyncio.sleep(FOLLOW_PERIOD_S)
 
 
 def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:

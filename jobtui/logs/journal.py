@@ -23,7 +23,6 @@ from jobtui.backends.journal import records
 from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
-from jobtui.logs.lists import STRETCH_LINES, overview_of, stretch_of
 from jobtui.logs.search import Search
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError
@@ -54,6 +53,8 @@ from jobtui.model.pages import (
     Place,
     Query,
     Stretch,
+    overview_of,
+    stretches_of,
 )
 from jobtui.model.specs import parse_journal
 from jobtui.transport.blocks import RAW_LINE_BYTES
@@ -250,10 +251,6 @@ STRETCHES_KEPT = 4_000
 """Stretches counted; the oldest are dropped, and no more are counted than that."""
 
 
-def _stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
-    return [stretch_of(lines[at : at + STRETCH_LINES]) for at in range(0, len(lines), STRETCH_LINES)]
-
-
 HITS_KEPT = 200_000
 
 
@@ -321,9 +318,12 @@ TAKES = 5
 
 
 class JournalPages(Log):
-    """The selected entries of the journal that `make_reader` opens."""
+    """The selected entries of the journal that `make_reader` opens, at first so many of its end."""
 
-    def __init__(self, name: str, make_reader: MakeReader, selection: Selection) -> None:
+    def __init__(
+        self, name: str, make_reader: MakeReader, selection: Selection, first: int = FIRST_ENTRIES
+    ) -> None:
+        self._first = first
         self.name = name
         self.selection = selection
         self._make_reader = make_reader
@@ -412,7 +412,7 @@ class JournalPages(Log):
             if self._tail is not None:
                 await self._take(self._tail)
                 return self.extent
-            piece = await self.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
+            piece = await self.backward(Tail(), self._first, BEHIND_ALL)
             last = piece.kept[-1][0] if piece.kept else None
             tail = JournalPassage(piece, piece.cursor, last, at_begin=piece.at_edge)
             while not tail.kept and not tail.at_begin:
@@ -439,7 +439,7 @@ class JournalPages(Log):
             kept = placed_after(await self.shown(found.entries), tail.end - 1)
             piece = Chunk(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
-            self._stretches.extend(_stretches_of(piece.lines))
+            self._stretches.extend(stretches_of(piece.lines))
             self._overview = None
             tail.cut_begin()
             if found.at_edge:
@@ -535,7 +535,7 @@ class JournalPages(Log):
         start = Tail() if self._counted is None else AtCursor(self._counted)
         piece = await self.backward(start, COUNTED_ENTRIES, self._counted_from)
         lines = [line for line in piece.lines if line.place < end]
-        self._stretches.extendleft(reversed(_stretches_of(lines)))
+        self._stretches.extendleft(reversed(stretches_of(lines)))
         self._counted_from = piece.lines[0].place if piece.kept else self._counted_from
         self._counted, self._is_complete = piece.cursor, piece.at_edge
         is_far = time_at(self._counted_from) < time_at(end) - WINDOW_S * SECOND
@@ -631,10 +631,10 @@ def merged_journals(sources: Iterable[Source], chosen: Sequence[str] | None) -> 
     return found
 
 
-def open_matching(journal: Journal, matches: Matches) -> JournalPages:
+def open_matching(journal: Journal, matches: Matches, first: int = FIRST_ENTRIES) -> JournalPages:
     """The log of what is wanted of a journal and matches, from any of its streams."""
     selection = Selection(journal.names, journal.wanted, None, matches)
-    return JournalPages(journal.name, journal.make_reader, selection)
+    return JournalPages(journal.name, journal.make_reader, selection, first)
 
 
 def _pages(journal: Journal, name: str, streams: Sequence[records.Stream] | None) -> JournalPages:

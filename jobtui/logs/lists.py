@@ -8,7 +8,7 @@ import posixpath
 import time
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Protocol
 
@@ -22,23 +22,8 @@ from jobtui.model.health import SourceError
 from jobtui.transport.remote_dir import answer_of
 from jobtui.transport.ssh import SshShell
 
-STRETCH_LINES = 50
-
-
 place_of: Callable[[pages.LogLine], pages.Place] = attrgetter("place")
 end_of: Callable[[pages.LogLine], pages.Place] = attrgetter("end")
-
-
-def stretch_of(lines: Sequence[pages.LogLine]) -> pages.Stretch:
-    errors = sum(line.level is pages.Level.ERROR for line in lines)
-    at = next((line.at for line in lines if line.at is not None), None)
-    return pages.Stretch(lines[0].place, at, len(lines), errors)
-
-
-def overview_of(stretches: Iterable[pages.Stretch], *, complete: bool) -> pages.Overview:
-    known = tuple(stretches)
-    lines, errors = sum(one.lines for one in known), sum(one.errors for one in known)
-    return pages.Overview(known, lines, errors, complete)
 
 
 class ListLog(pages.Log):
@@ -57,9 +42,8 @@ class ListLog(pages.Log):
 
     def overview(self) -> pages.Overview:
         if self._overview is None:
-            held = self.lines
-            parts = (held[at : at + STRETCH_LINES] for at in range(0, len(held), STRETCH_LINES))
-            self._overview = overview_of(map(stretch_of, parts), complete=self._is_complete)
+            stretches = pages.stretches_of(self.lines)
+            self._overview = pages.overview_of(stretches, complete=self._is_complete)
         return self._overview
 
     async def before(self, place: pages.Place, count: int) -> pages.Page:

@@ -336,3 +336,17 @@ def last_active(job: Job, now: Nanos) -> Nanos | None:
 
 def _first_known(*times: Nanos | None) -> Nanos | None:
     return next((at for at in times if at is not None), None)
+
+
+def happened_at(job: Job) -> Nanos | None:
+    """When a job failed by its record; for a live one when it was submitted."""
+    if job.status.is_live:
+        return job.queued_at or job.started_at or job.updated_at or job.written_at
+    return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
+
+
+def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
+    """Whether a job is live or something happened to it between two times; False for quasi jobs."""
+    if job.is_quasi:
+        return False
+    return job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until)

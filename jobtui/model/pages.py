@@ -6,7 +6,7 @@ a byte offset. A view needs only a `LineSource`, and nothing else of where lines
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -88,6 +88,23 @@ class Overview(NamedTuple):
     lines: int
     errors: int
     complete: bool
+
+
+STRETCH_LINES = 50
+
+
+def stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
+    parts = [lines[at : at + STRETCH_LINES] for at in range(0, len(lines), STRETCH_LINES)]
+    errors = (sum(line.level is Level.ERROR for line in part) for part in parts)
+    times = (next((line.at for line in part if line.at is not None), None) for part in parts)
+    whole = zip(parts, times, errors, strict=True)
+    return [Stretch(part[0].place, at, len(part), bad) for part, at, bad in whole]
+
+
+def overview_of(stretches: Iterable[Stretch], *, complete: bool) -> Overview:
+    known = tuple(stretches)
+    lines, errors = sum(one.lines for one in known), sum(one.errors for one in known)
+    return Overview(known, lines, errors, complete)
 
 
 class Query(NamedTuple):

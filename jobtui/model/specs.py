@@ -18,8 +18,8 @@ VARIABLES: Mapping[str, str] = {"bearer": "_BEARER", "basic": "_BASIC", "headers
 class Access(NamedTuple):
     """How to ask a server. All but the names of files is secret.
 
-    Files hold what others renew: a token, a password, an API key of Elasticsearch. `ca_file` is "" for the
-    authorities of the system.
+    Files hold what others renew: a token, a password, an API key. `ca_file` is "" for the authorities of
+    the system.
     """
 
     bearer: str = ""
@@ -156,10 +156,11 @@ _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,
 NO_LOGIN = "a name or password in the address is not taken"
 
 
-def parse_server(setting: str, text: str, instead: str = "") -> SourceSpec:
+def parse_server(setting: str, text: str, instead: str = "", part: str = "") -> SourceSpec:
     """The source that an address of a server names. Raises ValueError for what is none.
 
-    `instead` says whence its login is taken, if not from the configuration.
+    `instead` says whence its login is taken, if not from the configuration, `part` what the last part of its
+    path names, which must be there then.
     """
     from urllib.parse import urlsplit  # few have a server
 
@@ -175,6 +176,8 @@ def parse_server(setting: str, text: str, instead: str = "") -> SourceSpec:
         variable = f"JOBTUI_{setting.upper()}_BASIC"
         usual = f"all may see it: put it into [servers] of the configuration file, or into {variable}"
         raise ValueError(f"{NO_LOGIN}: {instead or usual}")
+    if part and "/" not in found["rest"].rstrip("/"):
+        raise ValueError(f"the {part} is missing: expected http://host:port/{part}")
     return SourceSpec(setting, f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
 
 
@@ -224,14 +227,6 @@ def parse_archive(text: str) -> SourceSpec:
     if not path.strip() or "\0" in path:
         raise ValueError("expected a directory, or CLUSTER=DIR")
     return SourceSpec("archive", path, label=label)
-
-
-def parse_elastic(text: str, setting: str = "elastic") -> SourceSpec:
-    """The source that `--elastic URL/INDEX` names. Raises ValueError for what is none."""
-    spec = parse_server(setting, text)
-    if "/" not in spec.target.partition("://")[2]:
-        raise ValueError("the index is missing: expected http://host:port/index")
-    return spec
 
 
 def parse_kafka(text: str) -> SourceSpec:

@@ -19,15 +19,7 @@ from jobtui.analysis.explain.case import NO_FLAPS, Case, Evidence, Flaps, lines_
 from jobtui.analysis.explain.flow import usual_length
 from jobtui.analysis.explain.verdict import contradictions, explain, may_be_killed, source_doubts
 from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
-from jobtui.analysis.incidents import (
-    ENDED_BADLY,
-    ENDED_WELL,
-    Grouping,
-    Incidents,
-    Sample,
-    is_within,
-    sample_of,
-)
+from jobtui.analysis.incidents import ENDED_BADLY, ENDED_WELL, Grouping, Incidents, Sample, sample_of
 from jobtui.analysis.keys import slurm_of
 from jobtui.analysis.paths import (
     CLUSTER_MODE,
@@ -58,7 +50,7 @@ from jobtui.model.job_reader import (
     RunFile,
     Unreadable,
 )
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
@@ -265,6 +257,7 @@ class Outputs:
         files = [one for one in listing.files if one.kind is FileKind.FILE]
         number = self._job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
         is_shared = self._job.system == SLURM or condor_id(self._job.id) is not None
+        is_shared = is_shared and posixpath.basename(directory) != self._job.id
         is_own = re.compile(rf"(?<!\d){re.escape(number)}(?!\d)" if is_shared else "").search
         outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS) and is_own(one.name)]
         fresh = [] if self.parts else [one.name for one in outputs if self._is_fresh(one)]

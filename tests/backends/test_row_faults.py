@@ -10,7 +10,7 @@ import pytest
 from jobtui.backends import engine, loki
 from jobtui.backends.balsam import records as balsam_rows
 from jobtui.backends.balsam.poll import Questions
-from jobtui.backends.elastic import records as elastic_rows
+from jobtui.backends.elastic import source as elastic_rows
 from jobtui.backends.registry import build
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.backends.slurm.records import ClusterJobs

@@ -181,7 +181,7 @@ async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
     await reader.watched(reading())
     assert reader.partial
     await reader.watched(asyncio.sleep(1e6))
-    await _follow(reader, None, fail_later, context, has_log=True)
+    await _follow(reader, None, fail_later, context, ())
 
 
 async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None:

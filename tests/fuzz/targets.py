@@ -27,12 +27,12 @@ from jobtui.analysis.traces.filters import SPAN_FIELDS
 from jobtui.backends.balsam import records as balsam
 from jobtui.backends.balsam.login import read_login
 from jobtui.backends.elastic.client import ElasticClient
-from jobtui.backends.elastic.records import DocumentReader, presets
-from jobtui.backends.elastic.source import ElasticEngine
+from jobtui.backends.elastic.jobs import DocumentReader
+from jobtui.backends.elastic.source import ElasticEngine, presets
 from jobtui.backends.engine import Doubts, Engine, RowQuery, page_of
 from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.loki import LokiEngine
-from jobtui.backends.registry import parse_loki
+from jobtui.backends.loki import parse as parse_loki
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
 from jobtui.backends.slurm.detail import Queue, _answered, licenses_of, others_lost, pending_of, question_of
 from jobtui.config import ConfigError

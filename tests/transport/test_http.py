@@ -26,7 +26,7 @@ from jobtui.backends.engine import Doubts, RowQuery
 from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.loki import LokiEngine
-from jobtui.backends.registry import parse_loki
+from jobtui.backends.loki import parse as parse_loki
 from jobtui.backends.traces.client import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.backends.traces.tempo import Tempo

@@ -4,7 +4,6 @@ The documents have their fields at the top; indices that were made by the mappin
 under `jobinfo`. One id is one document there, so that a number that came back has replaced the job before.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
@@ -38,21 +37,18 @@ class ElasticArchive(Archive):
     def __init__(self, client: ElasticClient) -> None:
         super().__init__(client.name, held=client)
         self._client = client
-        self._asking = asyncio.Lock()
 
     async def read(self, *, begins: bool) -> Batch:
-        async with self._asking:
-            await self._client.search({"size": 0})
+        await self._client.search({"size": 0})
         return Batch()
 
     async def find(self, wanted: Wanted) -> Answer:
-        async with self._asking:
-            number = wanted.number + wanted.server
-            document = await self._client.document(number)
-            found = self._scripts([{"_id": number, "_source": document}]) if document is not None else []
-            if not any(fits(script, wanted) for script in found):
-                for form in FORMS:
-                    found += self._scripts((await self._client.search(query_for(wanted, form))).hits)
+        number = wanted.number + wanted.server
+        document = await self._client.document(number)
+        found = self._scripts([{"_id": number, "_source": document}]) if document is not None else []
+        if not any(fits(script, wanted) for script in found):
+            for form in FORMS:
+                found += self._scripts((await self._client.search(query_for(wanted, form))).hits)
         if (script := best(found, wanted)) is not None:
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
@@ -61,8 +57,7 @@ class ElasticArchive(Archive):
         for form in FORMS:
             after: object = None
             while True:
-                async with self._asking:
-                    hits = (await self._client.search(page_query(form, span, after))).hits
+                hits = (await self._client.search(page_query(form, span, after))).hits
                 if hits:
                     progress(self.name)
                 for hit in hits:

@@ -1,26 +1,156 @@
-"""An index of Elasticsearch or OpenSearch as a source: its logs as a journal, or its records of jobs."""
+"""An index of Elasticsearch or OpenSearch as a source of logs: presets, searches, hits read as a journal."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
+
+import msgspec
 
 from jobtui.backends import engine
-from jobtui.backends.base import Batch, PolledSource, Source, skipping
-from jobtui.backends.elastic import records
-from jobtui.backends.elastic.client import ElasticClient, SearchAnswer, TextFieldError
-from jobtui.backends.journal.source import Journal, wanted_of
+from jobtui.backends.elastic.client import Document, ElasticClient, SearchAnswer, TextFieldError
+from jobtui.backends.journal.source import Journal, journal_of
 from jobtui.formats.json_values import as_dict, as_list
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import SourceError, SourceUnreachable, rows_of
-from jobtui.model.ids import JobId, named
-from jobtui.model.jobs import JobDetail
-from jobtui.model.journal import At
-from jobtui.model.slurm import SYSTEM
+from jobtui.model.journal import Matches
+from jobtui.model.numbers import whole_of
 from jobtui.model.specs import ReadWindow, SourceSpec
+from jobtui.model.tables import tables_of
 from jobtui.transport.unpacking import TooLarge
 
-WINDOW_S = 24 * 3600
-"""How far back records of jobs are read when nothing else is said."""
+LEFT_OUT_MOST = 1_000
+"""The most ids that a search leaves out; others that come again are dropped here."""
+NANOS_FROM = 10**17
+"""A time as a number from here on is in nanoseconds, below in milliseconds."""
+MILLISECOND = 1_000_000
+SERVER_WAITS = "20s"
+"""The time after which the server returns what it has found so far."""
+VALUES_MOST = 1_000
 LEAST_ROWS = 8
+OF_LINES = frozenset({"MESSAGE", "text"})
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """How documents are written. `fields` are those that each of ours may have there, the likeliest first."""
+
+    name: str
+    gives: str
+    time: str
+    fields: dict[str, tuple[str, ...]] = {}
+    reads: str = ""
+
+    def paths_of(self, field: str) -> Iterator[str]:
+        for path in self.fields.get(field, ()):
+            yield from (path, f"{path}.keyword")
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    tables = tables_of("jobtui.backends.elastic", "presets")
+    return {name: msgspec.convert({**table, "name": name}, Preset) for name, table in tables.items()}
+
+
+def value_at(document: Document, path: str) -> object:
+    """The value at a path, nested, flat with dots, or partly so. None for nothing."""
+    if path in document:
+        return document[path]
+    head, dot, rest = path.partition(".")
+    while dot:
+        inner = document.get(head)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        if isinstance(inner, dict) and (found := value_at(inner, rest)) is not None:
+            return found
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return None
+
+
+def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False) -> str:
+    """The first of these fields that is a text, a number or a truth; "" for none."""
+    for path in paths:
+        values = value_at(document, path)
+        if isinstance(values, str):  # as nearly all are
+            return values
+        found = [one for one in as_list(values) or [values] if isinstance(one, str | int | float)]
+        if found:
+            texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in found]
+            return "\n".join(texts) if is_of_lines else texts[0]
+    return ""
+
+
+def fields_of(document: Document, preset: Preset) -> dict[str, str]:
+    """The fields that a document has. The first of several values counts; several texts are all lines."""
+    found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in preset.fields.items())
+    return {field: text for field, text in found if text}
+
+
+def search_of(asked: engine.RowQuery, preset: Preset) -> dict[str, object]:
+    """The search for rows, also of a point in time that a walk has open."""
+    walk = asked.walk
+    filters: list[Document] = []
+    if asked.begin is not None or asked.end is not None:
+        filters.append(_within(preset, asked.begin, asked.end))
+    filters += [_any_of(asked.matches, preset)] if asked.matches else []
+    bounded: dict[str, object] = {"filter": filters}
+    if asked.without and not (walk and walk.after):
+        bounded["must_not"] = [{"ids": {"values": list(asked.without)[-LEFT_OUT_MOST:]}}]
+    order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date"}
+    query: dict[str, object] = {
+        "query": {"bool": bounded}, "sort": [{preset.time: order}], "size": asked.most,
+        "track_total_hits": False, "timeout": SERVER_WAITS,
+    }  # fmt: skip
+    if walk is not None and walk.point:
+        query["pit"] = {"id": walk.point, "keep_alive": "1m"}
+        query |= {"search_after": walk.after} if walk.after else {}
+    return query
+
+
+def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: bool) -> dict[str, object]:
+    end = ".keyword" if keyword else ""
+    groups = {
+        str(nth): {"terms": {"field": path + end, "size": VALUES_MOST}}
+        for nth, path in enumerate(preset.fields[field])
+    }
+    query: dict[str, object] = {"size": 0, "aggs": groups, "timeout": SERVER_WAITS}
+    if begin is not None:
+        query["query"] = _within(preset, begin, None)
+    return query
+
+
+def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
+    """Both ends are included, to the nanosecond; the form is said, as a field may be kept in another."""
+    bounds = {"format": "strict_date_optional_time"}
+    for word, at in (("gte", begin), ("lte", end)):
+        if at is not None:
+            whole_second = Nanos(at // SECOND * SECOND)
+            bounds[word] = f"{to_rfc3339(whole_second).removesuffix('Z')}.{at % SECOND:09d}Z"
+    return {"range": {preset.time: bounds}}
+
+
+def _any_of(matches: Matches, preset: Preset) -> Document:
+    """A clause that holds where any group does."""
+    clauses: list[Document] = []
+    for fields in engine.united(matches):
+        each: list[list[Document]] = [
+            [{"terms": {path: values}} for path in preset.paths_of(field)] for field, values in fields
+        ]
+        clauses += each[0] if len(each) == 1 else [{"bool": {"filter": [*map(_either, each)]}}]
+    return _either(clauses)
+
+
+def _either(clauses: list[Document]) -> Document:
+    if not clauses:
+        return {"match_none": {}}
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+
+
+def row_of(hit: Document) -> engine.EngineRow:
+    """A hit as a row. Raises ValueError for one without an id, a time or a document."""
+    identity, order = hit.get("_id"), as_list(hit.get("sort"))
+    source = hit.get("_source")
+    at = whole_of(order[0]) if order else None
+    if not isinstance(identity, str) or at is None or not isinstance(source, dict):
+        raise ValueError("a hit has no id, no time, or no document")
+    return engine.EngineRow(Nanos(at if at >= NANOS_FROM else at * MILLISECOND), identity, source)
 
 
 class ElasticEngine:
@@ -29,7 +159,7 @@ class ElasticEngine:
     clock: Clock = SystemClock()
 
     def __init__(
-        self, client: ElasticClient, preset: records.Preset, doubts: engine.Doubts, since: Nanos | None = None
+        self, client: ElasticClient, preset: Preset, doubts: engine.Doubts, since: Nanos | None = None
     ) -> None:
         self.name = client.name
         self.doubts = doubts
@@ -42,7 +172,7 @@ class ElasticEngine:
         asked, found = await self._searched(asked)
         if found.missing:
             self.doubts.add(found.missing)
-        rows = list(rows_of(found.hits, records.row_of, lambda _, why: self.doubts.add(why), ValueError))
+        rows = list(rows_of(found.hits, row_of, lambda _, why: self.doubts.add(why), ValueError))
         is_all = len(found.hits) < asked.most
         walk = asked.walk
         if walk is not None and found.missing:
@@ -57,7 +187,7 @@ class ElasticEngine:
     async def _searched(self, asked: engine.RowQuery) -> tuple[engine.RowQuery, SearchAnswer]:
         """The answer, to a smaller question where it would be too large, and that question."""
         try:
-            return asked, await self._client.search(records.search_of(asked, self._preset))
+            return asked, await self._client.search(search_of(asked, self._preset))
         except SourceError as error:
             if isinstance(error.__cause__, TooLarge) and asked.most > LEAST_ROWS:
                 asked = asked._replace(most=max(LEAST_ROWS, asked.most // 8))
@@ -70,7 +200,7 @@ class ElasticEngine:
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
             return ()
-        search = partial(records.values_search, field, self._preset, self.since)
+        search = partial(values_search, field, self._preset, self.since)
         try:
             found = await self._client.search(search(keyword=field in self._keywords))
         except TextFieldError:
@@ -87,96 +217,18 @@ class ElasticEngine:
         return values
 
     def fields(self, row: engine.EngineRow) -> Mapping[str, str]:
-        return records.fields_of(row.body, self._preset)
+        return fields_of(row.body, self._preset)
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
 
-def open_source(spec: SourceSpec, window: ReadWindow) -> "Journal | ElasticJobs":
-    """The records of jobs in an index, or its logs as a journal, from two hours ago without a time."""
-    kind, preset, doubts = spec.setting, records.presets()[spec.options], engine.Doubts()
-
-    def make_engine(since: Nanos | None) -> ElasticEngine:
-        client = ElasticClient(spec.target, spec.access, variable=spec.setting.upper())
-        return ElasticEngine(client, preset, doubts, since)
-
-    if preset.gives == "jobs":
-        return ElasticJobs(make_engine(None), preset, window.since, kind, spec.label)
-    since, wanted = Nanos(0) if window.whole else window.since, wanted_of(spec)
-    make_reader = partial(engine.EngineJournal, partial(make_engine, since or None), window.most)
-    return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=spec.profile)
+def engine_of(spec: SourceSpec, doubts: engine.Doubts, since: Nanos | None = None) -> ElasticEngine:
+    client = ElasticClient(spec.target, spec.access, variable=spec.setting.upper())
+    return ElasticEngine(client, presets()[spec.options], doubts, since)
 
 
-class ElasticJobs(PolledSource):
-    """The records of jobs in an index, from `since` on. `label` tells it from other clusters' indexes."""
-
-    def __init__(
-        self, index: ElasticEngine, preset: records.Preset, since: Nanos | None, kind: str, label: str = ""
-    ) -> None:
-        super().__init__(index.name, index)
-        self._engine = index
-        self.kind = kind
-        self._preset = preset
-        self._since = since
-        self._following: engine.EngineFollowing | None = None
-        self._label = label
-        self.others: Callable[[], Iterable[Source]] = tuple
-        self._reader: records.DocumentReader | None = None
-
-    async def _begun(self) -> records.DocumentReader:
-        """A reader that knows which clusters have jobs of this time in the index."""
-        if self._since is None:
-            self._since = Nanos(max(0, self.clock.now() - WINDOW_S * SECOND))
-        self._engine.since = self._since
-        clusters = await self._engine.values("Cluster")
-        home = await self._home() if clusters else ""
-        return records.DocumentReader(self.name, self._preset, self._label, clusters, home)
-
-    async def _home(self) -> str:
-        """What the cluster beside this index calls itself, "" where none is asked or it does not say.
-
-        Raises SourceError while it does not answer: its jobs would get names that are not theirs.
-        """
-        from jobtui.backends.slurm.source import Slurm  # few have both
-
-        for one in self.others():
-            if isinstance(one, Slurm) and one.system == named(SYSTEM, self._label):
-                try:
-                    return await one.cluster_name()
-                except SourceError as error:
-                    why = f"which of its clusters is {one.name} is not known yet: {error}"
-                    raise SourceError(f"{self.name}: {why}") from error
-        return ""
-
-    async def read(self, *, begins: bool) -> Batch:
-        if self._reader is None or self._following is None or begins:
-            self._reader = await self._begun()
-            self._following = engine.EngineFollowing(self._engine, At(self._since or Nanos(0)))
-        rows, at_edge = await self._following.rows(engine.PAGE_ROWS)
-        found = self._reader.read(rows)
-        begin = Nanos((self._since or 0) // SECOND * SECOND)
-        began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
-        batch = Batch(
-            jobs=tuple({job.id: job for job in found.jobs}.values()),
-            condor=tuple(found.facts),
-            count=len(rows),
-            more=not at_edge,
-            note="; ".join(filter(None, (began, self._engine.doubts.words))) or None,
-            begins_at=self._since or None,
-        )
-        return skipping(batch, found.skips)
-
-    async def detail(self, job_id: JobId) -> JobDetail | None:
-        """The whole record of a Slurm job, looked for by its number, whenever it ended."""
-        if self._preset.reads != SYSTEM:
-            return None
-        reader = self._reader or await self._begun()
-        wanted = engine.RowQuery(None, None, reader.asked_for(job_id), 1, back=True)
-        rows = (await self._engine.rows(wanted)).rows if wanted.matches else []
-        if not rows:
-            return None
-        jobs, document = reader.read(rows).jobs, rows[0].body
-        outputs = tuple(filter(None, (records.text_at(document, (name,)) for name in ("std_out", "std_err"))))
-        directory = records.text_at(document, ("work_dir",)) or None
-        return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None
+def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
+    """The logs of an index as a journal, from two hours ago without a time."""
+    make_engine = partial(engine_of, spec, engine.Doubts(), None if window.whole else window.since)
+    return journal_of(spec, window, partial(engine.EngineJournal, make_engine, window.most), spec.setting)

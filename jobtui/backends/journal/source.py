@@ -8,6 +8,7 @@ from functools import partial
 from jobtui.backends.base import Batch, PolledSource, skipping
 from jobtui.backends.journal.client import Following, HostPlaces, JournalReader
 from jobtui.backends.journal.records import (
+    CONTAINER,
     HOST,
     IDENTIFIER,
     EntryRecords,
@@ -215,13 +216,16 @@ class Journal(PolledSource):
         whole = SplitLines().joined(wanted)
         return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
 
-    async def matches_named(self, name: str, is_unit: Callable[[str], bool]) -> journal.Matches:
-        """What to ask it for a unit or a host of this name, nothing if it knows none. Raises SourceError."""
+    async def matches_named(self, name: str, is_unit: Callable[[str, str], bool]) -> journal.Matches:
+        """What to ask it for HOST, UNIT or UNIT@HOST, nothing if it knows none. Raises SourceError."""
         values = await self._reader.values(*self.wanted.open_fields, HOST)
-        wanted = self.wanted.matches({field: (*known, name) for field, known in values.items()})
-        hosts = [(HOST, one) for one in values[HOST] if name in (one, one.partition(".")[0])]
-        units = (group for group in wanted if is_unit(group[0][1]))
-        return tuple((*group, host) for host in hosts for group in wanted) or tuple(units)
+        unit, _, place = name.removesuffix(f".{self.names.site}").rpartition("@")
+        hosts = [(HOST, one) for one in values[HOST] if place in (one, one.partition(".")[0])]
+        unit = unit if hosts else name
+        wanted = self.wanted.matches({field: (*known, unit) for field, known in values.items()})
+        named = [group for group in wanted if not unit or is_unit(group[0][1].replace("@", "-"), unit)]
+        named += [((CONTAINER, unit),)] if unit and self.wanted.has_container(unit) else []
+        return tuple((*group, host) for host in hosts for group in named) or tuple(named)
 
     # Where reading stands.
 
@@ -291,27 +295,23 @@ async def messages_of(
     return found[:MOST_MESSAGES]
 
 
-def reader_of(target: str) -> JournalReader:
+def maker_of(target: str) -> MakeReader:
     if target.startswith(("http://", "https://")):
         from jobtui.backends.journal.gatewayd import GatewayJournal
 
-        return GatewayJournal(target)
+        return partial(GatewayJournal, target)
     from jobtui.backends.journal.journalctl import JournalctlReader
 
-    return JournalctlReader(target)
-
-
-def maker_of(target: str) -> MakeReader:
-    return partial(reader_of, target)
+    return partial(JournalctlReader, target)
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
-    since = Nanos(0) if window.whole else window.since
-    return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since, site=spec.profile)
+    return journal_of(spec, window, maker_of(spec.target), KIND)
 
 
-def wanted_of(spec: SourceSpec) -> WantedStreams:
-    """Which streams of a journal are wanted: Sirepo's, or those of the units that were named."""
-    if not spec.units:
-        return WantedStreams()
-    return WantedStreams(spec.units, [unit.removesuffix(".service") for unit in spec.units])
+def journal_of(spec: SourceSpec, window: ReadWindow, make_reader: MakeReader, kind: str) -> Journal:
+    """What is wanted of a journal: Sirepo's streams, or those of the units that were named."""
+    units, since = spec.units, Nanos(0) if window.whole else window.since
+    names = [unit.removesuffix(".service") for unit in units]
+    wanted = WantedStreams(units, names) if units else None
+    return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=spec.profile)

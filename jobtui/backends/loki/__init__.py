@@ -9,19 +9,20 @@ import json
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from hashlib import blake2b
 from urllib.parse import quote
 
 import msgspec
 
 from jobtui.backends import engine
-from jobtui.backends.journal.source import Journal, wanted_of
+from jobtui.backends.journal.source import Journal, journal_of
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
-from jobtui.model.specs import NO_ACCESS, ReadWindow, SourceSpec
+from jobtui.model.specs import NO_ACCESS, ReadWindow, SourceSpec, parse_server
 from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
 
@@ -33,8 +34,6 @@ LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
 AHEAD_S = 3600
 LOKI = ServerKind(**tables_of("jobtui.backends.loki", "server"))
-_SIGNS = re.compile(r"([\\.+*?()|\[\]{}^$])")
-"""What means something in a regular expression of Go."""
 _SELECTOR = re.compile(r'\{(?:[^"`}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')
 
 
@@ -46,6 +45,14 @@ class LokiPreset(msgspec.Struct, frozen=True):
     stage: str
     is_json: bool
     fields: dict[str, tuple[str, ...]]
+
+
+def parse(text: str) -> SourceSpec:
+    """The source that `URL[?preset=NAME&query=SELECTOR]` names. Raises ValueError for what is none."""
+    address, given, query = text.strip().partition("?")
+    spec = parse_server("loki", address)
+    preset_of(query)
+    return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=query)
 
 
 def preset_of(options: str) -> LokiPreset:
@@ -69,7 +76,7 @@ def query_of(preset: LokiPreset, matches: Matches) -> str:
 
 def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
     """That one of the labels of a field has one of these values; without a label nothing fits."""
-    pattern = json.dumps("|".join(_SIGNS.sub(r"\\\1", value) for value in values), ensure_ascii=False)
+    pattern = json.dumps("|".join(map(re.escape, values)), ensure_ascii=False)
     labels = preset.fields.get(field, ())
     return "(" + " or ".join(f"{label}=~{pattern}" for label in labels or ("no_such_label",)) + ")"
 
@@ -181,7 +188,5 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
-    wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, engine.Doubts()
-    kind, site = spec.setting, spec.profile
-    make_reader = lambda: engine.EngineJournal(lambda: LokiEngine(spec, doubts), window.most)  # noqa: E731
-    return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=site)
+    make_engine = partial(LokiEngine, spec, engine.Doubts())
+    return journal_of(spec, window, partial(engine.EngineJournal, make_engine, window.most), spec.setting)

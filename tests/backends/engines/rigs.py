@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from jobtui.backends.base import Batch, Source
-from jobtui.backends.elastic import records as elastic_records
+from jobtui.backends.elastic import jobs
 from jobtui.backends.elastic.client import ElasticClient
-from jobtui.backends.elastic.records import presets
-from jobtui.backends.elastic.source import ElasticEngine, ElasticJobs
+from jobtui.backends.elastic.source import ElasticEngine, presets
 from jobtui.backends.engine import Doubts, EngineJournal
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.loki import LokiEngine
-from jobtui.backends.registry import parse_loki
+from jobtui.backends.loki import parse as parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
@@ -102,14 +101,15 @@ class ElasticLogsRig(ElasticRig):
 
 
 class ElasticJobsRig(ElasticRig):
-    makes = (elastic_records, "accounted_job")
+    makes = (jobs, "accounted_job")
     label = ""
 
     def source(self) -> Source:
         client = carried(ElasticClient(URL), self.answer)
         engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
         return timed(
-            ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", self.label), FixedClock(NOW)
+            jobs.ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", self.label),
+            FixedClock(NOW),
         )
 
     def add(self) -> str:

@@ -17,15 +17,15 @@ from wsproto.events import CloseConnection, Pong
 
 from jobtui.analysis.find import is_of_unit
 from jobtui.backends import engine
-from jobtui.backends.elastic import records as elastic_records
+from jobtui.backends.elastic import source as elastic_source
 from jobtui.backends.elastic.client import ElasticClient
-from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, presets, row_of
-from jobtui.backends.elastic.source import ElasticEngine
+from jobtui.backends.elastic.jobs import DocumentReader
+from jobtui.backends.elastic.source import ElasticEngine, Preset, fields_of, presets, row_of
 from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
 from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.journal import client
 from jobtui.backends.loki import LokiEngine
-from jobtui.backends.registry import parse_loki
+from jobtui.backends.loki import parse as parse_loki
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
 from jobtui.logs.catalog import SessionLogs
@@ -153,7 +153,7 @@ async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
 
 
 async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elastic_records, "LEFT_OUT_MOST", 300)
+    monkeypatch.setattr(elastic_source, "LEFT_OUT_MOST", 300)
     elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
     following = following_of(elastic)
     found = await ids_to_edge(following)
@@ -287,7 +287,7 @@ def test_ended_slurm_jobs_are_jobs() -> None:
     (job,) = found.jobs
     known = job.id, job.status, job.owner, job.name, job.ended_at
     assert known == ("slurm/22", JobStatus.FAILED, "jg", "sleep", at_second(22))
-    assert [skip.why for skip in found.skips] == ["is no record of a Slurm job"]
+    assert [skip.why for skip in found.skipped] == ["is no record of a Slurm job"]
 
 
 def test_job_ads_are_facts_of_jobs_of_condor() -> None:
@@ -296,9 +296,9 @@ def test_job_ads_are_facts_of_jobs_of_condor() -> None:
         "Owner": "mira", "HoldReason": "memory", "RecordTime": 1795207000, "Status": "Held",
     }  # fmt: skip
     found = jobs_of("adstash", ad)
-    (fact,) = found.facts
+    (fact,) = found.condor
     assert (fact.job, fact.origin, fact.values["HoldReason"]) == (f"81430001.0@{SCHEDD}", "ad", "memory")
-    assert not found.skips
+    assert not found.skipped
 
 
 def test_events_of_condor_keep_the_schedd_of_their_log() -> None:
@@ -306,10 +306,10 @@ def test_events_of_condor_keep_the_schedd_of_their_log() -> None:
     document = {"message": event.removesuffix("...\n"), "log": {"file": {"path": "/x/log"}, "offset": 90},
                 "host": {"hostname": "sub1"}}  # fmt: skip
     found = jobs_of("condor_events", document, {**document, "message": "no event"})
-    (fact,) = found.facts
+    (fact,) = found.condor
     assert fact.job == f"81.0@{SCHEDD}"
     assert (fact.source, fact.offset) == (f"{URL} sub1:/x/log", 90)
-    assert len(found.skips) == 1
+    assert len(found.skipped) == 1
 
 
 @pytest.mark.parametrize("preset", [one for one in presets().values() if one.gives == "logs"], ids=str)
