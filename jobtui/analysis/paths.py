@@ -186,6 +186,7 @@ def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "")
 
 
 CLUSTER_MODE = "sbatch"
+OUTPUT_ENDS = (".log", ".out", ".err")
 OUTPUT_NAMES = ("run.log", "job.out")
 """The files with what programs print: Sirepo's, Balsam's."""
 NOWHERE = ClusterAccess()

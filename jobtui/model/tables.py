@@ -1,12 +1,14 @@
 """Tables that come with the program: what is data stands in TOML beside the code that reads it."""
 
 from functools import cache
-from pkgutil import get_data
 from typing import Any
+
+import jobtui
 
 
 def text_of(package: str, name: str) -> str:
-    return (get_data(package, name) or b"").decode()
+    loader: Any = jobtui.__loader__  # pkgutil would do the same, and takes long to import
+    return str(loader.get_data("/".join((*jobtui.__path__, *package.split(".")[1:], name))).decode())
 
 
 @cache

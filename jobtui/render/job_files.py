@@ -8,7 +8,7 @@ from itertools import islice
 from msgspec import structs
 
 from jobtui.analysis import scripts
-from jobtui.analysis.paths import OUTPUT_NAMES
+from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
@@ -45,8 +45,6 @@ def formatted(text: str, most: int = MOST_LINES) -> list[str] | None:
 
 FIRST_NAMES = (*OUTPUT_NAMES, "in.json", "parameters.py")
 """Files that people open first; all others by age, the newest first."""
-TAILED = (".log", ".out", ".err")
-"""Ends of names of files that grow, whose last lines matter."""
 _UNITS = ("", "k", "M", "G", "T", "P")
 _STEP = 1000
 _KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "missing"}
@@ -64,7 +62,7 @@ def in_order(files: Iterable[RunFile], outputs: Sequence[str] = ()) -> list[RunF
 
 
 def is_tailed(name: str) -> bool:
-    return name.endswith(TAILED)
+    return name.endswith(OUTPUT_ENDS)  # they grow, and their last lines matter
 
 
 def size_text(size: int) -> str:

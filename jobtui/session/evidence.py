@@ -24,6 +24,7 @@ from jobtui.analysis.keys import slurm_of
 from jobtui.analysis.paths import (
     CLUSTER_MODE,
     NOWHERE,
+    OUTPUT_ENDS,
     OUTPUT_NAMES,
     ClusterAccess,
     output_places,
@@ -47,7 +48,6 @@ from jobtui.model.job_reader import (
     FileKind,
     FilePart,
     JobReader,
-    RunFile,
     Unreadable,
 )
 from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
@@ -76,8 +76,6 @@ MOST_ASKED = 30
 """Records that a look at all jobs asks a server, a scheduler or a cluster for."""
 NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
 
-OUTPUT_ENDS = (".log", ".out", ".err")
-"""Files in a run directory that a program or what starts it may write to."""
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
@@ -260,7 +258,7 @@ class Outputs:
         is_shared = is_shared and posixpath.basename(directory) != self._job.id
         is_own = re.compile(rf"(?<!\d){re.escape(number)}(?!\d)" if is_shared else "").search
         outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS) and is_own(one.name)]
-        fresh = [] if self.parts else [one.name for one in outputs if self._is_fresh(one)]
+        fresh = [] if self.parts else [one.name for one in outputs if one.written_at >= self._begin]
         for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
             with suppress(Unreadable):
                 await self._read(directory, name)
@@ -278,11 +276,8 @@ class Outputs:
     async def _read_fresh(self, directory: str, name: str) -> None:
         with suppress(Unreadable):
             files = (await self._reader.list_files(directory)).files
-            if any(one.name == name and self._is_fresh(one) for one in files):
+            if any(one.name == name and one.written_at >= self._begin for one in files):
                 await self._read(directory, name)
-
-    def _is_fresh(self, file: RunFile) -> bool:
-        return file.written_at >= self._begin
 
 
 class Gatherer:
