@@ -104,8 +104,10 @@ def references(thing: str) -> Iterator[Reference]:
         yield _trace(ref, text)
     lines = (line.strip() for line in text.splitlines())
     for line in islice(lines, MAX_CANDIDATES):
-        if line and not any(char.isspace() for char in line):
-            yield from _bare(line)
+        # A word in a text or a list has signs around it, an address its port, and a place in a log its line
+        word = re.sub(r"^([A-Za-z][\w.-]*):\d+$", r"\1", line.strip("\"'`,;:<>"))
+        if word and not any(char.isspace() for char in word):
+            yield from _bare(word)
     for pattern, target, weight, why, form in _SHAPES:
         for found in re.finditer(pattern, text, re.ASCII):
             yield Reference(target, found.expand(form), weight, why)
@@ -515,6 +517,10 @@ class _Search:
         if job_ids:
             self.surest = 1.0
         self._add_jobs(job_ids, reference.weight, reference.why)
+        begun = {name for one in self._agents if (name := one.container or "").startswith(reference.text)}
+        score, why = self._shared(0.6, "its container's name begins so", len(begun), "containers")
+        for container in sorted(begun - {reference.text})[:MAX_CANDIDATES]:
+            self._add_container(Reference(Target.CONTAINER, container, score, why))
         users = [user for user in self._by_user if user.startswith(reference.text) and user != reference.text]
         score, why = self._shared(0.6, "the user's id begins so", len(users), "users")
         for user in sorted(users)[:MAX_CANDIDATES]:

@@ -270,7 +270,8 @@ def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) ->
         complain(f"nothing is known of {_shown(thing)}{hint and f', and there is no such command{hint}'}")
         offer(reader, candidates, "nearest: ")
     else:
-        complain(f"{_shown(thing)} is {'ambiguous' if best.job else f'{_a(best.kind)}, not a job'}")
+        is_open = best.job is not None or is_ambiguous(tuple(candidates))
+        complain(f"{_shown(thing)} is {'ambiguous' if is_open else f'{_a(best.kind)}, not a job'}")
         offer(reader, candidates, "candidate: ")
 
 

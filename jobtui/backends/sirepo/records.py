@@ -26,7 +26,7 @@ import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JidParts, JobId, SimulationId, Uid, is_quasi_jid, split_jid
-from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run
+from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run, statuses_of
 from jobtui.model.numbers import read_json, whole_of
 
 DEEPEST = 40
@@ -150,17 +150,10 @@ _NESTED: Mapping[str, type[msgspec.Struct]] = {
 _AT_WRITE, _AT_NEWS, _NEVER = range(3)
 """When a run ended: with the last write, with the last news, or not at all."""
 
+_GONE = frozenset({JobStatus.MISSING, JobStatus.PURGED})
 _STATUS: Mapping[str | None, tuple[JobStatus, str, int]] = {
-    word: (status, word, ending)
-    for word, status, ending in (
-        ("pending", JobStatus.PENDING, _NEVER),
-        ("running", JobStatus.RUNNING, _NEVER),
-        ("completed", JobStatus.COMPLETED, _AT_WRITE),
-        ("error", JobStatus.FAILED, _AT_WRITE),
-        ("canceled", JobStatus.CANCELED, _AT_WRITE),
-        ("missing", JobStatus.MISSING, _AT_NEWS),
-        ("job_run_purged", JobStatus.PURGED, _AT_NEWS),
-    )
+    word: (status, word, _NEVER if status.is_live else _AT_NEWS if status in _GONE else _AT_WRITE)
+    for word, status in statuses_of(SIREPO).items()
 }
 """What a status word means, and when a run in that state ended."""
 
