@@ -142,12 +142,10 @@ def _check_flags(invocation: grammar.Invocation) -> None:
         if flag.expects is grammar.ValueKind.COUNT and not is_count:
             raise UsageError(f"--{name} needs a whole number, not {value!r}")
         if flag.expects is grammar.ValueKind.REGEX:
-            import re
+            from jobtui.analysis.filter import danger_of  # few give one
 
-            try:
-                re.compile(value)
-            except (re.error, OverflowError, RecursionError) as error:
-                raise UsageError(f"--{name} {value!r} is not a regular expression: {error}") from error
+            if danger := danger_of(value):
+                raise UsageError(f"--{name} {value!r} is not tried: {danger}")
     if {"json", "csv"} <= invocation.flags.keys():
         raise UsageError("--json and --csv exclude each other")
 

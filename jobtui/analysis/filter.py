@@ -311,17 +311,12 @@ def _pattern_test(field: Field, value: Value) -> Test:
         complaint = f"a regular expression has at most {MAX_PATTERN} characters"
     if complaint:
         raise FilterError(value.start, value.end, complaint)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            find, get = re.compile(value.text, re.IGNORECASE).search, field.get
-    except (re.error, OverflowError, RecursionError) as error:
-        raise FilterError(value.start, value.end, f"no regular expression: {error}") from error
+    find, get = re.compile(value.text, re.IGNORECASE).search, field.get
     return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
 
 
 def danger_of(pattern: str) -> str | None:
-    """Why a regular expression could take too long; None if it cannot.
+    """Why a regular expression is none, or could take too long; None if it is good.
 
     A repeat of a repeat or of a choice takes time exponential in the length of the text. Several repeats in a
     row take a power of the length.
@@ -329,6 +324,12 @@ def danger_of(pattern: str) -> str | None:
     open_groups: list[bool] = []
     closed_branching = branching = False
     repeats = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern, re.IGNORECASE)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"no regular expression: {error}"
     for part in re.finditer(_PATTERN_PART, pattern, re.DOTALL):
         if part["repeat"]:
             if closed_branching:

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
@@ -32,8 +31,8 @@ from jobtui.commands.context import Context, OutputFormat, spelled
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
-from jobtui.formats.parser import LINE, LogParser
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.formats.parser import LINE
+from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
@@ -357,13 +356,8 @@ class _WholeLogs:
             place = page.lines[0].place
         return found
 
-    @cached_property
-    def _parser(self) -> LogParser:
-        """Made for the first line without a time: an entry of a journal has one, and shapes load slowly."""
-        return LogParser("")
-
     def _time_of(self, line: LogLine) -> Nanos | None:
-        return line.at or self._parser.time_of(line.text.encode(), self._context.clock.now())
+        return line.at or latest(line.text[:TIME_LENGTH], self._context.clock.now())
 
     def _line(self, name: str, line: LogLine) -> JobLine:
         cursor = "" if line.at is not None else None

@@ -69,10 +69,11 @@ def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
 def fenced(text: str, said: str, notes: str = "") -> str:
     """An answer with its label, and what was said beside it, between marks that are made up for them."""
     mark = secrets.token_hex(8)
-    left = len(text) - ANSWER_CHARACTERS
-    cut = f"\n(cut: {left:,} more characters; ask for less)" if left > 0 else ""
-    beside = f"\n<notes {mark}>\n{notes[:MOST_TEXT]}\n</notes {mark}>" if notes else ""
-    return f"{said}\n{LABEL}\n<data {mark}>\n{text[:ANSWER_CHARACTERS]}\n</data {mark}>{cut}{beside}"
+    found = ""
+    for name, one, most in (("data", text, ANSWER_CHARACTERS), ("notes", notes, MOST_TEXT)):
+        cut = f"\n(cut: {len(one) - most:,} more characters; ask for less)" if len(one) > most else ""
+        found += f"\n<{name} {mark}>\n{one[:most]}\n</{name} {mark}>{cut}" if one or name == "data" else ""
+    return f"{said}\n{LABEL}{found}"
 
 
 async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:

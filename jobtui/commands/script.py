@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
-from jobtui.analysis.filter import danger_of
 from jobtui.backends.archive.search import Hit, ScriptQuery, Tally, find_script
 from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
@@ -218,8 +217,6 @@ async def search(reader: Reader) -> Exit:
     pattern = context.flag("grep") or ""
     if context.words:
         return complain("script takes a job or --grep, not both", Exit.USAGE)
-    if danger := danger_of(pattern):
-        return complain(f"--grep {pattern!r} is not tried: {danger}", Exit.USAGE)
     if no_archive(reader):
         return Exit.NO_SOURCE
     await reader.open_archives()

@@ -112,6 +112,7 @@ def test_no_text_can_end_its_fence() -> None:
     first, second = fenced(HOSTILE, "x"), fenced(HOSTILE, "x")
     assert first != second
     assert fenced("x" * 100_000, "y").endswith("(cut: 40,000 more characters; ask for less)")
+    assert fenced("x", "y", "z" * 3_000).endswith("(cut: 1,000 more characters; ask for less)")
 
 
 def test_lines_are_bounded_and_a_text_is_no_pattern() -> None:

@@ -24,6 +24,8 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 
 WINDOW_S = 24 * 3600
 """How far back records of jobs are read when nothing else is said."""
+UNKNOWN = "?"
+"""No cluster has this name: that of the one beside an index as long as it does not answer."""
 EVENT_END = "\n..."
 OF_PARTS = {"_": ("ArrayJobID", "ArrayTaskID"), "+": ("HetJobID", "HetJobOffset")}
 """The fields that name a task of an array, as `22_1`, and a part of a heterogeneous job, as `22+1`."""
@@ -50,6 +52,10 @@ class DocumentReader:
         is_home = cluster.lower() == self._home if self._home else not self._clusters - {cluster}
         own = "" if is_home else cluster
         return named(SYSTEM, ".".join(filter(None, (self._label, own))))
+
+    @property
+    def systems(self) -> frozenset[str]:
+        return frozenset(map(self._system_of, self._clusters))
 
     def asked_for(self, job_id: JobId) -> Matches:
         """The search for the record of a Slurm job; nothing for the id of another."""
@@ -128,6 +134,7 @@ class ElasticJobs(PolledSource):
         self._label = label
         self.others: Callable[[], Iterable[Source]] = tuple
         self._reader: DocumentReader | None = None
+        self._doubt, self._doubted = "", set[JobId]()
 
     async def _begun(self) -> DocumentReader:
         """A reader that knows which clusters have jobs of this time in the index."""
@@ -141,29 +148,35 @@ class ElasticJobs(PolledSource):
     async def _home(self) -> str:
         """What the cluster beside this index calls itself, "" where none is asked or it does not say.
 
-        Raises SourceError while it does not answer: its jobs would get names that are not theirs.
+        UNKNOWN while it does not answer: until then its jobs are named as those of any other cluster.
         """
         from jobtui.backends.slurm.source import Slurm  # few have both
 
+        self._doubt = ""
         for one in self.others():
             if isinstance(one, Slurm) and one.system == named(SYSTEM, self._label):
                 try:
                     return await one.cluster_name()
                 except SourceError as error:
-                    why = f"which of its clusters is {one.name} is not known yet: {error}"
-                    raise SourceError(f"{self.name}: {why}") from error
+                    self._doubt = f"which of its clusters is {one.name} is not known yet: {error}"
+                    return UNKNOWN
         return ""
 
     async def read(self, *, begins: bool) -> Batch:
+        if self._doubt and await self._home() != UNKNOWN:
+            self._reader = None
         if self._reader is None or self._following is None or begins:
             self._reader = await self._begun()
             self._following = engine.EngineFollowing(self._engine, At(self._since or Nanos(0)))
         rows, at_edge = await self._following.rows(engine.PAGE_ROWS)
         begin = Nanos((self._since or 0) // SECOND * SECOND)
         began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
-        note = "; ".join(filter(None, (began, self._engine.doubts.words))) or None
-        found = self._reader.read(rows)
-        return msgspec.structs.replace(found, more=not at_edge, note=note, begins_at=self._since or None)
+        note = "; ".join(filter(None, (began, self._doubt, self._engine.doubts.words))) or None
+        found, systems = self._reader.read(rows), self._reader.systems
+        gone = tuple(one for one in self._doubted if one.partition("/")[0] not in systems)
+        self._doubted = {*self._doubted, *(job.id for job in found.jobs)} if self._doubt else set()
+        since, more = self._since or None, not at_edge
+        return msgspec.structs.replace(found, gone=gone, more=more, note=note, begins_at=since)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a Slurm job, looked for by its number, whenever it ended."""

@@ -107,9 +107,6 @@ class WantedStreams:
         groups.append((IDENTIFIER, JOURNALD))
         return tuple((match,) for match in dict.fromkeys(groups))
 
-    def has_container(self, name: str) -> bool:
-        return self._programs[CONTAINER].match(name) is not None
-
     def _asked(self, field: str, values: Mapping[str, Iterable[str]]) -> list[Match]:
         exact = [pattern for pattern in self._patterns[field] if not _WILD.search(pattern)]
         fitting = sorted(filter(self._programs[field].match, values.get(field, ())))

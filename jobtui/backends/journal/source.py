@@ -224,7 +224,7 @@ class Journal(PolledSource):
         unit = unit if hosts else name
         wanted = self.wanted.matches({field: (*known, unit) for field, known in values.items()})
         named = [group for group in wanted if not unit or is_unit(group[0][1].replace("@", "-"), unit)]
-        named += [((CONTAINER, unit),)] if unit and self.wanted.has_container(unit) else []
+        named += [one for one in self.wanted.matches({CONTAINER: (unit,)}) if one == ((CONTAINER, unit),)]
         return tuple((*group, host) for host in hosts for group in named) or tuple(named)
 
     # Where reading stands.

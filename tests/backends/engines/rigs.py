@@ -21,6 +21,7 @@ from tests.backends.rigs import HttpRig
 from tests.carried import Answering, carried, timed
 from tests.condor import JOB
 from tests.conftest import NOW
+from tests.rows import ROWS
 
 T0 = Nanos(NOW - 600 * SECOND)
 URL = "http://elastic.test/logs"
@@ -53,13 +54,8 @@ def journald_document(number: float, message: str, **more: Any) -> dict[str, Any
 def ended_job(number: int, **more: Any) -> dict[str, Any]:
     """A job as Slurm's plugin jobcomp/elasticsearch writes it."""
     at = to_rfc3339(at_second(number)).removesuffix("Z")
-    return {
-        "jobid": number, "username": "jg", "user_id": 1000, "@start": at, "@end": at, "elapsed": 7,
-        "partition": "normal", "nodes": "n1", "total_cpus": 4, "total_nodes": 1, "derived_ec": "0:0",
-        "exit_code": "1:0", "state": "FAILED", "@submit": at, "@eligible": at, "@queue_wait": 0,
-        "work_dir": "/home/jg", "std_out": "/home/jg/slurm.out", "qos": "normal", "time_limit": 3600,
-        "job_name": "sleep", "cluster": "c",
-    } | more  # fmt: skip
+    times = dict.fromkeys(("@start", "@end", "@submit", "@eligible"), at)
+    return {**ROWS["records of jobcomp"][0], **times, "jobid": number, **more}
 
 
 def elastic_journal(elastic: StrictElastic, answer: Answering | None = None, site: str = "") -> Journal:
