@@ -187,12 +187,11 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
         at = Nanos(start.time - 1)
     found: dict[Key, EngineRow] = {}
     is_all = is_open = False
-    asked = most + SPARE_ROWS
     while not is_all and (len(found) <= most or is_open):
         seen = [row.id for row in found.values() if row.at == at]
         begin, end = (None, at) if back else (at, None)
+        asked = max(PAGE_ROWS if found else 0, most + SPARE_ROWS)
         got = await engine.rows(RowQuery(begin, end, matches, asked, back, seen))
-        asked = max(PAGE_ROWS, asked)
         is_all, rows = got.is_all or not got.rows, got.rows
         if not is_all:
             last = rows[-1].at
