@@ -181,10 +181,6 @@ def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Com
     return Command(program, *words) if is_ssh else command
 
 
-def file_meant(text: str) -> str:
-    return os.path.abspath(os.path.expanduser(text))
-
-
 async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
     """The evidence on a job, with what the memory knows of runs like it. `seen` reports a damaged memory."""
     from jobtui.analysis.signature import failure_text  # a view of many jobs does not need it
@@ -349,7 +345,8 @@ class Gatherer:
             if noted is not None and noted.status.slurm_id in numbers:
                 why = "its run directory notes this number in Slurm"
                 found.append(Candidate("job", job.id, 0.97, why, job.id))
-        found += await self._given_file(file_meant(text), newest) if is_path(text) else ()
+        if is_path(text):
+            found += await self._given_file(posixpath.abspath(posixpath.expanduser(text)), newest)
         failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
             cause = await self._cause(self.stated(job.id))

@@ -50,8 +50,8 @@ def test_the_reason_is_found_where_its_own_script_writes_to(
     cluster.show("31", shown(31, tmp_path, "beam.out") + f"   Command={command}\n")
     for name in ("run", "other"):
         (tmp_path / f"{name}.sh").write_text(f"./solve > {name}.txt 2>&1\n")
-        (tmp_path / f"{name}.txt").write_text(f"ValueError: {name}\n")
-    assert "after 10m: ValueError: run" in run(*LOCAL, "explain", "slurm/31").out
+        (tmp_path / f"{name}.txt").write_text(f"ValueError: no cell in {name}\n")
+    assert "after 10m: ValueError: no cell in run" in run(*LOCAL, "explain", "slurm/31").out
 
 
 def test_a_named_output_is_found_among_more_files_than_are_listed(
@@ -89,7 +89,6 @@ def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
     run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:
     lines = {31: "-n 1 -H run.sh in.dat", 32: "-J beam -o mine-%j.txt ./run.sh", 33: "-J run.sh --wrap ./x"}
-    cluster.queue()
     cluster.accounts(
         *({"JobID": f"{number}", "JobIDRaw": f"{number}", "JobName": "beam" if number == 32 else "run.sh",
            "State": "FAILED", "ExitCode": "1:0", "WorkDir": str(tmp_path), "SubmitLine": f"sbatch {line}"}
@@ -98,7 +97,8 @@ def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
     for number in lines:
         name = "mine-32.txt" if number == 32 else f"slurm-{number}.out"
         (tmp_path / name).write_text(f"ValueError: no cell {number}\n")
-        assert f"ValueError: no cell {number} ({name}:1)" in run(*LOCAL, "explain", f"slurm/{number}").out
+        assert f"no cell {number} ({name}:1)" in (told := run(*LOCAL, "explain", f"slurm/{number}").out)
+        assert f"logs slurm/{number}" in told
     (tmp_path / "run.sh").write_text("#SBATCH -o beam-%j\n")
     (tmp_path / "slurm-31.out").rename(tmp_path / "beam-31").write_text("ValueError: no ring\n")
     assert "ValueError: no ring (beam-31:1)" in run(*LOCAL, "explain", "slurm/31").out

@@ -80,7 +80,8 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     if detail is not None and state(detail.job) == state(job):
         job = detail.job  # it says more: whole exit codes, and whether anything ran
     pending = _pending_of(job, evidence, now) if job.status is JobStatus.PENDING else None
-    matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {}, pending)
+    found = {"own output": evidence.cause.source} if evidence.cause is not None else {}
+    matter = SlurmCase(job, now, {**found, **dict(detail.facts)} if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
     said = rule(matter)
     if job.message == LEFT:
@@ -319,7 +320,7 @@ def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
 
 
 def _look(matter: SlurmCase) -> Iterator[NextStep]:
-    if matter.job.status is JobStatus.FAILED and {"errors", "output"} & matter.facts.keys():
+    if matter.job.status is JobStatus.FAILED and {"errors", "output", "own output"} & matter.facts.keys():
         yield NextStep("read what it printed", Command("jobtui", "logs", about=[matter.job.id]))
     command = Command("jobtui", "show", about=[matter.job.id])
     yield NextStep("see its record, its steps and where its output is", command)
