@@ -77,6 +77,8 @@ class _Parser:
         for word in words:
             if self._command is None and not self._words and word in grammar.COMMAND_BY_NAME:
                 self._command = grammar.COMMAND_BY_NAME[word]
+            elif self._command is None and not self._words and word == "help":  # as many programs have it
+                self._flags["help"] = "true"
             else:
                 self._words.append(word)
 
@@ -121,8 +123,6 @@ class _Parser:
 
 def parse(arguments: Sequence[str]) -> grammar.Invocation:
     """What a command line asks for; nothing is checked beside `--help` or `--version`. Raises UsageError."""
-    if arguments and arguments[0] == "help":  # as many programs have it
-        arguments = [*arguments[1:2], "--help"]
     invocation = _Parser(arguments).parse()
     if not invocation.flags.keys() & {"help", "version"}:
         _check_flags(invocation)

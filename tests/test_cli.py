@@ -25,7 +25,7 @@ def test_what_a_command_line_says(
 
 
 def test_help_and_version_ask_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["help", "show"]) == 0
+    assert main(["--srdb", "/nowhere", "help", "show"]) == 0
     as_word = capsys.readouterr().out
     assert main(["show", "--help"]) == 0
     assert "Usage: jobtui [FLAGS] show ID" in (as_flag := capsys.readouterr().out)
