@@ -362,8 +362,8 @@ class _WholeLogs:
     def _line(self, name: str, line: LogLine) -> JobLine:
         cursor = "" if line.at is not None else None
         place = (line.origin or name, 0, line.place)
-        at, text = self._time_of(line), line.text
-        return JobLine("", at, Component.LOG, text, *place, Certainty.ADJACENT, cursor)
+        text = f"{line.text} ({line.note})" if line.size > len(line.text.encode()) else line.text
+        return JobLine("", self._time_of(line), Component.LOG, text, *place, Certainty.ADJACENT, cursor)
 
 
 class _Outputs:
