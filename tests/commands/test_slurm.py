@@ -88,17 +88,18 @@ def test_a_script_is_found_by_what_slurm_was_given_whatever_its_job_is_called(ru
 def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
     run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:
-    lines = {31: "-n 1 -H run.sh in.dat", 32: "-J beam -o mine-%j.txt ./run.sh", 33: "-J run.sh --wrap ./x"}
+    lines = {31: "sbatch -n 1 -H run.sh x", 32: "sbatch -o mine-%j.txt ./run.sh", 33: "sbatch --wrap ./x"}
+    (run_dir := tmp_path / "user/VUlhaMOD/myapp/VUlhaMOD-fuSjgiZf-activityAnimation").mkdir(parents=True)
+    files = {31: tmp_path / "slurm-31.out", 32: tmp_path / "mine-32.txt", 33: run_dir / "run.log"}
     cluster.accounts(
         *({"JobID": f"{number}", "JobIDRaw": f"{number}", "JobName": "beam" if number == 32 else "run.sh",
-           "State": "FAILED", "ExitCode": "1:0", "WorkDir": str(tmp_path), "SubmitLine": f"sbatch {line}"}
-          for number, line in lines.items())
+           "State": "FAILED", "ExitCode": "1:0", "WorkDir": f"{file.parent}", "SubmitLine": lines[number]}
+          for number, file in files.items())
     )  # fmt: skip
-    for number in lines:
-        name = "mine-32.txt" if number == 32 else f"slurm-{number}.out"
-        (tmp_path / name).write_text(f"ValueError: no cell {number}\n")
-        assert f"no cell {number} ({name}:1)" in (told := run(*LOCAL, "explain", f"slurm/{number}").out)
-        assert f"logs slurm/{number}" in told
+    for number, file in files.items():
+        file.write_text(f"ValueError: no cell {number}\n")
+        told = run(*LOCAL, "explain", f"slurm/{number}").out
+        assert all(one in told for one in (f"no cell {number} ({file.name}:1)", f"logs slurm/{number}"))
     (tmp_path / "run.sh").write_text("#SBATCH -o beam-%j\n")
     (tmp_path / "slurm-31.out").rename(tmp_path / "beam-31").write_text("ValueError: no ring\n")
     assert "ValueError: no ring (beam-31:1)" in run(*LOCAL, "explain", "slurm/31").out
