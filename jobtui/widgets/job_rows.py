@@ -26,8 +26,9 @@ SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
 FIRST, FIRST_S = 100, 0.02
 """How many rows of a new filter are shown before all are looked at, if they are found in this time."""
-FRESH_S = 3_600
-"""A job that failed within this time comes before those that run."""
+FRESH_S, LAST_S = 3_600, 86_400
+"""A job that failed within the first time comes before those that run. Where nothing at all happened in it,
+one comes first that failed within the second before the newest event."""
 ON_TOP, LOOKED_AT = 3, 500
 """How many of the latest failures come before stuck jobs, and among how many they are searched."""
 SWEPT = 250
@@ -179,6 +180,8 @@ class JobRows:
         """The job that the cursor stays on."""
         self._live: dict[JobId, None] = {}
         self._failed: dict[JobId, Nanos] = {}
+        self._newest = Nanos(0)
+        """The newest event of all jobs."""
         self._on_top: set[JobId] = set()
         self._index: RowIndex = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
@@ -319,6 +322,8 @@ class JobRows:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
         self.tally.move(before, job)
+        times = (self._newest, job.queued_at, job.started_at, job.ended_at, job.updated_at)
+        self._newest = max(filter(None, times), default=self._newest)
         if job.status in LIVE:
             self._live[job.id] = None
             self._judge(job)
@@ -332,7 +337,10 @@ class JobRows:
         self._failed.pop(job.id, None)
         if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
             with contained("judging a job"):
-                if self._now_at(job.source, self._now()) - job.ended_at < FRESH_S * SECOND:
+                now = self._now_at(job.source, self._now())
+                is_quiet = now - self._newest >= FRESH_S * SECOND
+                since = self._newest - LAST_S * SECOND if is_quiet else now - FRESH_S * SECOND
+                if job.ended_at > since:
                     self._failed[job.id] = job.ended_at
 
     def _judge(self, job: Job) -> None:

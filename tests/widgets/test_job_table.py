@@ -13,7 +13,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
-from jobtui.widgets.job_rows import BULK, FIRST, FRESH_S, JobRows, Order, RowIndex
+from jobtui.widgets.job_rows import BULK, FIRST, FRESH_S, LAST_S, JobRows, Order, RowIndex
 from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
@@ -243,7 +243,20 @@ def test_what_a_person_should_see_comes_first_then_what_is_live_then_what_ended(
     assert shown(rows)[:2] == [job_id(n) for n in (53, 4)]
     clock.advance(FRESH_S)
     rows.sweep()
+    assert shown(rows)[0] == job_id(53), "nothing newer was heard of"
+    rows.apply([a_job(8, started_at=ago(-FRESH_S), updated_at=ago(-FRESH_S))])
+    rows.sweep()
     assert shown(rows)[-4:] == [job_id(n) for n in (1, 53, 7, 2)]
+
+
+def test_the_newest_failures_come_first_where_nothing_was_written_for_days(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    failed, done, begun = JobStatus.FAILED, JobStatus.COMPLETED, ago(9 * LAST_S)
+    ended = ((JobStatus.CANCELED, 0), (failed, 9_000), (done, 9_001), (failed, LAST_S))
+    for n, (status, before_s) in enumerate(ended):
+        at = ago(6 * LAST_S + before_s)
+        rows.apply([a_job(n, status=status, queued_at=begun, started_at=begun, ended_at=at, updated_at=at)])
+    assert shown(rows) == [job_id(n) for n in (1, 0, 2, 3)]
 
 
 def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
