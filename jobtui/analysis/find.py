@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from enum import Enum, auto
+from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
@@ -43,21 +43,21 @@ MAX_LENGTH = 20_000
 
 
 class Target(Enum):
-    """The kind of thing to which a text may refer."""
+    """The kind of thing to which a text may refer, and what adds its candidates."""
 
-    JOB = auto()
-    USER = auto()
-    SIMULATION = auto()
-    OP = auto()
-    AGENT = auto()
-    CONTAINER = auto()
-    TRACE = auto()
-    NUMBER = auto()
-    SUBMITTED = auto()
-    CONDOR = auto()
-    HOST = auto()
-    UNIT = auto()
-    PART = auto()
+    JOB = "_add_job"
+    USER = "_add_user"
+    SIMULATION = "_add_simulation"
+    OP = "_add_ops"
+    AGENT = "_add_agents"
+    CONTAINER = "_add_container"
+    TRACE = "_add_trace"
+    NUMBER = "_add_numbered"
+    SUBMITTED = "_add_submitted"
+    CONDOR = "_add_condor"
+    HOST = "_add_host"
+    UNIT = "_add_unit"
+    PART = "_add_parts"
 
 
 class Reference(NamedTuple):
@@ -320,26 +320,9 @@ class _Search:
         self.surest = 0.0
         """The best score of an exact match."""
         self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
-        self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
-            Target.JOB: self._add_job,
-            Target.USER: self._add_user,
-            Target.SIMULATION: lambda named: self._add_jobs(
-                self._by_simulation.get(named.text, ()), named.weight, named.why
-            ),
-            Target.OP: self._add_ops,
-            Target.AGENT: self._add_agents,
-            Target.CONTAINER: self._add_container,
-            Target.TRACE: self._add_trace,
-            Target.NUMBER: self._add_numbered,
-            Target.SUBMITTED: self._add_submitted,
-            Target.CONDOR: self._add_condor,
-            Target.HOST: self._add_host,
-            Target.UNIT: self._add_unit,
-            Target.PART: self._add_parts,
-        }
 
     def resolve(self, reference: Reference) -> None:
-        self._resolvers[reference.target](reference)
+        getattr(self, reference.target.value)(reference)
 
     def add_named(self, text: str) -> None:
         """Add the jobs whose name is `text`, or else those whose name contains it."""
@@ -459,6 +442,9 @@ class _Search:
             self._add("user", reference.text, reference.weight, why)
         if len(job_ids) == 1:
             self._add("job", job_ids[0], reference.weight * 0.9, "the only job of this user", job_ids[0])
+
+    def _add_simulation(self, reference: Reference) -> None:
+        self._add_jobs(self._by_simulation.get(reference.text, ()), reference.weight, reference.why)
 
     def _add_ops(self, reference: Reference) -> None:
         # an op with this prefix or full id; of one without a known full id the prefix is compared
