@@ -29,14 +29,8 @@ OLD_S = 2
 PANS = {Move.TOP: -1e9, Move.PAGE_UP: -1.0, Move.HALF_UP: -0.5, Move.PAGE_DOWN: 1.0, Move.HALF_DOWN: 0.5}
 """By how many windows a move goes to other times."""
 KINDS = tuple(ChartKind)
-REPORTS = {
-    ChartKind.UTILIZATION: "utilization",
-    ChartKind.THROUGHPUT: "throughput",
-    ChartKind.RATE: "throughput",
-    ChartKind.STATES: "states",
-    ChartKind.TIMES: "states",
-}
-"""The report that prints the figures of a chart."""
+REPORTS = {ChartKind.RATE: ChartKind.THROUGHPUT, ChartKind.TIMES: ChartKind.STATES}
+"""The charts whose figures the report of another prints; of others it is called as they are."""
 REST_S = 1.0
 RESTS = 20
 """The pause between two drawings: REST_S seconds, or RESTS times as long as a slow drawing took."""
@@ -231,11 +225,11 @@ class ChartsScreen(JobsFilteringScreen):
         return self._view.words
 
     def action_picture(self) -> None:
-        command = self.shared.command("report", REPORTS[self._kind], "--svg")
+        command = self.shared.command("report", REPORTS.get(self._kind, self._kind), "--svg")
         self.copy(f"{command} > chart.svg" if command else "")
 
     def command(self) -> Command:
-        return self.shared.command("report", REPORTS[self._kind])
+        return self.shared.command("report", REPORTS.get(self._kind, self._kind))
 
     def paragraphs(self) -> Iterator[Paragraph]:
         if (chart := self._chart) is None:

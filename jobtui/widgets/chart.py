@@ -77,10 +77,8 @@ class ChartView(LineView):
             self.chosen = None
             self._drawn = None
         times = [one.series.x[-1] for one in chart.curves if one.series.x]
-        if self._chart is None and times and max(times) < self.window.now() - DAY:
-            self.window.show_whole()
         self._chart, self.kind = chart, chart.kind
-        self.window.begin = chart.begin
+        self.window.begin, self.window.last = chart.begin, max(times, default=None)
         while self._keys_ahead:
             self._keys_ahead.popleft()()
         self.redraw()
@@ -209,18 +207,23 @@ SMALLEST = 10 * SECOND
 
 
 class ChartWindow:
-    """The time window of a chart: at first the last day, or all where it is empty, following the present.
+    """The time window of a chart: at first the last day, following the present.
 
-    `begin` is the first time of which anything is known. `cursor` is None if there is none: then the newest
-    values are shown.
+    `begin` is the first time of which anything is known, `last` that of the last event: if it is over a day
+    old it stands for the present. `cursor` is None if there is none: then the newest values are shown.
     """
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
-        self.now = now
+        self._now = now
         self.begin: Nanos | None = None
+        self.last: Nanos | None = None
         self.cursor: Nanos | None = None
         self._span: int | None = DAY
         self._end: Nanos | None = None
+
+    def now(self) -> Nanos:
+        now = self._now()
+        return now if self.last is None or now - self.last < DAY else Nanos(self.last + SMALLEST)
 
     @property
     def follows(self) -> bool:
