@@ -185,7 +185,9 @@ class JobtuiApp(TerminalApp[None]):
             return
         while isinstance(top := self.screen, LiveScreen) and top.PLACE in PASSING:
             self.pop_screen()
-        self.push_screen(screen)
+        # One that was gone to takes the place of the one gone to before
+        go = self.switch_screen if self.screen in self._kept.values() else self.push_screen
+        go(screen)
 
     def action_command_palette(self) -> None:
         from jobtui.screens.palette import Palette

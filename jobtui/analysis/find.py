@@ -225,7 +225,7 @@ def find(
     found: list[Reference] = []
     with contained("finding"):
         found += sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
-    list(FAULTS.each("finding", found, search.resolve))
+    list(FAULTS.each("finding", found, lambda one: getattr(search, one.target.value)(one)))
     with contained("finding"):
         search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:
@@ -320,9 +320,6 @@ class _Search:
         self.surest = 0.0
         """The best score of an exact match."""
         self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
-
-    def resolve(self, reference: Reference) -> None:
-        getattr(self, reference.target.value)(reference)
 
     def add_named(self, text: str) -> None:
         """Add the jobs whose name is `text`, or else those whose name contains it."""

@@ -47,6 +47,8 @@ def run(context: Context) -> Exit:
     seed = whole(context.flag("seed"), 1)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)
+        if inner is None and has_terminal():
+            complain("simulating some hours of a job system ...")
         demo.prepare()
         with serving(Path(place), seed, SystemClock()) as (url, login):
             os.environ[PATH_VARIABLE] = str(login)  # nobody's own login is for this server

@@ -94,6 +94,12 @@ def body(line: LogLine, look: LineLook) -> Line:
     return tuple(span for span in spans if span.text)
 
 
+def has_clock(line: LogLine) -> bool:
+    """Whether a time is shown before it."""
+    head = LINE_HEAD.match(line.text)
+    return (line.stamped and line.at is not None) or (head is not None and head["clock"] is not None)
+
+
 def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Piece:
     clock = head["clock"] if head else None
     if line.stamped and line.at is not None:

@@ -108,8 +108,9 @@ class AgentsScreen(TableScreen[Agent]):
         return ("no line of a supervisor's log that was read speaks of an agent",)
 
     def words(self) -> Iterator[str]:
-        trouble = sum(is_trouble(agent, self.shared.now()) for agent in self._agents)
-        yield f"{trouble:,} lost or never came in the last hour" if trouble else ""
+        trouble = [agent for agent in self._agents if is_trouble(agent, self.shared.now())]
+        lately = " in the last hour" * all(agent.since is not None for agent in trouble)
+        yield f"{len(trouble):,} lost or never came{lately}" if trouble else ""
 
     def action_open(self) -> None:
         if (agent := self._table.record) is None:

@@ -314,6 +314,7 @@ class JobsScreen(JobsFilteringScreen):
         table, text = self._table, self.filter_text
         more = "+" if table.rows.has_more else self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
+        table.empty = (f"no job passes the filter; {key_of('back')} ends it",) if text and table.total else ()
         hidden = table.total - table.count
         count = counted(table.count, "job").replace(" ", f"{more} ")
         if text:

@@ -14,10 +14,12 @@ from jobtui.actions import Place as At
 from jobtui.actions import hints_at
 from jobtui.analysis.log_shapes import Condition, continues, count_facets
 from jobtui.analysis.times import looks_like_time, time_near
+from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
+from jobtui.model.tables import tables_of
 from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
@@ -89,11 +91,20 @@ class LogScreen(LiveScreen):
         if self._names:
             self._choose(self._chosen)
         else:
+            self._view.empty = self._silence()
+            self.add_class("-silent")
             self._shown.set()
         yield self._header
         yield self._histogram
         yield self._view
         yield KeyLine(hints_at(At.LOGS))
+
+    def _silence(self) -> list[str]:
+        """What to type where no log is read; safe to show."""
+        kinds, command = kinds_that_give(Gives.LOGS), show(str(self.shared.command()))
+        if any(source.kind in kinds for source in self.shared.store.sources()):
+            return []
+        return [text.replace("{jobtui}", command) for text in tables_of("jobtui.screens", "empty")["logs"]]
 
     @on(events.Mount)
     async def _wait_for_lines(self) -> None:
@@ -144,6 +155,7 @@ class LogScreen(LiveScreen):
         self._reader = reader
         self._number = None
         self._header.read_at = reader.read_at
+        self.remove_class("-silent")
         self._view.set_look(LineLook(self._view.shows_heads, self._tags() if name is None else None))
         self._view.bookmarks = reader.bookmarks
         self._view.set_finder(finder(reader.search.query) if reader.search else None)
@@ -317,12 +329,8 @@ class LogScreen(LiveScreen):
         self._set = None if set(chosen) == set(known) else chosen
         if (reader := self._readers.pop(None, None)) is not None:
             reader.end_search()
-            self._release_log(reader)
+            self.run_worker(reader.log.aclose(), group="release")
         self._choose(self._names.index(None))
-
-    @work(group="release", description="")
-    async def _release_log(self, reader: LogReader) -> None:
-        await reader.log.aclose()
 
 
 class LogsScreen(LogScreen):

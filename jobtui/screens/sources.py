@@ -13,7 +13,7 @@ from jobtui.render.styles import signs_of
 from jobtui.render.text import Zone, clock_time, date_time, duration, show
 from jobtui.screens.base import HeadedScreen
 from jobtui.screens.shared import CopyTarget, Shared
-from jobtui.screens.text import ErrorScreen, ReadingScreen
+from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
 
@@ -81,14 +81,6 @@ class SourcesScreen(HeadedScreen):
         source = self._list.record
         path = source.name if source is not None and LOG_FILE.made(source) else ""
         return CopyTarget(self.block(), self.command(), path)
-
-    async def action_error(self) -> None:
-        source = self._list.record
-        if source is not None and source.error:
-            sheet = ErrorScreen(self.shared, show(source.name), source.error, await self.taken())
-            self.app.push_screen(sheet)
-        else:
-            self.notify("nothing is wrong with this source", timeout=2)
 
     def copied(self) -> str:
         return show(self._list.record.name) if self._list.record is not None else ""

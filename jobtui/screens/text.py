@@ -43,10 +43,6 @@ class ReadingScreen(HeadedScreen):
         return self._taken._replace(block=self.block())
 
 
-FRAME_ROWS = 3
-"""Rules and keys."""
-
-
 class ErrorScreen(ReadingScreen):
     """A sheet at the bottom, as high as its text; scrolled and copied as on other reading screens."""
 
@@ -67,7 +63,7 @@ class ErrorScreen(ReadingScreen):
         sheet = self.query_one("#sheet")
 
         def fit() -> None:
-            sheet.styles.height = self._text.count + FRAME_ROWS
+            sheet.styles.height = self._text.count + 3  # rules and keys
 
         self.call_after_refresh(fit)
 

@@ -15,6 +15,7 @@ from jobtui.analysis.traces.filters import TRACE_FIELDS, ListedTrace, TraceJudge
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, TraceId
+from jobtui.model.tables import tables_of
 from jobtui.model.traces import TraceList, TraceSearch, TraceSummary, with_awaited
 from jobtui.render.columns import cells_of
 from jobtui.render.spans import Paragraph
@@ -42,15 +43,6 @@ def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
     """How long not to ask again; `is_whole` says that every source answered."""
     share_s = SHARE * took_s
     return max(NEWS_S if has_news else PERIOD_S, share_s if is_whole else min(share_s, LONGEST_S))
-
-
-NOTHING_CONFIGURED = (
-    "No trace is known.",
-    "Name where traces are: --trace-file FILE (OTLP as JSON, JSONL or protobuf, Jaeger's JSON), "
-    "or a server; `jobtui --help` and the README list the settings, `jobtui doctor` says what each is worth.",
-    "Any trace id, TRACEPARENT or log line that holds one can be pasted after `:`.",
-)
-"""The text when there is nothing to see."""
 
 
 class TracesScreen(TableScreen[ListedTrace]):
@@ -140,7 +132,9 @@ class TracesScreen(TableScreen[ListedTrace]):
         return self._known[summary.trace_id][1]
 
     def silence(self) -> tuple[str, ...]:
-        return (*NOTHING_CONFIGURED, *map(show, self._notes)) if self._is_read else ("asking …",)
+        if not self._is_read:
+            return ("asking …",)
+        return (*tables_of("jobtui.screens", "empty")["traces"], *map(show, self._notes))
 
     def total(self) -> str:
         listed, left_out = len(self._traces), self._found.left_out

@@ -180,8 +180,7 @@ class JobRows:
         """The job that the cursor stays on."""
         self._live: dict[JobId, None] = {}
         self._failed: dict[JobId, Nanos] = {}
-        self._newest = Nanos(0)
-        """The newest event of all jobs."""
+        self._newest_event = Nanos(0)
         self._on_top: set[JobId] = set()
         self._index: RowIndex = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
@@ -322,8 +321,8 @@ class JobRows:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
         self.tally.move(before, job)
-        times = (self._newest, job.queued_at, job.started_at, job.ended_at, job.updated_at)
-        self._newest = max(filter(None, times), default=self._newest)
+        times = (self._newest_event, job.queued_at, job.started_at, job.ended_at, job.updated_at)
+        self._newest_event = max(filter(None, times), default=self._newest_event)
         if job.status in LIVE:
             self._live[job.id] = None
             self._judge(job)
@@ -338,8 +337,8 @@ class JobRows:
         if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
             with contained("judging a job"):
                 now = self._now_at(job.source, self._now())
-                is_quiet = now - self._newest >= FRESH_S * SECOND
-                since = self._newest - LAST_S * SECOND if is_quiet else now - FRESH_S * SECOND
+                is_quiet = now - self._newest_event >= FRESH_S * SECOND
+                since = self._newest_event - LAST_S * SECOND if is_quiet else now - FRESH_S * SECOND
                 if job.ended_at > since:
                     self._failed[job.id] = job.ended_at
 

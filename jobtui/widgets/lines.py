@@ -20,7 +20,7 @@ from jobtui.model.health import FAULTS, place_of
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Piece, crop, difference, padded, styled, width_of
 from jobtui.render.styles import ATTRIBUTES
-from jobtui.render.text import fit, width
+from jobtui.render.text import fit, width, wrapped
 
 STYLE = "selection"
 
@@ -84,6 +84,9 @@ VARIABLE = "jobtui-"
 class LineView(Widget):
     """A stack of lines. Subclasses give `line` and call `repaint` when something may have changed."""
 
+    empty = ShownAttribute[Sequence[str]](())
+    """Paragraphs shown where there is nothing else to show; safe to show."""
+
     def __init__(self) -> None:
         super().__init__()
         self._painted: dict[int, Line] = {}
@@ -106,6 +109,13 @@ class LineView(Widget):
     def line(self, y: int) -> Line:
         """What line `y` of the widget holds now."""
         raise NotImplementedError
+
+    def empty_line(self, y: int) -> Line:
+        cells = max(2, self.cells - 2)
+        lines = [
+            line for words in self.empty for line in wrapped(words, cells, hang=4 * words.startswith(" "))
+        ]
+        return (Piece(f" {lines[y]}", "dim"),) if y < len(lines) else ()
 
     def repaint(self) -> None:
         """Mark for painting whatever differs from what is on the screen; not once it is taken away."""

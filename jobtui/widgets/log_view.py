@@ -126,6 +126,8 @@ class LogView(LineView):
     # How it is drawn.
 
     def line(self, y: int) -> Line:
+        if self._feed is None:
+            return self.empty_line(y)
         return self._layout[y] if y < len(self._layout) else ()
 
     def repaint(self) -> None:
@@ -137,7 +139,7 @@ class LogView(LineView):
         self._redraw()
 
     def _redraw(self) -> None:
-        look = self._look._replace(indents=any(line.at is not None for line in self._on_screen()))
+        look = self._look._replace(indents=any(map(log_lines.has_clock, self._on_screen())))
         if look != self._drawn_look:
             self._drawn_look = look
             self._bodies.clear()
@@ -412,7 +414,7 @@ class LogHeader(LineView):
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
         words, style, _ = judge_age(lag_s)
-        age = Piece(f"  {words} ", style)
+        age = Piece(f"  {words} " if self.status.names else " ", style)
         clock = Piece(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
         said = tuple(Piece(f"  {text}", style) for text, style in self.status.words if text)
         title, names = Piece(f" {TITLE} ", "title"), self._names()

@@ -7,7 +7,7 @@ from textual import events
 from textual.containers import Container
 
 from jobtui.render.spans import Line, Piece, padded, styled
-from jobtui.render.text import fit, width, wrapped
+from jobtui.render.text import fit, width
 from jobtui.widgets.lines import LineView, ShownAttribute
 
 WHEEL_ROWS = 3
@@ -42,8 +42,6 @@ class RowView(LineView):
     """Lines of heading; there are none where all of the widget is one or two lines high."""
     is_active = ShownAttribute(True)
     """Whether the keys that move go to it."""
-    empty = ShownAttribute[Sequence[str]](())
-    """Paragraphs shown while there are no rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,8 +72,7 @@ class RowView(LineView):
             return self.heading(y)
         index = self.top + y - self.headings
         if not self.count:
-            empty = [line for words in self.empty for line in wrapped(words, max(2, self.cells - 2))]
-            return (Piece(f" {empty[index]}", "dim"),) if index < len(empty) else ()
+            return self.empty_line(index)
         if index >= self.count:
             return ()
         if index == self.cursor and self.shows_cursor:

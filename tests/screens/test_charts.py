@@ -2,11 +2,9 @@
 
 import pytest
 
-from jobtui.actions import Place
 from jobtui.backends.base import Batch
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.ids import JobId
-from jobtui.screens.charts import ChartsScreen
 from tests.builders import a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene, read
@@ -40,17 +38,3 @@ async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
     async with read(scene, size=SIZE) as (_, pilot):
         await press(pilot, "4", until="3 of 4 nodes busy, 1 idle, 0 jobs waiting")
         await wait_until(lambda: "┄ nodes available" in text(scene.app), pilot)  # drawn in a thread
-
-
-async def test_it_can_be_read_and_taken_along() -> None:
-    scene = Scene([batch(a_job(1, started_at=ago(60), queued_at=ago(70), runs=2))])
-    async with read(scene, size=SIZE) as (_, pilot):
-        await press(pilot, "4", until="only the latest is known here: 1")
-        screen = scene.app.screen
-        assert isinstance(screen, ChartsScreen)
-        taken = await screen.taken()
-        assert taken is not None
-        assert taken.command.endswith("report utilization")
-        assert "1 job running" in taken.block
-        await press(pilot, "enter", until=lambda: getattr(scene.app.screen, "PLACE", None) is Place.READING)
-        assert "utilization: 1 point, in jobs" in text(scene.app)

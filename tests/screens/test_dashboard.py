@@ -175,13 +175,6 @@ async def test_what_was_closed_is_let_go_of() -> None:
         assert len(typed_in) <= 1
 
 
-async def test_no_way_around_makes_the_stack_grow() -> None:
-    async with read() as (scene, pilot):
-        await pilot.press(*"26262626")
-        await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)
-        await press(pilot, "1", until=lambda: len(scene.app.screen_stack) == 1)
-
-
 UNIT = "sirepo_job_supervisor.service"
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 import tomllib
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from jobtui.session import Session
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.balsam_server import RecordedBalsam
 from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id
-from tests.commands.running import shown
+from tests.commands.running import shown, sources_of
 from tests.excerpts import FIXTURES
 from tests.fakes import batch
 from tests.screens.captured import (
@@ -62,7 +63,10 @@ from tests.tracing import EXPECTED, capture_file
 from tests.widgets.widget_app import press, text
 
 WALKS = tomllib.loads((FIXTURES / "walks.toml").read_text())
-LOGS, DEMO = WALKS.pop("log"), WALKS.pop("demo")
+LOGS, TERMINAL = WALKS.pop("log"), WALKS.pop("terminal")
+NAMED_KEYS = frozenset({"Enter", "Escape", "Space", "Tab", "C-p"})
+OPENED = {":": "\n : ", "/": "\n / ", "C-p": "an action, a job"}
+"""What is shown once a key has opened a line to type in."""
 TRACES = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
 BUSY = an_agent(
     "busy", state=AgentState.CONNECTED, ops=(RUN, HeldOp(OpPrefix("k2Wc"), "analysis", job_id(4)))
@@ -87,7 +91,7 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "near": lambda folder: submitted(folder),
     "script": lambda folder: archived(folder, "2"),
     "output": lambda folder: archived(folder, "1"),
-    "charts": lambda _: Scene([batch(a_job(1, started_at=ago(60)), ENDED)]).app,
+    "charts": lambda _: Scene([batch(a_job(1, started_at=ago(60), runs=2), ENDED)]).app,
     "agents": lambda _: Scene(agents=(BUSY, an_agent("idle"), agents()[0])).app,
     "cluster": lambda _: app_on_cluster(JID, mounts=MOUNTS),
     "agents of a cluster": lambda _: app_on_cluster(),
@@ -219,19 +223,21 @@ def shows(words: list[str], seen: str) -> bool:
     return all((one.lstrip("!") in seen) is not one.startswith("!") for one in words)
 
 
-def test_every_question_is_answered_by_keys() -> None:
-    with Tmux([sys.executable, "-m", "jobtui", "demo", "--seed", "3"], 120, 40) as window:
-        for wanted, keys, *words in DEMO:
+@pytest.mark.parametrize("about", TERMINAL)
+def test_every_question_is_answered_by_keys(about: str) -> None:
+    sources = sources_of("docker")
+    run = TERMINAL[about]["run"].format(docker=shlex.join(sources), records=shlex.join(sources[:2]))
+    with Tmux([sys.executable, "-m", "jobtui", *shlex.split(run)], 120, 40) as window:
+        for wanted, keys, *words in TERMINAL[about]["steps"]:
             for key in keys.split():
-                is_named = key in {"Enter", "Escape", "Tab", "C-p"}
-                window.keys(key) if is_named or len(key) == 1 else window.type(key)
-                if key in {":", "C-p"}:
-                    window.wait_text("\n : " if key == ":" else "an action, a job")
+                is_named = key in NAMED_KEYS or len(key) == 1
+                window.keys(key) if is_named else window.type(key)
+                if key in OPENED:
+                    window.wait_text(OPENED[key])
             try:
                 window.wait_text(partial(shows, words))
             except AssertionError as error:
                 raise AssertionError(f"{wanted}: {keys}\n{error}") from error
-        window.press("q", until="[ended 0]")
 
 
 def written(line: str) -> str:
