@@ -45,8 +45,8 @@ class Topic(StrEnum):
     LOGS = "Read logs"
     CHARTS = "Look at charts"
     TRACES = "Look at a trace"
-    TAKE = "Take along"
-    REPLAY = "Go through a recording"
+    TAKE = "Copy and export"
+    REPLAY = "Replay a recording"
     PROGRAM = "Program"
 
 
@@ -208,7 +208,7 @@ def key_named(text: str) -> str:
     else:
         key = name if name in SHOWN_KEYS else ""
     if not key or any(modifier not in MODIFIERS for modifier in modifiers):
-        raise NoSuchKey(f'no key is called "{text}"; such as g, G, /, F5, ctrl+x, shift+left, enter')
+        raise NoSuchKey(f'unknown key "{text}"; such as g, G, /, F5, ctrl+x, shift+left, enter')
     if modifiers and len(name) == 1 and modifiers[-1] == "ctrl":
         key = key.lower()
     return "+".join((*modifiers, key))

@@ -44,7 +44,7 @@ READ_AFTER_S = 0.5
 PLAY_TICK_S = 0.25
 """How often recorded time is moved on while it is played."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
-NOTHING_HERE = "nothing here to take along"
+NOTHING_HERE = "nothing to copy here"
 PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})
 """Screens that are over when one goes elsewhere."""
 GIVE_BACK_S = 30.0

@@ -147,7 +147,7 @@ def _check_flags(invocation: grammar.Invocation) -> None:
             if danger := danger_of(value):
                 raise UsageError(f"--{name} {value!r} is not tried: {danger}")
     if {"json", "csv"} <= invocation.flags.keys():
-        raise UsageError("--json and --csv exclude each other")
+        raise UsageError("--json and --csv cannot be used together")
 
 
 def _check_words(invocation: grammar.Invocation) -> None:
@@ -155,7 +155,7 @@ def _check_words(invocation: grammar.Invocation) -> None:
     name = _called(invocation.command)
     if argument is None:
         if words:
-            raise UsageError(f"{name} takes nothing, found {words[0]!r}")
+            raise UsageError(f"{name} takes no argument, found {words[0]!r}")
         return
     if argument.required and not words:
         raise UsageError(f"{name} needs {argument.name}: {argument.help}")

@@ -145,15 +145,15 @@ SETTINGS: tuple[Setting, ...] = (
         if one.setting
     ),
     Setting(
-        "ca_file", "FILE", "the authorities that vouch for servers of traces, instead of those of the system",
+        "ca_file", "FILE", "certificates to trust for servers of traces, instead of the system's",
         SettingKind.TEXT, completes="file",
     ),
     Setting(
-        "kafka_config", "FILE", "settings of librdkafka, such as a login, one name=value a line",
+        "kafka_config", "FILE", "settings of librdkafka, such as a login, one name=value per line",
         SettingKind.TEXT, completes="file",
     ),
     Setting(
-        "job_attribute", "NAME", "an attribute in which spans hold the id of their job, instead of the usual",
+        "job_attribute", "NAME", "attribute of spans that holds the id of their job, instead of the usual",
         SettingKind.TEXT, repeatable=True,
     ),
     Setting(
@@ -180,18 +180,18 @@ SETTINGS: tuple[Setting, ...] = (
         "title", "WHEN", "whether to set the title of the window: on or off",
         SettingKind.TEXT, choices=("on", "off"),
     ),
-    Setting("fps", "N", "paint at most so many times a second", SettingKind.TEXT, most=120),
+    Setting("fps", "N", "paint at most N times a second", SettingKind.TEXT, most=120),
     Setting(
-        "profile", "NAME", "the profile of the configuration file to use; several with commas, side by side",
+        "profile", "NAME", "the profile of the configuration file to use, or several separated by commas",
         SettingKind.TEXT, scope=Scope.FILE,
     ),
     Setting(
         "config", "FILE", "the configuration file to read", SettingKind.TEXT,
         scope=Scope.NOWHERE, completes="file",
     ),
-    Setting("since", "TIME", "leave out what was before: UTC ISO time, or 2h, 15m ago", SettingKind.TIME),
+    Setting("since", "TIME", "leave out what was before: a UTC time, or an age such as 2h", SettingKind.TIME),
     Setting("until", "TIME", "leave out what came after", SettingKind.TIME),
-    Setting("at", "TIME", "take this for the present time", SettingKind.TIME),
+    Setting("at", "TIME", "take this as the current time", SettingKind.TIME),
 )  # fmt: skip
 
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}

@@ -73,7 +73,7 @@ class Views:
         document = self._read()
         own = {**self._own(document), name: view._asdict()}
         if len(own) > MOST:
-            raise ViewsError(f"{MOST} views are kept already, forget one")
+            raise ViewsError(f"{MOST} views are saved already; remove one with :forget")
         self._write({**document, self._profile: own})
 
     def forget(self, name: str) -> bool:
@@ -107,7 +107,7 @@ class Views:
 
     def _write(self, document: Mapping[str, object]) -> None:
         if os.environ.get("TEXTUAL_DRIVER"):
-            raise ViewsError("a dashboard in a browser only reads: views are kept from a terminal")
+            raise ViewsError("a dashboard in a browser is read-only: save views in a terminal")
         import json
 
         try:

@@ -1,21 +1,17 @@
 """Clients whose requests are answered in this process, or may cost less; sources with another clock."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
+from jobtui.backends.base import PolledSource
+from jobtui.backends.engine import Engine
 from jobtui.model.clock import Clock
 from jobtui.transport.http import HttpClient, HttpLimits
 
 Client = TypeVar("Client")
-Timed = TypeVar("Timed", bound="HasClock")
-
-
-class HasClock(Protocol):
-    """A source, or an engine of logs."""
-
-    clock: Clock
+Timed = TypeVar("Timed", bound=PolledSource | Engine)
 
 
 def timed(whose: Timed, clock: Clock) -> Timed:

@@ -4,7 +4,7 @@ python -m tests.reference      # renews them; a test says when that is due
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from jobtui.actions import ACTIONS, Action, Topic
@@ -12,16 +12,19 @@ from jobtui.analysis.filter import FIELDS
 from jobtui.backends.registry import SOURCES
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.styles import style_names
+from jobtui.screens.command_table import COMMANDS
 
 DOCS = Path(__file__).parents[1] / "docs"
 REFERENCE, CONFIGURATION = DOCS / "reference.md", DOCS / "configuration.md"
 
 
+def table(head: str, rows: Iterable[str]) -> str:
+    return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *rows])
+
+
 def keys_tables() -> Iterator[str]:
     for topic in Topic:
-        yield "\n".join(
-            [f"| {topic.value} | |", "|---|---|", *(_row(a) for a in ACTIONS if a.topic is topic)]
-        )
+        yield table(f"| {topic.value} | |", (_row(a) for a in ACTIONS if a.topic is topic))
 
 
 def _keys(action: Action) -> str:
@@ -35,28 +38,27 @@ def _row(action: Action) -> str:
 
 def fields_tables() -> Iterator[str]:
     names = {field: " ".join(f"`{name}`" for name in field.names) for field in FIELDS}
-    yield "\n".join(
-        ["| field | |", "|---|---|", *(f"| {names[field]} | {field.about} |" for field in FIELDS)]
-    )
+    yield table("| field | |", (f"| {names[field]} | {field.about} |" for field in FIELDS))
+
+
+def typed_table() -> Iterator[str]:
+    typed = {one: f"{one.name} {one.argument}".strip() for one in COMMANDS}
+    yield table("| command | |", (f"| `{words}` | {one.help} |" for one, words in typed.items()))
 
 
 def sources_table() -> Iterator[str]:
-    rows = [
-        f"| `--{one.setting.replace('_', '-')} {one.metavar}` | {one.help} ([page](sources/{one.page}.md)) |"
-        for one in SOURCES
-        if one.setting
-    ]
-    yield "\n".join(["| flag | reads |", "|---|---|", *rows])
+    named = {one: f"{one.setting.replace('_', '-')} {one.metavar}" for one in SOURCES if one.setting}
+    rows = (f"| `--{flag}` | {one.help} ([page](sources/{one.page}.md)) |" for one, flag in named.items())
+    yield table("| flag | reads |", rows)
 
 
 def actions_table() -> Iterator[str]:
     rows = dict.fromkeys(f"| `{action.name}` | {_keys(action)} | {action.help} |" for action in ACTIONS)
-    yield "\n".join(["| action | keys | |", "|---|---|---|", *rows])
+    yield table("| action | keys | |", rows)
 
 
 def styles_table() -> Iterator[str]:
-    rows = (f"| `{name}` | {about} |" for name, about in style_names().items())
-    yield "\n".join(["| colour | |", "|---|---|", *rows])
+    yield table("| colour | |", (f"| `{name}` | {about} |" for name, about in style_names().items()))
 
 
 def columns_row() -> Iterator[str]:
@@ -64,7 +66,7 @@ def columns_row() -> Iterator[str]:
 
 
 TABLES: Mapping[Path, Mapping[str, Callable[[], Iterator[str]]]] = {
-    REFERENCE: {"keys": keys_tables, "fields": fields_tables, "sources": sources_table},
+    REFERENCE: {"keys": keys_tables, "fields": fields_tables, "sources": sources_table, "typed": typed_table},
     CONFIGURATION: {"actions": actions_table, "styles": styles_table, "columns": columns_row},
 }
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->` of each page."""

@@ -89,7 +89,7 @@ def test_a_word_before_an_equals_sign_is_a_role(text: str) -> None:
 
 MISTAKES = tomllib.loads((FIXTURES / "config_mistakes.toml").read_text())
 HUGE = [
-    [f"fps = {'9' * 5_000}", ":1: a number of thousands of digits"],
+    [f"fps = {'9' * 5_000}", ":1: a number has thousands of digits"],
     [f"fps = 0x{'f' * 5_000}", "fps: expected"],
 ]
 
@@ -190,7 +190,7 @@ def test_settings_of_the_terminal(tmp_path: Path) -> None:
     )
     assert config_of(tmp_path, "").looks == Appearance()
     assert load({}, {"JOBTUI_THEME": "none", "JOBTUI_FPS": "30"}).looks == Appearance(theme="none", fps=30)
-    with pytest.raises(ConfigError, match=r"^--theme: 'drak' is none of auto, .*did you mean \"dark\""):
+    with pytest.raises(ConfigError, match=r"^--theme: 'drak' is not one of auto, .*did you mean \"dark\""):
         load({"theme": ("drak",)}, {})
 
 
@@ -254,7 +254,7 @@ def test_what_a_style_is(style: str) -> None:
         assert mistake_in_style(style) == ""
         Style.parse(style)
     else:
-        assert "is no style" in mistake_in_style(style)
+        assert "is not a style" in mistake_in_style(style)
 
 
 def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:

@@ -1,5 +1,6 @@
 """What exists is documented, and what is documented exists: tables, bounds, links and pictures."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from tests.modules import MAY_IMPORT
 from tests.offenders import check_all
 from tests.reference import TABLES as RENEWED
 from tests.reference import renewed
+from tests.rows import ROWS as TESTED
 from tests.screenshots import SHOTS
 
 ROOT = Path(__file__).parents[1]
@@ -27,14 +29,11 @@ README = (ROOT / "README.md").read_text()
 REFERENCE = (ROOT / "docs" / "reference.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
-FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix", "--minutes", "--ready", "--keys"}
-"""Flags in the documents that belong to the programs of scripts and benchmarks."""
-
 FLAGS_OF_OTHERS = {
-    "--array", "--buildsystem", "--comment", "--job-name", "--no-deps", "--prefix", "--require-hashes",
-    "--root", "--utc", "--with",
+    "--write", "--quick", "--fix", "--minutes", "--ready", "--keys", "--array", "--buildsystem", "--comment",
+    "--job-name", "--no-deps", "--prefix", "--require-hashes", "--root", "--utc", "--with",
 }  # fmt: skip
-"""Flags of sbatch, journalctl, pip and debhelper, in what is shown."""
+"""Flags in the documents of scripts and benchmarks, of sbatch, journalctl, pip and debhelper."""
 
 
 def known_flags() -> set[str]:
@@ -73,7 +72,7 @@ def test_every_flag_is_named_a_short_one_too() -> None:
 def test_no_flag_is_made_up() -> None:
     for document in DOCUMENTS:
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", document.read_text()))
-        assert named <= known_flags() | FLAGS_OF_SCRIPTS | FLAGS_OF_OTHERS, document.name
+        assert named <= known_flags() | FLAGS_OF_OTHERS, document.name
 
 
 def test_every_table_of_the_configuration_file_is_shown() -> None:
@@ -103,7 +102,6 @@ def test_every_layer_script_and_verdict_is_explained() -> None:
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 SOURCES = sorted((DOCS / "sources").glob("*.md"))
-LONGEST_README = 250
 PHOTOGRAPHED_ELSEWHERE = {"browser.png"}
 """Pictures that are no terminal's."""
 PARTS = ("What is read", "Load", "Permissions", "What is not read", "When it fails")
@@ -150,15 +148,13 @@ def test_every_picture_is_shown_and_can_be_made_again() -> None:
 
 def test_every_picture_says_what_it_shows_and_every_page_is_in_the_index() -> None:
     assert not [page for page in DOCUMENTS for words, _ in PICTURE.findall(page.read_text()) if not words]
-    index = DOCS / "README.md"
-    text = index.read_text()
-    assert not [page for page in PAGES if page != index and f"]({page.relative_to(DOCS)})" not in text]
+    index = (DOCS / "README.md").read_text()
+    assert [page for page in PAGES if f"]({page.relative_to(DOCS)})" not in index] == [DOCS / "README.md"]
 
 
 def test_the_readme_is_for_five_minutes() -> None:
-    assert len(README.splitlines()) <= LONGEST_README
-    assert "](docs/README.md)" in README
-    assert "](docs/reference.md)" in README
+    assert len(README.splitlines()) <= 250
+    assert all(f"](docs/{page}.md)" in README for page in ("README", "reference"))
 
 
 def test_every_source_has_a_page_that_tells_what_one_has_to_know() -> None:
@@ -186,6 +182,22 @@ def test_what_a_page_says_the_program_says_is_said() -> None:
         for row in "".join(tables).splitlines():
             for quoted in re.findall(r"`([^`\d]*)`", re.sub(r"`[^`]*\d[^`]*`", "", row.split("|")[1])):
                 assert quoted.partition(" (")[0].split("...")[0].strip("╌ ") in said, (page.name, quoted)
+
+
+def test_every_string_is_in_plain_words() -> None:
+    pattern = re.compile("|".join(TESTED["what no string that users see may have"]), re.IGNORECASE)
+
+    def check(path: Path) -> None:
+        lines: Iterable[object] = re.sub(r"(^|\s)# .*", "", path.read_text()).splitlines()
+        if path.suffix == ".py":
+            nodes = [*ast.walk(ast.parse(path.read_text()))]
+            docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+            lines = (one.value for one in nodes if isinstance(one, ast.Constant) and id(one) not in docs)
+        assert not [line for line in lines if isinstance(line, str) and pattern.search(line)]
+
+    program = [path for path in (ROOT / "jobtui").rglob("*.*") if path.suffix in {".py", ".toml", ".json"}]
+    texts_of_others = {"causes.toml", "cause_weights.toml", "CHANGELOG.md", "CONTRIBUTING.md"}
+    check_all(check, (path for path in [*program, *DOCUMENTS] if path.name not in texts_of_others))
 
 
 NAMES = [[command.name] for command in COMMANDS]

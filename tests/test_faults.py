@@ -344,7 +344,7 @@ def test_a_listener_that_raises_costs_no_other_listener(expected_faults: Faults)
         store.subscribe(listener)
     store.apply("db", batch(JOB))
     assert len(heard) == 1
-    assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [("telling of changes", 2)]
+    assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [("notifying of changes", 2)]
 
 
 @pytest.mark.parametrize("reads", [SupervisorPass, AgentPass])
@@ -716,7 +716,7 @@ def test_a_change_that_cannot_be_told_costs_no_other(
     told = "\n".join(origin.more())
     assert [one.id in told for one in (JOB, BAD, OTHER)] == [True, False, True]
     assert "source db is down" in told
-    assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
+    assert [fault.stage for fault in expected_faults.all()] == ["printing changes"]
 
 
 def judged_again() -> object:
@@ -835,7 +835,7 @@ def test_what_changed_is_told_again_after_a_fault(
     context = make_context(Invocation(DASHBOARD, (), {}, {}), load({"srdb": (str(CAPTURE),)}, {}), fail)
     watch.run(context)
     assert "told again" in capsys.readouterr().out
-    assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
+    assert [fault.stage for fault in expected_faults.all()] == ["printing changes"]
 
 
 @pytest.mark.parametrize("broken", ["runner", "make_context", "fenced"])

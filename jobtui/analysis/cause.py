@@ -148,11 +148,11 @@ class Output:
         if at in self._raised:
             return "the innermost exception that nothing handled"
         if (shape := self._shape(at, "cause")) is not None:
-            return f"a line as {shape.family} failures have it"
+            return f"a line that {shape.family} failures write"
         if self._shape(at, "symptom") is not None:
             return "how it ended; nothing says why"
         words = sorted(filter(str.islower, self.features(at)), key=self._weights.of, reverse=True)
-        return f"the program's own message of trouble, by its words {', '.join(words[:MOST_WORDS_TOLD])}"
+        return f"an error message of the program, by its words {', '.join(words[:MOST_WORDS_TOLD])}"
 
     def _family_of(self, at: int) -> str:
         text, shape = self.lines[at].text, self._shape(at, "cause") or self._shape(at, "symptom")

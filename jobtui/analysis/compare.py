@@ -359,7 +359,7 @@ def _steps_apart(this: RunSide, good: RunSide) -> Iterator[str]:
 
 
 FILES = ("in.json", "parameters.py")
-NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
+NOT_KEPT = "runs of one job share a directory: the files of earlier runs are not kept"
 SCRIPT, ENVIRONMENT = "script", "environment"
 
 

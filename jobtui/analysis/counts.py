@@ -163,7 +163,7 @@ def _profile_state(
         elif job.status is JobStatus.PENDING:
             longest_wait_s = max(longest_wait_s or 0.0, job.waited_s(now) or 0.0)
         elif job.ended_at is not None and (ago := (now - job.ended_at) // SECOND) < RECENT_S + BASELINE_S:
-            when = "lately" if ago < RECENT_S else "before"
+            when = "recently" if ago < RECENT_S else "before"
             count[when] += 1
             count[f"failed {when}"] += job.status is JobStatus.FAILED
     return ProfileState(
@@ -171,8 +171,8 @@ def _profile_state(
         up=sum(one.state is not SourceState.DOWN for one in sources),
         sources=len(sources),
         running=count["running"],
-        ended=count["lately"],
-        failed=count["failed lately"],
+        ended=count["recently"],
+        failed=count["failed recently"],
         usual_share=count["failed before"] / count["before"] if count["before"] >= LEAST_ENDED else None,
         longest_wait_s=longest_wait_s,
     )

@@ -74,12 +74,12 @@ FIELDS: tuple[Field, ...] = (
     Field(
         ("status", "state"), Kind.STATUS, "pending, running, completed, failed, ...", lambda j, n, c: j.status
     ),
-    Field(("native",), Kind.TEXT, "the system's own word for the status", lambda j, n, c: j.native_status),
+    Field(("native",), Kind.TEXT, "status in the words of its system", lambda j, n, c: j.native_status),
     Field(("id", "jid"), Kind.TEXT, "id of the job", lambda j, n, c: j.id),
-    Field(("user", "owner", "uid"), Kind.TEXT, "whose job it is", lambda j, n, c: j.owner),
+    Field(("user", "owner", "uid"), Kind.TEXT, "user who owns it", lambda j, n, c: j.owner),
     Field(("name",), Kind.TEXT, "name given by the user", lambda j, n, c: j.name),
     Field(("app",), Kind.TEXT, "application", lambda j, n, c: j.app),
-    Field(("model",), Kind.TEXT, "what of the application is computed", lambda j, n, c: j.model),
+    Field(("model",), Kind.TEXT, "model that the application computes", lambda j, n, c: j.model),
     Field(("mode",), Kind.TEXT, "sequential, parallel, sbatch", lambda j, n, c: j.mode),
     Field(("host",), Kind.TEXT, "where it runs", lambda j, n, c: c.host_of(j)),
     Field(("driver",), Kind.TEXT, "what starts its agent", lambda j, n, c: c.driver_of(j)),
@@ -87,7 +87,7 @@ FIELDS: tuple[Field, ...] = (
     Field(("source",), Kind.TEXT, "the source it was read from", lambda j, n, c: j.source),
     Field(("plan",), Kind.TEXT, "the user's plan", lambda j, n, c: j.plan),
     Field(("error",), Kind.TEXT, "why it failed", lambda j, n, c: j.error),
-    Field(("reason",), Kind.TEXT, "the system's own word for why", lambda j, n, c: j.reason),
+    Field(("reason",), Kind.TEXT, "reason in the words of its system", lambda j, n, c: j.reason),
     Field(("exit",), Kind.TEXT, "how its program ended, CODE:SIGNAL", lambda j, n, c: j.exit),
     Field(
         ("partition", "queue"),
@@ -95,26 +95,26 @@ FIELDS: tuple[Field, ...] = (
         "partition of Slurm",
         lambda j, n, c: j.app if j.system == SLURM else None,
     ),
-    Field(("message",), Kind.TEXT, "what it says it waits for", lambda j, n, c: j.message),
-    Field(("alert",), Kind.TEXT, "warning to its user", lambda j, n, c: j.alert),
+    Field(("message",), Kind.TEXT, "what it waits for", lambda j, n, c: j.message),
+    Field(("alert",), Kind.TEXT, "warning shown to its user", lambda j, n, c: j.alert),
     Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", lambda j, n, c: j.tags),
     Field(("batch", "scheduler"), Kind.WORDS, "id of its allocation", lambda j, n, c: j.allocation),
-    Field(("to", "passed"), Kind.WORDS, "a state it came into", lambda j, n, c: j.passed),
+    Field(("to", "passed"), Kind.WORDS, "a state that it entered", lambda j, n, c: j.passed),
     Field(("from", "left"), Kind.WORDS, "a state it left", lambda j, n, c: j.passed.rpartition(" ")[0]),
-    Field(("age",), Kind.DURATION, "time in its present state", lambda j, n, c: age_s(j, n), "<="),
+    Field(("age",), Kind.DURATION, "time in its current state", lambda j, n, c: age_s(j, n), "<="),
     Field(("dur", "elapsed"), Kind.DURATION, "how long it runs or ran", lambda j, n, c: j.elapsed_s(n), ">="),
     Field(("wait", "waited"), Kind.DURATION, "how long it waited", lambda j, n, c: j.waited_s(n), ">="),
-    Field(("percent", "%"), Kind.NUMBER, "how much is done", lambda j, n, c: j.percent),
+    Field(("percent", "%"), Kind.NUMBER, "share that is done", lambda j, n, c: j.percent),
     Field(("runs",), Kind.NUMBER, "how often it was run", lambda j, n, c: j.runs),
     Field(("frames",), Kind.NUMBER, "frames written", lambda j, n, c: j.frames),
     Field(("queued",), Kind.TIME, "when it was submitted", lambda j, n, c: j.queued_at),
     Field(("started",), Kind.TIME, "when it started", lambda j, n, c: j.started_at),
     Field(("ended",), Kind.TIME, "when it ended", lambda j, n, c: j.ended_at),
-    Field(("updated",), Kind.TIME, "its last news", lambda j, n, c: j.updated_at),
-    Field(("since",), Kind.TIME, "active then or later", lambda j, n, c: last_active(j, n), ">="),
-    Field(("until",), Kind.TIME, "there then or before", lambda j, n, c: first_seen(j), "<="),
-    Field(("flag", "is"), Kind.FLAG, "what should be seen: stuck, over_limit, alert, contradiction, ..."),
-    Field(("quasi",), Kind.YES_NO, "records that are no simulations", lambda j, n, c: j.is_quasi),
+    Field(("updated",), Kind.TIME, "last change of its record", lambda j, n, c: j.updated_at),
+    Field(("since",), Kind.TIME, "active at this time or later", lambda j, n, c: last_active(j, n), ">="),
+    Field(("until",), Kind.TIME, "submitted at this time or earlier", lambda j, n, c: first_seen(j), "<="),
+    Field(("flag", "is"), Kind.FLAG, "needs attention: stuck, over_limit, alert, contradiction, ..."),
+    Field(("quasi",), Kind.YES_NO, "records that are not simulations", lambda j, n, c: j.is_quasi),
 )
 FIELD_BY_NAME: Mapping[str, Field] = {name: field for field in FIELDS for name in field.names}
 
@@ -177,7 +177,7 @@ def make_test(comparison: FieldComparison) -> Test:
     field = FIELD_BY_NAME.get(name.text.lower())
     if field is None:
         near = nearest(name.text, FIELD_BY_NAME)
-        raise FilterError(name.start, name.end, f"there is no field {name.text}", near)
+        raise FilterError(name.start, name.end, f"unknown field {name.text}", near)
     op, values = comparison.op, comparison.values
     if op in (":~", "!~"):
         test = _pattern_test(field, values[0])
@@ -188,7 +188,7 @@ def make_test(comparison: FieldComparison) -> Test:
         if field.kind not in _ORDERED_KINDS:
             raise FilterError(name.start, values[0].start, f"{field.name} has no order", f"{field.name}:")
         if len(values) > 1:
-            raise FilterError(values[1].start, values[-1].end, f"only one value may follow {op}")
+            raise FilterError(values[1].start, values[-1].end, f"expected one value after {op}")
     return _any_of([_MAKERS[field.kind](field, op, value) for value in values])
 
 
@@ -224,14 +224,14 @@ def _words_test(field: Field, op: str, value: Value) -> Test:
 def _number_test(field: Field, op: str, value: Value) -> Test:
     number = real(value.text.removesuffix("%"))
     if number is None:
-        raise FilterError(value.start, value.end, f"{value.text} is no number")
+        raise FilterError(value.start, value.end, f"{value.text} is not a number")
     return _ordered(field, op, number)
 
 
 def _duration_test(field: Field, op: str, value: Value) -> Test:
     seconds = parse_duration(value.text)
     if seconds is None:
-        raise FilterError(value.start, value.end, f"{value.text} is no length of time", "10m")
+        raise FilterError(value.start, value.end, f"{value.text} is not a duration", "10m")
     if op != "=":
         return _ordered(field, op, seconds)
     get, shown = field.get, age(seconds)
@@ -251,7 +251,7 @@ def _ordered(field: Field, op: str, wanted: float) -> Test:
 def _time_test(field: Field, op: str, value: Value) -> Test:
     moment = parse_moment(value.text)
     if moment is None:
-        raise FilterError(value.start, value.end, f"{value.text} is no time", "14:00")
+        raise FilterError(value.start, value.end, f"{value.text} is not a time", "14:00")
     if op == ":":
         op = ">=" if moment.ago is not None and field.colon == "=" else field.colon
     span = lru_cache(maxsize=1)(moment.span)
@@ -265,7 +265,7 @@ def _time_test(field: Field, op: str, value: Value) -> Test:
 
 
 def _status_test(field: Field, op: str, value: Value) -> Test:
-    wanted = _meaning(value, STATUS_WORDS, "status")
+    wanted = _meaning(value, STATUS_WORDS, "unknown status {}")
     if len(wanted) == 1:
         (only,) = wanted
         return lambda job, now, context: job.status is only
@@ -273,7 +273,7 @@ def _status_test(field: Field, op: str, value: Value) -> Test:
 
 
 def _flag_test(field: Field, op: str, value: Value) -> Test:
-    wanted = _meaning(value, FLAG_WORDS, "flag")
+    wanted = _meaning(value, FLAG_WORDS, "unknown flag {}")
     if wanted == STUCK:
         return lambda job, now, context: needs_person(job, now)
     if wanted == Flag.CONTRADICTION:
@@ -288,25 +288,25 @@ def _flag_test(field: Field, op: str, value: Value) -> Test:
 
 
 def _yes_no_test(field: Field, op: str, value: Value) -> Test:
-    get, wanted = field.get, _meaning(value, YES_NO_WORDS, "yes or no")
+    get, wanted = field.get, _meaning(value, YES_NO_WORDS, "{} is neither yes nor no")
     return lambda job, now, context: get(job, now, context) is wanted
 
 
-def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
+def _meaning(value: Value, words: Mapping[str, T], complaint: str) -> T:
     low = value.text.lower()
     if low in words:
         return words[low]
     meanings = [meaning for word, meaning in words.items() if low and word.startswith(low)]
     if meanings and all(meaning == meanings[0] for meaning in meanings):
         return meanings[0]
-    raise FilterError(value.start, value.end, f"{value.text or 'nothing'} is no {what}", nearest(low, words))
+    raise FilterError(value.start, value.end, complaint.format(value.text or "nothing"), nearest(low, words))
 
 
 def _pattern_test(field: Field, value: Value) -> Test:
     """The test of a regular expression, if its run time is bounded. Raises FilterError."""
     complaint = danger_of(value.text)
     if field.kind not in (Kind.TEXT, Kind.WORDS, Kind.STATUS):
-        complaint = f"{field.name} is no text to match with ~"
+        complaint = f"{field.name} is not text, which ~ needs"
     elif len(value.text) > MAX_PATTERN:
         complaint = f"a regular expression has at most {MAX_PATTERN} characters"
     if complaint:
@@ -329,11 +329,11 @@ def danger_of(pattern: str) -> str | None:
             warnings.simplefilter("ignore")
             re.compile(pattern, re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:
-        return f"no regular expression: {error}"
+        return f"not a regular expression: {error}"
     for part in re.finditer(_PATTERN_PART, pattern, re.DOTALL):
         if part["repeat"]:
             if closed_branching:
-                return "repeating a group that repeats or chooses could take for ever"
+                return "a repeated group that repeats or has choices could run forever"
             repeats += 1
             branching = True
         closed_branching = False
@@ -345,7 +345,7 @@ def danger_of(pattern: str) -> str | None:
             branching = branching or (open_groups.pop() if open_groups else False)
         elif part["alternative"]:
             branching = True
-    return f"more than {MAX_REPEATS} repeats could take for ever" if repeats > MAX_REPEATS else None
+    return f"more than {MAX_REPEATS} repeats could run forever" if repeats > MAX_REPEATS else None
 
 
 _MAKERS: Mapping[Kind, Callable[[Field, str, Value], Test]] = {

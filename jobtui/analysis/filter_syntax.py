@@ -93,7 +93,7 @@ def parse_nodes(text: str) -> Node:
     reader = _Reader(text)
     node = reader.read_any(0)
     if not reader.at_end():
-        raise FilterError(reader.at, reader.at + 1, "there is no ( for this )")
+        raise FilterError(reader.at, reader.at + 1, "this ) has no (")
     return node
 
 
@@ -123,7 +123,7 @@ class _Reader:
         while (start := self.at) is not None and self._take_keyword("or"):
             nodes.append(self._read_all(depth))
             if not all(_has_terms(node) for node in nodes[-2:]):
-                raise FilterError(start, start + 2, "there is nothing to choose from on one side of or")
+                raise FilterError(start, start + 2, "nothing on one side of or")
         return nodes[0] if len(nodes) == 1 else Any(tuple(nodes))
 
     def _read_all(self, depth: int) -> Node:
@@ -140,7 +140,7 @@ class _Reader:
         while self._take_negation():
             negated = not negated
         if self.at_end() or self._text[self.at] == ")" or (self.at > start and self._sees_keyword("or")):
-            raise FilterError(start, max(self.at, start + 1), "there is nothing after not")
+            raise FilterError(start, max(self.at, start + 1), "nothing after not")
         node = self._read_group(depth) if self._text[self.at] == "(" else self._read_simple()
         self._skip_space()
         return Not(node) if negated else node
@@ -155,7 +155,7 @@ class _Reader:
         if self.at_end():
             raise FilterError(start, start + 1, "this ( is not closed")
         if not _has_terms(node):
-            raise FilterError(start, self.at + 1, "there is nothing in these ( )")
+            raise FilterError(start, self.at + 1, "nothing in these ( )")
         self.at += 1
         return node
 
@@ -269,7 +269,7 @@ def text_test(texts: Texts[Record], op: str, words: Sequence[str]) -> Test[Recor
 def check_text_op(node: FieldComparison, what: str) -> None:
     """Raise FilterError when something is asked of a text that only numbers can answer."""
     if node.op not in TEXT_OPS:
-        message = f"{node.op} cannot be asked of {what}"
+        message = f"{node.op} does not apply to {what}"
         raise FilterError(node.field.end, node.values[0].start, message, f"{node.field.text}:")
 
 

@@ -139,18 +139,18 @@ def _bare(text: str) -> Iterator[Reference]:
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
     if tasks := re.fullmatch(rf"(?:slurm[^/]*/)?({NUMBER})_\[[\d,:%-]+\]", text, re.ASCII):
-        yield Reference(Target.NUMBER, tasks[1], 0.97, "squeue writes waiting tasks of this array so")
+        yield Reference(Target.NUMBER, tasks[1], 0.97, "squeue lists pending tasks of this array like this")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
         job_id = f"balsam@{labelled[2]}/{labelled[1]}"
         yield Reference(Target.JOB, job_id, 1.0, "this is its number, and its server")
     if (condor := condor_id(text)) is not None:
         yield Reference(Target.CONDOR, condor.job_id, 0.97, "this is its number in HTCondor")
     if is_prefix(text):
-        yield Reference(Target.OP, text, 0.9, "its op id begins so")
-        yield Reference(Target.AGENT, text, 0.9, "its id begins so")
+        yield Reference(Target.OP, text, 0.9, "its op id begins with this")
+        yield Reference(Target.AGENT, text, 0.9, "its id begins with this")
     if is_full_id(text):
         yield Reference(Target.OP, text, 1.0, "this is its op id")
-        yield Reference(Target.AGENT, text[:4], 0.6, "its id begins so")
+        yield Reference(Target.AGENT, text[:4], 0.6, "its id begins with this")
     if re.fullmatch(UID, text, re.ASCII):
         yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")
     if len(text) >= LEAST_WHOLE:
@@ -184,7 +184,7 @@ LEAST_WHOLE = 3
 _LONGEST_NAME = 200
 SURE = 0.35
 """A candidate with a lower score has only a similar spelling."""
-NEAR = "spelled nearly so"
+NEAR = "spelled almost like this"
 """The end of the reason for a similar spelling."""
 
 
@@ -487,7 +487,7 @@ class _Search:
     def _add_trace(self, reference: Reference) -> None:
         self._add("trace", reference.text, reference.weight, reference.why)
         handed = [job.id for job in self._jobs.values() if job.trace == reference.text]
-        self._add_jobs(handed, reference.weight * 0.9, "it was handed this trace")
+        self._add_jobs(handed, reference.weight * 0.9, "it was given this trace")
 
     def _add_parts(self, reference: Reference) -> None:
         part = reference.text
@@ -501,11 +501,11 @@ class _Search:
             self.surest = 1.0
         self._add_jobs(job_ids, reference.weight, reference.why)
         begun = {name for one in self._agents if (name := one.container or "").startswith(reference.text)}
-        score, why = self._shared(0.6, "its container's name begins so", len(begun), "containers")
+        score, why = self._shared(0.6, "its container's name begins with this", len(begun), "containers")
         for container in sorted(begun - {reference.text})[:MAX_CANDIDATES]:
             self._add_container(Reference(Target.CONTAINER, container, score, why))
         users = [user for user in self._by_user if user.startswith(reference.text) and user != reference.text]
-        score, why = self._shared(0.6, "the user's id begins so", len(users), "users")
+        score, why = self._shared(0.6, "the user's id begins with this", len(users), "users")
         for user in sorted(users)[:MAX_CANDIDATES]:
             self._add("user", user, score, why)
 

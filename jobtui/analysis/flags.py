@@ -137,7 +137,7 @@ def waits_for(job: Job, now: Nanos) -> str | None:
     if (over_s := _over_limit_s(job, now)) > 0:
         return f"{age(over_s)} over its limit"
     if _is_stale(job, now):
-        return f"no word for {age(_silent_s(job, now))}"
+        return f"no update for {age(_silent_s(job, now))}"
     return None
 
 

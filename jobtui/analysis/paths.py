@@ -93,7 +93,7 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
             return found
         return found._replace(place=LogPlace.READ, name=agent.log, note="")
     if agent.driver != "SbatchDriver":
-        return AgentLog(LogPlace.UNKNOWN, note=f"nothing is known of the logs of a {agent.driver}")
+        return AgentLog(LogPlace.UNKNOWN, note=f"it is not known where a {agent.driver} keeps its log")
     path, host, root = agent.cluster_log or "", agent.host or "", next(iter(roots), None)
     copies = ""
     if root is not None and len(agent.uid) == 8:
@@ -118,14 +118,14 @@ def _of_container(agent: Agent, hosts: Mapping[str, str]) -> AgentLog:
     group = (("CONTAINER_NAME", str(name)), *identity)
     words, at = _journal_words(agent, group), agent.started_at
     if host is None:
-        note = "on which docker host it runs is not known"
+        note = "its Docker host is not known"
         return AgentLog(LogPlace.REMOTE, "", (group,), at, command=Command(*words), note=note)
     command = over_ssh(host, words)
     if spec := spec_of_host(host, hosts):
         return AgentLog(LogPlace.JOURNAL, spec, (group,), at, command=command)
     note = f"the journal of {host} is not configured: name it under [hosts]"
     if not command:
-        note = "its host has an odd name"
+        note = "the name of its host is not valid"
     return AgentLog(LogPlace.REMOTE, "", (group,), at, command=command, note=note)
 
 

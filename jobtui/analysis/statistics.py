@@ -70,7 +70,7 @@ def bounds(ordered: Sequence[float]) -> tuple[float, float] | None:
 
 
 def expected(runs: Iterable[tuple[int, int, float]], passed_s: float = 0.0) -> SecondsRange | None:
-    """The range for a run like these, and how often such ranges held for the runs themselves.
+    """The range for a run like these, and how often such ranges were right for the runs themselves.
 
     A run has the time it began, the time its length was known, and its length in seconds. Only runs of at
     least `passed_s` count, because the run in question has lasted that long; the range is what is left of it.

@@ -270,7 +270,7 @@ class AgentCopies(PolledSource):
 
     def _poll(self, users: Sequence[str], *, begins: bool) -> Batch:
         if not self.root.is_dir():
-            raise SourceMissing(f"{self.name}: there is no directory {self.root}; check the path")
+            raise SourceMissing(f"{self.name}: no directory {self.root}; check the path")
         if begins:
             self._logs.clear()
         is_due = users != self._looked_for or time.monotonic() >= self._next_at

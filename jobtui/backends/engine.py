@@ -50,7 +50,7 @@ GIVEN_KEPT = 20_000
 AHEAD_S = 5
 """A row whose time is so far in the future is said."""
 DOUBTS_KEPT = 5
-TOO_MANY_AT_ONCE = "more rows at one time than are asked for: some are missing"
+TOO_MANY_AT_ONCE = "more rows at one time than one query asks for: some are missing"
 INSTANT_NS = 1_000_000
 """The step to the next time: some engines do not distinguish times within a millisecond."""
 
@@ -216,7 +216,7 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
 
 def _note_ahead(engine: Engine, times: Iterable[Nanos]) -> None:
     if max(times, default=0) > engine.clock.now() + AHEAD_S * SECOND:
-        engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
+        engine.doubts.add("records with times in the future: the clock of a host is ahead of this one")
 
 
 def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
@@ -229,7 +229,7 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
         )
 
     def lose(row: EngineRow, why: str) -> None:
-        engine.doubts.add(f"a row makes no sense: {why}")
+        engine.doubts.add(f"a row is not understood: {why}")
 
     return [entry for entry in rows_of(rows, made, lose) if entry is not None]
 
@@ -286,7 +286,7 @@ class EngineFollowing:
         if self._tail is None or self._tail.fault is None:
             return self.engine.doubts.words
         why = str(self._tail.fault).removeprefix(f"{self.engine.name}: ")
-        asked = f"new rows are asked for every {PERIOD_S:g} s, as they are not sent ({why})"
+        asked = f"new rows are asked for every {PERIOD_S:g} s, as the server does not send them ({why})"
         return "; ".join(filter(None, (self.engine.doubts.words, asked)))
 
     async def _sent(self, engine: TailEngine) -> AsyncGenerator[Slice, None]:
@@ -334,7 +334,7 @@ class EngineFollowing:
         self._only = None
         if found.rows and not found.is_all:
             self._floor = found.rows[-1].at
-            self.engine.doubts.add(f"of what came since then only the last {len(found.rows):,} were read")
+            self.engine.doubts.add(f"of the rows since then, only the last {len(found.rows):,} were read")
         self._note([(row.at, row.id) for row in found.rows])
         self._begin = self._newest[0]
         return found.rows[::-1]

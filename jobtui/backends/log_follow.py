@@ -524,7 +524,7 @@ class Follower:
             if not is_whole:
                 self._read_next(holds, known.position, gathered)
         elif is_whole:
-            self.event = "its last rotation left no file beside it: what was rotated unseen would be lost"
+            self.event = "its last rotation left no file: lines rotated before they are read would be lost"
         else:
             self._report_lost(known, "truncated", gathered)
         self.gaps += holds is None and known.position.offset > 0
@@ -586,7 +586,7 @@ class Follower:
             self._take(gathered)
             read = current.position.offset
             if read and not any(log.position == current.position for log in self._older if not log.until):
-                self.event = f"was truncated when {read} bytes were read; read again from byte 0"
+                self.event = f"was truncated after {read} bytes were read; read again from byte 0"
         elif current.cut_off:
             self._report_lost(current, "truncated", gathered, size=current.cut_off)
         return self._read_older(gathered, now) or (self._current or current).read(gathered, now)
@@ -623,7 +623,7 @@ class Follower:
         late = [file for file in older if not self._is_given(file)]
         self._note_all(late)
         for file in late:
-            why = "rotated file not read: it came after newer lines were read"
+            why = "rotated file not read: it appeared after newer lines were read"
             gathered.skip((Skip(str(file.path), why),), 1)
 
     def _report_lost(self, log: OpenLog, how: str, gathered: PollResult, *, size: int | None = None) -> None:

@@ -274,13 +274,13 @@ def _beginning(
     note = None
     if position.offset:
         where = f"byte {position.offset} of {opened.look().size}" + ("" if is_whole else f" of {name}")
-        note = f"read from {where} on{since}; what is before was not read"
+        note = f"read from {where} on{since}; anything earlier was not read"
         if timeless:
             note += " (it has no times to search by)"
     elif not is_whole:
         note = f"read from {name} on{since}; older rotated files were not read"
     elif isinstance(start, FromTime) and at is not None and start.at < at:
-        note = f"begins at {to_rfc3339(at)}: nothing older is there"
+        note = f"starts at {to_rfc3339(at)}: nothing is older"
     return Beginning(at, note, not position.offset and is_whole, timeless)
 
 

@@ -109,17 +109,17 @@ JOURNAL = SourceType(
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 BALSAM = SourceType(
-    "balsam", "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
+    "balsam", "balsam", "URL", "a Balsam server; logged in to with `balsam login`",
     "balsam", Gives.JOBS, specs.parse_balsam, ".balsam.source", addressed=True, numbers_jobs=True,
 )
 SLURM = SourceType(
-    "slurm", "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
+    "slurm", "slurm", "SPEC", "a Slurm cluster, read with its own commands: local or ssh://[user@]host[:port]",
     "slurm", Gives.JOBS | Gives.SCRIPTS, specs.parse_slurm, ".slurm.source", addressed=True,
     numbers_jobs=True, script_rank=1,
 )
 CONDOR_LOG = SourceType(
     "condor_log", "condor_log", "FILE",
-    "of HTCondor jobs: an event log, job ads, a submit file, or a job's output",
+    "a file of HTCondor jobs: an event log, job ads, a submit file, or a job's output",
     "condor", Gives.JOBS, specs.parse_condor_log, ".condor.source", completes="file", in_parts=True,
 )
 TRACE_FILE = SourceType(
@@ -129,19 +129,19 @@ TRACE_FILE = SourceType(
 )
 JAEGER = SourceType(
     "jaeger", "jaeger", "URL",
-    "a Jaeger, with the path it is served at; asked for traces when they are wanted",
+    "a Jaeger server, with the path it is served at; asked only when a trace is shown",
     "jaeger", Gives.SPANS, specs.parse_jaeger, ".traces.jaeger", period_s=10.0, addressed=True, is_asked=True,
     takes_login=True,
 )
 TEMPO = SourceType(
     "tempo", "tempo", "URL",
-    "a Tempo, with the path it is served at; asked for traces when they are wanted",
+    "a Tempo server, with the path it is served at; asked only when a trace is shown",
     "tempo", Gives.SPANS, specs.parse_tempo, ".traces.tempo", period_s=10.0, addressed=True, is_asked=True,
     takes_login=True,
 )
 OTLP = SourceType(
     "otlp", "otlp_listen", "HOST:PORT",
-    "receive spans and log records over OTLP/HTTP; without HOST on loopback",
+    "receive spans and log records over OTLP/HTTP; on loopback if HOST is left out",
     "otlp-receiver", Gives.SPANS, specs.parse_otlp_listen, ".traces.receiver", addressed=True, is_asked=True,
 )
 ARCHIVE = SourceType(
@@ -178,7 +178,7 @@ LOKI = SourceType(
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 FETCHLOG = SourceType(
-    "fetchlog", "fetchlog", "URL", "the files of jobs of jobsub that a Landscape keeps",
+    "fetchlog", "fetchlog", "URL", "files of jobsub jobs that a Landscape server keeps",
     "fetchlog", Gives.FILES, partial(specs.parse_server, "fetchlog"), ".fetchlog", period_s=60.0,
     addressed=True, takes_login=True,
 )

@@ -93,5 +93,5 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
         lines,
     )
     if not clusters and not reader.nothing_read:
-        complain("no source here tells of nodes: name a cluster with --slurm")
+        complain("no source here has nodes: name a cluster with --slurm")
     return answer(report, reader, Exit.FINE if clusters else Exit.NO_SOURCE)

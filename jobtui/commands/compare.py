@@ -54,7 +54,7 @@ async def _choice(reader: Reader, found: FoundJob, others: Sequence[str]) -> Par
     assert found.job is not None
     if others:
         other = await resolve(reader, others[0])
-        return None if other.job is None else Partner(other.job.id, None, "as it was asked for")
+        return None if other.job is None else Partner(other.job.id, None, "as it was submitted")
     runs = found.detail.runs if found.detail is not None else ()
     choice = choose(found.job, runs, ())
     if choice is None:

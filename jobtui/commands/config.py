@@ -82,7 +82,7 @@ def _rows(context: Context) -> list[WrittenSetting]:
     return rows
 
 
-HEAD = "# Settings of jobtui. `jobtui config` shows what holds and why, `jobtui --help` what there is.\n"
+HEAD = "# Settings of jobtui. `jobtui config` shows which are in effect, `jobtui --help` lists all.\n"
 KEPT = ".old"
 """Behind the name of a file that was replaced."""
 Chosen = Mapping[str, Sequence[tuple[str, str]]]
@@ -108,7 +108,7 @@ def run_init(context: Context) -> Exit:
         is_there = os.path.lexists(path)
         question = f"Write it to {show(path)}?"
         if is_there:
-            question = f"{show(path)} is there already. Replace it, and keep it as {show(path + KEPT)}?"
+            question = f"{show(path)} exists. Replace it, and keep the old one as {show(path + KEPT)}?"
         if _yes(question, default=False):
             return _write(path, text, may_replace=is_there)
         print_lines(["Nothing was written."])
@@ -127,13 +127,13 @@ def _asked(found: Sequence[DiscoveredSource]) -> Chosen:
         for one in found
         if _yes(show(f"{one.spec.setting} = {one.spec.target}  ({one.origin})"), default=True)
     ]
-    print_lines(["Other sources, one at a time, such as log=supervisor=/var/log/sirepo.log; none ends it."])
+    print_lines(["Other sources, one at a time, such as log=supervisor=/var/log/sirepo.log; empty: done."])
     while line := input("> ").strip():
         name, _, value = line.removeprefix("--").replace("-", "_", 1).partition("=")
         setting = SETTING_BY_NAME.get(name)
         if setting is None or setting.parse is None:
             known = ", ".join(one.name for one in SETTINGS if one.kind is SettingKind.SOURCE)
-            complain(f"no source is called {name}; there are {known}")
+            complain(f"no source {name}; known are {known}")
             continue
         try:
             setting.parse(value)
@@ -177,5 +177,5 @@ def _write(path: str, text: str, *, may_replace: bool) -> Exit:
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
-    print_lines([f"written to {show(path)}; `jobtui doctor` says what the sources are worth"])
+    print_lines([f"written to {show(path)}; `jobtui doctor` checks the sources"])
     return Exit.FINE

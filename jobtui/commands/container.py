@@ -42,7 +42,7 @@ def print_container(context: Context) -> bool:
             sys.stdout.write(paint(f"{at}  {source:<{width}}", "settled", context.colour) + f"  {text}\n")
         sys.stdout.flush()
     if width:
-        complain(f"container {name}: what it wrote to 1 journal is given")
+        complain(f"container {name}: its lines in 1 journal")
         for problem in filter(None, (*problems, _unread(journals[0]))):
             complain(f"journal {journals[0]}: {problem}")
     return width > 0
@@ -86,7 +86,7 @@ def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[l
         if rows:
             yield rows
     if skipped := parser.skipped + parser.pending:
-        problems.append(f"{skipped} pieces of what came made no sense")
+        problems.append(f"pieces of the output that were not understood: {skipped}")
 
 
 def _printed(journal: str, most: int, container: str, problems: list[str]) -> Iterator[bytes]:
@@ -114,4 +114,4 @@ def _printed(journal: str, most: int, container: str, problems: list[str]) -> It
         if not is_whole:  # no more is wanted
             os.kill(pid, signal.SIGTERM)
         if os.waitpid(pid, 0)[1] and is_whole:
-            problems.append("journalctl failed, so lines may be missing; `jobtui doctor` tells more")
+            problems.append("journalctl failed, so lines may be missing; see `jobtui doctor`")

@@ -97,7 +97,7 @@ class Context(NamedTuple):
 
 LATEST = 253_402_300_799 * SECOND
 """The end of the year 9999, the last that a calendar date can tell."""
-TIME_EXPECTED = "expected a UTC time such as 2026-11-20T20:34:30Z or 20:34, or a time ago such as 2h or 15m"
+TIME_EXPECTED = "expected a UTC time such as 2026-11-20T20:34:30Z or 20:34, or an age such as 2h or 15m"
 
 
 def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDashboard) -> Context:
@@ -111,7 +111,7 @@ def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDas
         None if name in own else _moment(config, name, clock.now()) for name in ("since", "until")
     )
     if since is not None and until is not None and since > until:
-        raise ConfigError("since is later than until, nothing can be between them")
+        raise ConfigError("since is later than until: nothing is between them")
     return Context(invocation, config, open_dashboard, clock, since, at if until is None else until)
 
 
@@ -125,7 +125,7 @@ def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
     moment = parse_moment(text.strip())
     if moment is None:
         where = written.origin if written.origin.endswith(name) else f"{written.origin}: {name}"
-        raise ConfigError(f'{where}: "{text}" is no time; {TIME_EXPECTED}')
+        raise ConfigError(f'{where}: "{text}" is not a time; {TIME_EXPECTED}')
     return Nanos(min(max(0, moment.span(now).start), LATEST))
 
 

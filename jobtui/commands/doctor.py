@@ -163,7 +163,7 @@ async def _examine(spec: SourceSpec, finding: Check, newest_record: Nanos | None
         return
     _note_skips(finding)
     if reader.context.replay is not None:  # the files here are not those that were read
-        finding.remarks.insert(0, "as it was recorded")
+        finding.remarks.insert(0, "as recorded")
     elif gives(spec, Gives.JOBS):
         of_it = [
             job
@@ -175,7 +175,7 @@ async def _examine(spec: SourceSpec, finding: Check, newest_record: Nanos | None
         finding.newest_at = _newest_record(of_it, reader.now)
     elif gives(spec, Gives.SPANS):
         if not of_kind(source.kind).is_asked:
-            finding.remarks.insert(0, f"{source.records} spans and log records")
+            finding.remarks.insert(0, f"spans and log records: {source.records}")
     elif of_setting(spec.setting).is_journal:
         await _examine_journal(finding, reader)
     elif gives(spec, Gives.FILES):
@@ -191,7 +191,7 @@ def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
         if site.source == source.name:
             yield (
                 f"the logs of {site.name} are not read: {site.path} cannot be reached from here; where it is "
-                "mounted elsewhere, name that under [mounts]"
+                "mounted elsewhere, name the place under [mounts]"
             )
 
 
@@ -229,12 +229,12 @@ async def _examine_log(spec: SourceSpec, finding: Check, newest_record: Nanos | 
         return
     finding.understood(seen)
     if seen.lines and not seen.records:
-        finding.faults.append("not a single line looks like one of Sirepo's")
+        finding.faults.append("no line looks like one of Sirepo's")
     if spec.role is LogRole.SUPERVISOR and finding.newest_at is not None and newest_record is not None:
         behind_s = (newest_record - finding.newest_at) / SECOND
         if behind_s > BEHIND_S:
             hours = f"{behind_s / 3600:.0f} h"
-            finding.faults.append(f"ends {hours} before the newest record: it may be another file by now")
+            finding.faults.append(f"ends {hours} before the newest record: it may be another file now")
     if not seen.lines:
         finding.remarks.append("empty")
 

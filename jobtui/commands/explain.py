@@ -98,14 +98,14 @@ async def run_incidents(reader: Reader) -> Exit:
         if earlier is not None:
             yield earlier_words(seconds_between(begin, end), earlier)
         elif not found.groups and not found.alone:
-            known = "nothing went wrong" if asked.is_well else "nothing is known to have gone wrong"
+            known = "nothing failed" if asked.is_well else "nothing is known to have failed"
             yield f"{known} with {counted(asked.looked_at, 'job')}"
         for one in shown:
             yield from incident_lines(one, end, colour)
         if found.doubtful:
             more = f" and {len(found.doubtful) - 1:,} more" if len(found.doubtful) > 1 else ""
             jobs = f"{show(found.doubtful[0])}{more}"
-            yield f"what is known of {jobs} may not be so: jobtui explain tells why"
+            yield f"not sure of {jobs}: see jobtui explain"
 
     report = Report(
         "incidents",

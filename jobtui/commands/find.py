@@ -73,7 +73,7 @@ async def jobs_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
     from jobtui.backends.condor.source import CondorFile  # few name a file
 
     await read_too(reader, CondorFile(path))
-    store, why = reader.session.store, f"{path.name} tells of it"
+    store, why = reader.session.store, f"{path.name} describes it"
     jobs = store.condor.jobs_of_source(str(path))
     found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
     traces = store.condor.traces_named_in(str(path))
@@ -229,7 +229,7 @@ def _say_taken(thing: str, taken: Candidate, job_id: JobId) -> None:
     if taken.kind != "job":
         complain(f"{_shown(thing)} is {_a(taken.kind)}: its job is {job_id}")
     elif job_id not in thing:
-        complain(f"{_shown(thing)} is taken for job {job_id}: {taken.why}")
+        complain(f"{_shown(thing)} is taken as job {job_id}: {taken.why}")
 
 
 def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
@@ -267,7 +267,7 @@ def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) ->
     if best is None or best.score < SURE:
         is_bare = reader.context.invocation.command.name == "open"
         hint = nearest(thing, COMMAND_BY_NAME) if is_bare else ""
-        complain(f"nothing is known of {_shown(thing)}{hint and f', and there is no such command{hint}'}")
+        complain(f"nothing is known about {_shown(thing)}{hint and f', and there is no such command{hint}'}")
         offer(reader, candidates, "nearest: ")
     else:
         is_open = best.job is not None or is_ambiguous(tuple(candidates))
@@ -325,11 +325,11 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
         until = reader.context.until
         written_at = detail.job.written_at or detail.job.updated_at
         if until is not None and written_at is not None and written_at > until:
-            complain(f"{detail.job.id}: its record is of {to_rfc3339(written_at)}, later than was asked for")
+            complain(f"{detail.job.id}: its record was written at {to_rfc3339(written_at)}, later than --at")
         return FoundJob(detail.job, detail)
     await reader.read_logs(None)
     if (job := known_by_logs(reader, job_id)) is not None:
-        complain(f"{job_id}: no record of it was read; this is what the logs tell")
+        complain(f"{job_id}: no record of it was read; this comes from the logs")
         return FoundJob(job)
     if reader.nothing_read:
         return FoundJob()
@@ -341,7 +341,7 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     complain(f"no job {job_id} is known")
     nearest_ids = near(job_id, reader.session.store.jobs)
     candidates = tuple(
-        Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_, _ in nearest_ids
+        Candidate("job", id_, 0.0, "its id is spelled almost like this", JobId(id_)) for id_, _ in nearest_ids
     )
     offer(reader, candidates, "nearest: ")
     return FoundJob(candidates=candidates)
@@ -401,7 +401,7 @@ async def run(reader: Reader) -> Exit:
     )
     code = Exit.FINE
     if not candidates or candidates[0].score < SURE:
-        code = complain(f"nothing is known of {_shown(thing)}", Exit.NOT_FOUND)
+        code = complain(f"nothing is known about {_shown(thing)}", Exit.NOT_FOUND)
     elif is_ambiguous(candidates) and "\n" not in thing.strip():
         code = complain(f"{_shown(thing)} is ambiguous", Exit.NOT_FOUND)
     return answer(report, reader, code)

@@ -42,7 +42,7 @@ def _program(width: int) -> Iterable[str]:
     yield from textwrap.wrap(f"jobtui: {INTRODUCTION}", width)
     yield ""
     yield f"Usage: jobtui [FLAGS] {usage_of(grammar.DASHBOARD.argument)}"
-    yield "       jobtui [FLAGS] COMMAND ...   (jobtui COMMAND --help tells more)"
+    yield "       jobtui [FLAGS] COMMAND ...   (more: jobtui COMMAND --help)"
     yield from _section("First steps", FIRST_STEPS, width)
     yield from _section(
         "Dashboard", [(usage_of(grammar.DASHBOARD.argument), grammar.DASHBOARD.summary)], width

@@ -188,7 +188,7 @@ async def run_status(reader: Reader) -> Exit:
 
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         if reader.context.flag("prometheus") is not None:  # the text format that its node exporter collects
-            about = f"of the newest {newest} records" if newest else "by what is read now"
+            about = f"of the newest {newest} records" if newest else "in what is read now"
             yield f"# HELP jobtui_jobs Jobs in each state, {about}."
             yield "# TYPE jobtui_jobs gauge"
             yield from (f'jobtui_jobs{{state="{name}"}} {counts[name]}' for name in COUNTS[:-1])

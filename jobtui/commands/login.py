@@ -22,7 +22,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def run(context: Context) -> Exit:
     if not sys.stdin.isatty():
-        return complain("login asks for what it needs: it takes a terminal", Exit.USAGE)
+        return complain("login asks questions: run it in a terminal", Exit.USAGE)
     path = login.login_path(os.environ, os.path.expanduser("~"))
     try:
         url = _url(context, path)
@@ -32,7 +32,7 @@ def run(context: Context) -> Exit:
         method, granted = _log_in(login.LoginServer(url))
         login.keep_login(kept, url, granted, method)
     except ValueError as error:
-        return complain(f"no address of a Balsam server: {error}", Exit.USAGE)
+        return complain(f"not an address of a Balsam server: {error}", Exit.USAGE)
     except EOFError:
         return complain("nothing was entered: not logged in", Exit.USAGE)
     except SourceError as error:
@@ -47,7 +47,7 @@ def _url(context: Context, path: str) -> str:
     """The server that was named, else one that is asked for. Raises ValueError."""
     named = [spec.target for spec in context.config.sources if BALSAM.names(spec)]
     if len(named) > 1:
-        raise ValueError(f"several are configured, name one with --balsam: {', '.join(named)}")
+        raise ValueError(f"several servers are configured; name one with --balsam: {', '.join(named)}")
     if named:
         return named[0]
     before = _known(path)
@@ -78,10 +78,10 @@ def _log_in(server: login.LoginServer) -> tuple[login.Method, login.GrantedLogin
     """Log in by password or in a browser. Raises SourceError when it is not granted."""
     parts = urlsplit(server.url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-        complain(f"{server.url}: the connection is not encrypted: what you enter can be read on its way")
+        complain(f"{server.url}: the connection is not encrypted: what you enter can be read on the way")
     methods = server.methods()
     if not methods:
-        raise SourceError(f"{server.url}: offers no way to log in that is known here: use `balsam login`")
+        raise SourceError(f"{server.url}: offers no way to log in that jobtui knows: use `balsam login`")
     if login.Method.DEVICE in methods and login.Method.PASSWORD in methods:
         is_by_password = input("Log in with [p]assword or in a [b]rowser? [b] ").strip().lower() == "p"
     else:

@@ -171,7 +171,7 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
         if not written or not (lines := await written.fresh()):
             return None
         if split_container(name) is not None:
-            complain(f"container {name}: what it wrote to {counted(len(logs), 'journal')} is given")
+            complain(f"container {name}: its lines in {counted(len(logs), 'journal')}")
         for source, log in logs.items():
             if log.extent.event:
                 complain(f"{source}: {log.extent.event}")
@@ -239,13 +239,13 @@ def _ops_of(reader: Reader, found: "FoundJob") -> Callable[[], OpsByJob]:
 
 def _say_given(reader: Reader, candidate: Candidate, count: int, *, has_output: bool) -> None:
     if count:
-        complain(f"{candidate.kind} {candidate.id}: lines of {counted(count, 'job')} are given")
+        complain(f"{candidate.kind} {candidate.id}: lines of {counted(count, 'job')}")
     elif not has_output:
         names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
         flags = spelled(reader.context.config, None)
         words = ("logs", f"--grep={candidate.id}") if names else ("jobs",)
         command = Command("jobtui", *flags, *words, about=names or [f"{candidate.kind}:{candidate.id}"])
-        complain(f"{candidate.kind} {candidate.id}: no log that was read tells of a job of it; see {command}")
+        complain(f"{candidate.kind} {candidate.id}: no log that was read names a job of it; see {command}")
 
 
 def _page_lines(context: Context) -> int:
@@ -404,7 +404,7 @@ class _Outputs:
         if part.size < known:  # it was rewritten
             known, number = 0, 0
         if part.begin > known:
-            complain(f"{path}: {part.begin - known:,} bytes before the end of it are not printed")
+            complain(f"{path}: {part.begin - known:,} bytes before its end are not printed")
         is_counted = part.begin <= known and (number > 0) == (known > 0)
         offset = part.begin
         texts = part.text.splitlines(keepends=True)

@@ -40,9 +40,9 @@ TOOLS: Mapping[str, Mapping[str, Any]] = _TABLE["tools"]
 def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
     """The command line of a question. Raises ValueError for one that makes no sense."""
     if tool not in TOOLS:
-        raise ValueError(f"there is no tool {tool!r:.50}, only {', '.join(TOOLS)}")
+        raise ValueError(f"unknown tool {tool!r:.50}, expected one of {', '.join(TOOLS)}")
     if unknown := given.keys() - TOOLS[tool]["properties"].keys():
-        raise ValueError(f"{tool} takes no {', '.join(sorted(unknown))!r:.100}")
+        raise ValueError(f"{tool} does not take {', '.join(sorted(unknown))!r:.100}")
     if missing := [name for name in TOOLS[tool]["needed"] if name not in given]:
         raise ValueError(f"{tool} needs {', '.join(missing)}")
     texts = {name: value for name, value in given.items() if name not in ("brief", "lines")}

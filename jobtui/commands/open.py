@@ -95,7 +95,7 @@ def run_serve(context: Context) -> Exit:
     """Serve until interrupted; USAGE for what cannot be served, or where it cannot."""
     first = context.words[0] if context.words else ""
     if first in COMMAND_BY_NAME and first not in DASHBOARDS:
-        return complain(f"{first} is no dashboard; serve shows THING, demo or replay", Exit.USAGE)
+        return complain(f"{first} is not a dashboard; serve shows THING, demo or replay", Exit.USAGE)
     warn(context)
     if first not in DASHBOARDS and not configured(context):
         return no_source()
@@ -127,7 +127,7 @@ def _listener(text: str) -> socket.socket | None:
     try:
         host, port = listen_place(text if ":" in text else f":{text}")
     except ValueError:
-        complain(f"--listen {text}: expected HOST:PORT, such as {DEFAULT_PLACE}, or a port alone")
+        complain(f"--listen {text}: expected HOST:PORT, such as {DEFAULT_PLACE}, or only a port")
         return None
     host = host or LOOPBACK
     try:
@@ -135,11 +135,8 @@ def _listener(text: str) -> socket.socket | None:
         listener = socket.create_server((host, port), family=family)
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
-        complain(f"cannot listen at {host}:{port}: {why}; --listen HOST:PORT names another place")
+        complain(f"cannot listen at {host}:{port}: {why}; choose another with --listen HOST:PORT")
         return None
     if not is_loopback(host):
-        complain(
-            f"{host} is reached from other machines: whoever has the address below can look, and nothing on "
-            "the way is encrypted"
-        )
+        complain(f"{host} can be reached from other machines: who has the address can look, unencrypted")
     return listener

@@ -20,6 +20,7 @@ from jobtui.memory.writer import MemoryThread
 from jobtui.model.clock import FixedClock, SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
+from jobtui.model.numbers import counted
 from jobtui.model.specs import SourceSpec
 from jobtui.recording.database import FILE_NAME, About, RecordingError
 from jobtui.recording.recorder import Recorder, RecordingWriter
@@ -30,7 +31,7 @@ LEAST_MB = 1
 
 
 def run(context: Context) -> Exit:
-    not_at = "record keeps what comes from now on, so it takes no --at; give --at to what replays it"
+    not_at = "record keeps what comes from now on, so --at cannot be used; use it with replay"
     limits = limits_of(context, DEFAULT_MB, LEAST_MB, not_at)
     if isinstance(limits, Exit):
         return limits
@@ -44,7 +45,7 @@ def run(context: Context) -> Exit:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         writer = RecordingWriter(directory / FILE_NAME, about, megabytes << 20, goes_on=True)
     except OSError as error:
-        complain(f"{directory}: cannot be recorded into: {error.strerror}; name another directory")
+        complain(f"{directory}: cannot record there: {error.strerror}; name another directory")
         return Exit.NO_SOURCE
     except (RecordingError, ValueError) as error:  # the last for names that no file can have
         return complain(str(error), Exit.NO_SOURCE)
@@ -52,7 +53,7 @@ def run(context: Context) -> Exit:
     with closing(memory) if memory is not None else nullcontext(), closing(writer), closing(recorder):
         asyncio.run(_record(context, specs, recorder, memory, for_s))
     gone = f", {writer.let_go:,} old entries dropped" if writer.let_go else ""
-    gone += f", {writer.refused:,} that cannot be written down" if writer.refused else ""
+    gone += f", {writer.refused:,} that cannot be stored" if writer.refused else ""
     complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
     return Exit.FINE if not recorder.lost else Exit.NO_SOURCE
 
@@ -62,7 +63,7 @@ def _memory() -> MemoryThread | None:
     try:
         return open_memory()
     except (RecordingError, OSError) as error:
-        complain(f"{error}; all is recorded, and nothing remembered")
+        complain(f"{error}; everything is recorded, but not remembered")
         return None
 
 
@@ -84,7 +85,7 @@ async def _record(
 
 def _words(recorder: Recorder) -> str:
     lost = f", {recorder.lost:,} lost" if recorder.lost else ""
-    return f"{recorder.kept:,} records kept{lost}"
+    return f"{counted(recorder.kept, 'record')} kept{lost}"
 
 
 def _details(specs: Sequence[SourceSpec]) -> Callable[[str, JobId], JobDetail | None]:
@@ -112,7 +113,7 @@ def run_replay(context: Context) -> Exit:
         return complain(f"a recording cannot answer {inner.command.name}", Exit.USAGE)
     sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is SettingKind.SOURCE}
     if named := next((sources[name] for name in inner.settings if name in sources), ""):
-        return complain(f"{named} is not taken here: what was recorded has its own sources", Exit.USAGE)
+        return complain(f"{named} cannot be used here: a recording has its own sources", Exit.USAGE)
     try:
         with closing(RecordingReplay(Path(context.words[0]))) as replay:
             return _run_on(replay, context, inner)
@@ -145,9 +146,7 @@ def replayed_config(recorded: object, present: Config, inner: Invocation) -> Con
     try:
         kept = msgspec.convert(recorded, Config)
     except msgspec.ValidationError as error:
-        raise RecordingError(
-            f"the settings in the recording cannot be read, it is damaged: {error}"
-        ) from error
+        raise RecordingError(f"the recording is damaged: its settings cannot be read: {error}") from error
     times = {setting.name for setting in SETTINGS if setting.kind is SettingKind.TIME}
     asked = {
         **{name: given for name, given in present.settings.items() if name in times and given.values},

@@ -132,7 +132,7 @@ DEFAULT_MB, LEAST_MB = 2_000, 10
 SAID_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
 """The most days of a period that is compared."""
-NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
+NOTHING = "nothing is remembered yet; `jobtui remember` starts, with what the sources still know"
 
 
 REMEMBERED = frozenset({"seen", "changed"})
@@ -172,11 +172,11 @@ def run(context: Context) -> Exit:
     path = Memory(context.memory).path
     if context.flag("forget") is not None:
         try:
-            complain(f"{path}: {'removed' if forget(path) else 'there is none'}")
+            complain(f"{path}: {'removed' if forget(path) else 'not there'}")
         except OSError as error:
             return complain(f"{path}: cannot be removed: {error.strerror}", Exit.FAILED)
         return Exit.FINE
-    not_at = "remember keeps what is known now, so it takes no --at"
+    not_at = "remember keeps what is known now, so --at cannot be used"
     limits = limits_of(context, DEFAULT_MB, LEAST_MB, not_at)
     if isinstance(limits, Exit):
         return limits
@@ -189,7 +189,7 @@ def run(context: Context) -> Exit:
         asyncio.run(_remember(context, memory, for_s))
     lost = f", {memory.lost:,} lost" if memory.lost else ""
     if lost or context.memory is None:
-        complain(f"{path}: {counted(memory.kept, 'run')} taken in{lost}; jobtui seen tells what is in it")
+        complain(f"{path}: {counted(memory.kept, 'run')} added{lost}; jobtui seen shows them")
     return Exit.NO_SOURCE if memory.lost else Exit.FINE
 
 
@@ -223,11 +223,11 @@ async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) 
     try:
         while True:
             if writer.problem != said and (said := writer.problem) is not None:
-                complain(f"{said}; trying on")
+                complain(f"{said}; trying again")
             for fault in FAULTS.all():
                 if (fault.place, fault.kind) not in faults:
                     faults.add((fault.place, fault.kind))
-                    complain(f"{fault.words}; all else is kept")
+                    complain(f"{fault.words}; everything else is kept")
             if words is not None and is_shown:
                 sys.stderr.write(f"\r{words()} (ctrl+c ends it)\x1b[K")
                 sys.stderr.flush()
@@ -301,7 +301,7 @@ def run_changed(context: Context) -> Exit:
     )
     print_report(report, context)
     if not found.changes:
-        complain(f"nothing is known to differ in {counted(found.now, 'run')} and {found.before:,} before")
+        complain(f"no difference is known between {counted(found.now, 'run')} and {found.before:,} before")
     return Exit.ATTENTION if found.changes else Exit.FINE
 
 
@@ -321,6 +321,6 @@ def _compared(memory: Memory, words: tuple[str, ...], now: Nanos) -> Compared:
     first, middle = (2 * days[0] - today - 1, days[0]) if len(days) == 1 else (days[0], days[1])
     if not first < middle <= today or max(middle - first, today - middle) > MOST_DAYS:
         raise ValueError(
-            f"days are compared (UTC), {MOST_DAYS} at most: T1 is to be a day before T2, as in 14d 7d"
+            f"whole days are compared (UTC), at most {MOST_DAYS}; T1 must be before T2, such as 14d 7d"
         )
     return memory.compared(range(first, middle), range(middle, today + 1))

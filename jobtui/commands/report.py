@@ -175,7 +175,7 @@ def _lines(
         yield paint(f"{show(one.name)}, {one.unit}", "heading", colour)
         left_out = max(0, len(one.x) - SHOWN)
         if left_out:
-            yield f"{left_out} earlier points are left out: --json or --csv has them"
+            yield f"{left_out} earlier points are left out: see --json or --csv"
         points = list(zip(one.x, one.y, strict=True))[left_out:]
         rows = [[Piece(date_time(at)), Piece(f"{value:g}")] for at, value in points]
         yield from table_lines(POINT_HEADS, rows, width, colour)
@@ -190,7 +190,7 @@ def query_of(context: Context, what: str, specs: Sequence[SourceSpec]) -> Report
     tags = [text.partition(":") for text in _list(context.flag("tag"))]
     for name, colon, _ in tags:
         if not colon:
-            raise ValueError(f'"{name}" is no tag: expected KEY:VALUE')
+            raise ValueError(f'"{name}" is not a tag: expected KEY:VALUE')
     query = ReportQuery(
         since=context.since,
         until=context.until,
@@ -214,11 +214,11 @@ def _check(query: ReportQuery, specs: Sequence[SourceSpec]) -> None:
     """Raises ValueError for what is no id, Ambiguous for one that does not say of which server."""
     for text, what in ((query.batch_job, "allocation's id"), (query.scheduler_id, "scheduler id")):
         if text is not None and _NUMBER.fullmatch(text) is None:
-            raise ValueError(f'"{text}" is no {what}: expected a number')
+            raise ValueError(f'"{text}" is not a valid {what}: expected a number')
     if all(BALSAM_SOURCE.names(spec) for spec in specs if gives(spec, Gives.JOBS)):
         for job in query.jobs:
             if numbered(_full(job)) is None:
-                raise ValueError(f'"{job}" is no job of Balsam: expected a number, or balsam/NUMBER')
+                raise ValueError(f'"{job}" is not a job of Balsam: expected a number, or balsam/NUMBER')
     labels = [spec.label for spec in specs if BALSAM_SOURCE.names(spec) and spec.label]
     for text in filter(None, (query.batch_job, query.scheduler_id, *query.jobs)):
         number = text.removeprefix(f"{BALSAM_SOURCE.setting}/")
@@ -343,7 +343,7 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bo
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
     yield paint(times, "dim", colour)
     if (low := min(curve.step(frame.since, frame.until).low for curve in chart.curves)) < 0:
-        yield f"note: the lowest value is {low:g}; what is below 0 is drawn at 0"
+        yield f"note: the lowest value is {low:g}; values below 0 are drawn at 0"
 
 
 def _chart(series: Sequence[Series], window: Window, now: Nanos) -> tuple[Chart, Frame]:

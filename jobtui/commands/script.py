@@ -50,7 +50,7 @@ def run(context: Context) -> Exit:
     if context.flag("grep") is not None:
         return in_session(context, search)
     if context.flag("user") is not None:
-        return complain("--user is for --grep: which scripts of this user contain something", Exit.USAGE)
+        return complain("--user only works with --grep", Exit.USAGE)
     if not context.words:
         return complain("script needs ID (a job of Slurm or Torque, a computeJid) or --grep RE", Exit.USAGE)
     return in_session(context, _script)
@@ -73,10 +73,10 @@ async def _script(reader: Reader) -> Exit:
     print_report(_report(reader, side, other, diff), reader.context, reader)
     missing = [one for one in (side, other) if one is not None and one.answer.script is None]
     for one in missing:
-        hint = "`jobtui doctor` tells of the archives"
+        hint = "see `jobtui doctor`"
         if one.found.job is None and not one.wanted.server and not any(map(SLURM.names, reader.specs)):
             number = "a task of an array is kept under the array's number"
-            hint = f"{number}, which only Slurm tells: --slurm local"
+            hint = f"{number}, which only Slurm knows: --slurm local"
         complain(f"{one.wanted.shown}: no script was found; {hint}")
     return reader.settle(Exit.NOT_FOUND if missing else Exit.FINE)
 
@@ -121,7 +121,7 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[FoundJob, Wanted | None
         await reader.read_logs(found.detail)
     wanted, job, detail = await Gatherer.of(reader.session).script_of(found.job, found.detail)
     if wanted is None:
-        complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")
+        complain(f"{found.job.id}: its number in a scheduler is not known; give that number")
     return FoundJob(job, detail), wanted
 
 
@@ -242,11 +242,11 @@ async def search(reader: Reader) -> Exit:
     )
     print_report(report, reader.context, reader)
     if _is_streamed(reader):
-        complain(f"{len(hits):,} of {tally.scripts:,} scripts contain it")
+        complain(f"{len(hits):,} of {tally.scripts:,} scripts match")
     for text in (*tally.cuts, *tally.reasons):
         complain(text)
     if tally.unreadable > len(tally.reasons):
-        complain(f"{tally.unreadable} in all could not be looked at")
+        complain(f"{tally.unreadable} in all could not be read")
     return reader.settle(Exit.FINE if hits else Exit.NOT_FOUND)
 
 

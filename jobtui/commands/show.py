@@ -21,6 +21,7 @@ from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.health import contained
 from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Code, Concern, Verdict
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
@@ -72,7 +73,7 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Wh
         if os.path.exists(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):
             yield Where("agent log copies", copies, exists=True)
     for source, count in Counter(step.source for op in ops for step in op.steps).items():
-        yield Where("log", source, exists=True, note=f"{count} lines of its ops")
+        yield Where("log", source, exists=True, note=f"{counted(count, 'line')} of its ops")
 
 
 def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Where]:
@@ -198,7 +199,7 @@ async def judged(reader: Reader, found: FoundJob) -> Verdict:
     assert found.job is not None
     with contained("explaining") as explaining:
         return explain(await reader.gather(found.job, found.detail))
-    said = f"it cannot be told what is the matter: {explaining.words}"
+    said = f"explaining it failed: {explaining.words}"
     return Verdict(job_id=found.job.id, code=Code.UNKNOWN, sentence=said, confidence=0.0)
 
 
@@ -209,5 +210,5 @@ async def judge(reader: Reader, found: FoundJob) -> Exit:
     if code is not Exit.FINE:
         complain(f"{verdict.job_id}: {show(verdict.sentence)}")
     if job is not None and differing(job) and job.needs_logs:
-        complain("to see one of its records alone, read one (--srdb DIR)")
+        complain("to see one of its records alone, read only its source (--srdb DIR)")
     return code

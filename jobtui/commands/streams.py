@@ -157,7 +157,7 @@ def say_faults(code: int) -> int:
     if not (faults := FAULTS.all()):
         return code
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    complain(f"{faults[0].words}{more}; what it concerns is missing; {SEE}")
+    complain(f"{faults[0].words}{more}; its results are missing; {SEE}")
     return code or Exit.FAULT
 
 

@@ -88,7 +88,7 @@ def _lines(
     inner = None if width is None else max(1, width - len(INDENT))
     names = SourceNames(reader.sources)
     if not ops:
-        yield "no ops of it are in what was read of the logs, and no source tells of its states"
+        yield "no op of it is in the logs that were read, and no source has its states"
     for op in ops:
         yield ""
         yield _op_line(op, reader.now, colour)

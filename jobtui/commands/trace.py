@@ -69,7 +69,7 @@ async def _by_id(reader: Reader, ref: TraceRef, text: str) -> FoundTrace:
     if known or len(ref.trace_id.lstrip("0")) == len(ref.trace_id):
         notes, trace = list(ref.notes), book.trace(ref.trace_id)
         if trace is not None and ref.span_id not in (None, *(span.span_id for span in trace.spans)):
-            notes.append(f"span {ref.span_id}, which is named as the parent, was not received")
+            notes.append(f"span {ref.span_id}, named as the parent, was not received")
         return FoundTrace(known, (*notes, *said), job_id=named.job_id if named else "")
     alike = book.called(text)
     return FoundTrace(tuple(alike), tuple(dict.fromkeys(alike.values())) or ref.notes)
@@ -80,7 +80,7 @@ async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
     for trace_id in ids:
         answer = await reader.session.traces.fetch(trace_id)
         if answer.growing and answer.trace is not None and is_waited_for(answer.trace, reader.now):
-            notes.append(f"more of it may come: {answer.growing}")
+            notes.append(f"more spans may follow: {answer.growing}")
     return notes
 
 
@@ -167,7 +167,7 @@ async def _trace(reader: Reader) -> Exit:
     if settings <= {OTLP.setting} and not is_recorded and file_named(thing) is None:
         complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
         if settings:
-            complain(f"what is sent to --{OTLP.setting.replace('_', '-')} is known to the dashboard alone")
+            complain(f"only the dashboard has what is sent to --{OTLP.setting.replace('_', '-')}")
         return _nothing(reader, FoundTrace(), Exit.NO_SOURCE)
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
@@ -195,8 +195,8 @@ def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace,
     if not mine.others:
         return trace, ()
     spans, count = sum(mine.others.values()), len(mine.others)
-    note = f"process {known.number} alone, told by {mine.why}: {counted(count, 'other')}"
-    return mine.trace, (f"{note} with {spans} spans are left out; jobtui trace {trace.trace_id} has all",)
+    note = f"process {known.number} only, known by {mine.why}: {counted(count, 'other')}"
+    return mine.trace, (f"{note}, {counted(spans, 'span')}, left out; jobtui trace {trace.trace_id} has all",)
 
 
 def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
@@ -214,7 +214,7 @@ def _complain_of(thing: str, found: FoundTrace, book: TraceStore) -> None:
         several = ", ".join(found.ids[:SHOWN]) + (", ..." if len(found.ids) > SHOWN else "")
         complain(f"{what!r} is ambiguous, it may be {several}")
     elif found.ids:
-        complain(f"{what!r} leads to trace {found.ids[0]}, and nothing of it was received{said}")
+        complain(f"{what!r} leads to trace {found.ids[0]}, of which nothing was received{said}")
     else:
         read = len(book.ids())
         among = f", among {read:,} that were read" if read else ""

@@ -65,7 +65,7 @@ async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
             while True:
                 await asyncio.sleep(TOLD_EVERY_S)
                 lines: list[str] = []
-                with contained("telling what changed"):
+                with contained("printing changes"):
                     lines += origin.more()
                 print_lines(lines)
 
@@ -99,10 +99,10 @@ class WatchPrinter:
         yield from self._sources()
         wanted = in_order((job for job in jobs if job.status in LIVE), self._now_of)
         shown = wanted[: self._most]
-        yield from FAULTS.each("telling what changed", shown, lambda job: job_words(job, self._now_of(job)))
+        yield from FAULTS.each("printing changes", shown, lambda job: job_words(job, self._now_of(job)))
         if len(wanted) > self._most:
-            yield f"and {len(wanted) - self._most:,} more that run or wait: jobtui jobs --plain lists them."
-        yield "What changes follows line by line; ctrl+c ends it."
+            yield f"and {len(wanted) - self._most:,} more run or wait: jobtui jobs --plain lists them."
+        yield "Changes follow, one a line; ctrl+c ends."
 
     def more(self) -> Iterable[str]:
         """Lines for jobs that changed since the last call, or need a person as time passed."""
@@ -113,7 +113,7 @@ class WatchPrinter:
         live = (job for job in self._store.jobs.values() if job.status in LIVE)
         news = in_order(self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of), self._now_of)
         yield from FAULTS.each(
-            "telling what changed",
+            "printing changes",
             news[: self._most],
             lambda job: f"{clock_time(now)}Z {job_words(job, self._now_of(job))}",
         )
@@ -126,7 +126,7 @@ class WatchPrinter:
             before = self._states.get(source.name)
             self._states[source.name] = source.state
             if source.state is SourceState.DOWN and before is not SourceState.DOWN:
-                yield f"source {show(source.name)} is down: {show(source.reason or 'no reason told')}"
+                yield f"source {show(source.name)} is down: {show(source.reason or 'no reason given')}"
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
                 yield f"source {show(source.name)} is back"
 
@@ -165,11 +165,11 @@ def run_wait(context: Context) -> Exit:
     text = (given.values[-1] if given.values and given.origin == "--until" else "") or "done,stuck"
     wanted = tuple(word for word in text.split(",") if word)
     if not wanted or not set(wanted) <= set(UNTIL):
-        return complain(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}', Exit.USAGE)
+        return complain(f'"{text}" cannot be waited for; expected {", ".join(UNTIL)}', Exit.USAGE)
     length = context.flag("timeout")
     timeout_s = None if length is None else parse_duration(length)
     if length is not None and timeout_s is None:
-        return complain(f'"{length}" is no length of time: expected such as 90s, 10m, 2h30m', Exit.USAGE)
+        return complain(f'"{length}" is not a duration: expected such as 90s, 10m, 2h30m', Exit.USAGE)
     return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
 
 

@@ -28,7 +28,7 @@ def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
         raise ValueError(f"expected a table with {', '.join(KEYS)}")
     unknown = next((key for key in table if key not in KEYS), None)
     if unknown is not None:
-        raise ValueError(f'unknown key "{unknown}", there is {", ".join(KEYS)}')
+        raise ValueError(f'unknown key "{unknown}", known are {", ".join(KEYS)}')
     named = {key: _text(key, table[key], environ) for key in KEYS if key in table and key != "headers"}
     headers = table.get("headers", {})
     if not isinstance(headers, dict):
@@ -76,7 +76,7 @@ def with_access(
                 raise ConfigError(str(error)) from None
             if said.has_login and sum(one.setting == spec.setting for one in sources) > 1:
                 raise ConfigError(
-                    f"{name}_*: a login is for one server, and there are several: say it in [servers] of the "
+                    f"{name}_*: a login is for one server, and there are several: put it in [servers] of the "
                     "configuration file"
                 )
             authority = Access(ca_file="".join(ca_files[-1:]))
@@ -97,7 +97,7 @@ def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
         for part in filter(None, map(str.strip, said["headers"].split(";"))):
             name, colon, value = part.partition(":")
             if not colon:
-                raise ValueError("expected NAME: VALUE, several with ; between")
+                raise ValueError("expected NAME: VALUE, several separated by ;")
             headers.append(_header(name.strip(), value.strip()))
         return _checked(Access(said["bearer"], "", user, password, tuple(headers)))
     except ValueError as error:
@@ -114,12 +114,12 @@ def merged(under: Access, over: Access) -> Access:
 def _checked(access: Access) -> Access:
     ways = [name for name in WAYS if getattr(access, name)]
     if len(ways) > 1:
-        raise ValueError(f"{' and '.join(ways)} are given, only one can be sent")
+        raise ValueError(f"{' and '.join(ways)} are given; only one can be sent")
     for name in ("bearer", "user"):
         if value := getattr(access, name):
             _fit(name, value)
     if ":" in access.user:
-        raise ValueError("user: has a colon in it")
+        raise ValueError("user: contains a colon")
     return access
 
 
@@ -136,7 +136,7 @@ def _text(key: str, value: object, environ: Mapping[str, str]) -> str:
 
 def _header(name: str, value: str) -> tuple[str, str]:
     if not _NAME.fullmatch(name):
-        raise ValueError("a header has a name that is none")
+        raise ValueError("a header has an invalid name")
     _fit(name, value)
     return name, value
 

@@ -204,7 +204,7 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
         raise ConfigError(f"{path}:{place[0]}:{place[1]}: not TOML: {said}") from error
     except ValueError as error:  # of a number that Python does not read
         line = text.count("\n", 0, found.start()) + 1 if (found := _TOO_LONG.search(text)) else 1
-        raise ConfigError(f"{path}:{line}: a number of thousands of digits") from error
+        raise ConfigError(f"{path}:{line}: a number has thousands of digits") from error
 
 
 def dotted(keys: Keys) -> str:

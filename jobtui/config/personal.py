@@ -115,7 +115,7 @@ def _columns(file: ConfigFile, at: Keys, names: object) -> Iterable[str]:
         if name in known and name not in names[:number]:
             yield name
         elif name in known:
-            file.wrong((*at, number), f'"{name}" is there twice')
+            file.wrong((*at, number), f'"{name}" occurs twice')
         else:
-            near = nearest(str(name), known) or f", there are {', '.join(known)}"
+            near = nearest(str(name), known) or f", known are {', '.join(known)}"
             file.wrong((*at, number), f'no column "{name}"{near}')

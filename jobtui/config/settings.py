@@ -157,9 +157,9 @@ def mistake_in(setting: Setting, text: str) -> str:
             return f"{text!r}: {error}"
     if setting.choices and text not in setting.choices:
         near = nearest(text, setting.choices)
-        return f"{text!r} is none of {', '.join(setting.choices)}{near}"
+        return f"{text!r} is not one of {', '.join(setting.choices)}{near}"
     if setting.most and not (text.isdecimal() and whole(text, MOST) <= setting.most):
-        return f"{text!r} is no whole number up to {setting.most:,}"
+        return f"{text!r} is not a whole number up to {setting.most:,}"
     return ""
 
 
@@ -354,7 +354,7 @@ def _chosen(file: ConfigFile, given: Effective | None, top: Mapping[str, Effecti
     name, known = chosen.values[-1], file.profiles()
     if name in known:
         return name
-    text = f'no profile "{name}", there is {", ".join(known) or "none"}{nearest(name, known)}'
+    text = f'no profile "{name}", known are {", ".join(known) or "none"}{nearest(name, known)}'
     if given:
         raise ConfigError(*file.mistakes(), f"{chosen.origin}: {file.path}: {text}")
     file.wrong(("profile",), text)

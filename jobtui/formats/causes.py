@@ -85,7 +85,7 @@ def load_causes() -> CauseFormat:
 def _shapes(entry: dict[str, object]) -> list[CauseShape]:
     role, pairs = entry["role"], entry["shapes"]
     if entry.keys() - _KEYS or role not in ROLES or not isinstance(pairs, list):
-        raise ValueError(f"not as it must be: {entry}")
+        raise ValueError(f"not valid: {entry}")
     family, weight = str(entry.get("family", "")), whole(str(entry.get("weight", 0)), 0)
     return [
         CauseShape(str(role), family, weight, re.compile(pattern), _literals(_parser.parse(pattern)), sample)

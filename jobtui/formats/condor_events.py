@@ -410,7 +410,7 @@ class EventReader:
             nonlocal lines, counted
             lines, counted = lines + data.count(b"\n", counted, frame.offset), frame.offset
             if not frame.is_whole:
-                raise ValueError("its end or its beginning was never written")
+                raise ValueError("its beginning or end was never written")
             said = _event(frame.data) if form is Form.CLASSIC else _ad(form, frame.data)
             if said is None:
                 raise ValueError("is neither an event nor a job ad")

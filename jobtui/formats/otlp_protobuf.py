@@ -191,14 +191,14 @@ def read_export(data: bytes, signal: Signal, encoding: Encoding, where: str) -> 
         try:
             document = decoded(data)
         except ValueError as error:
-            raise ValueError(f"is no JSON: {error}") from error
+            raise ValueError(f"is not JSON: {error}") from error
         if not isinstance(document, dict):
-            raise ValueError("is no JSON object")
+            raise ValueError("is not a JSON object")
         read_otlp(document, found)
     else:
         message = _document_in(data, shape)
         if message is None:
-            raise ValueError(f"is no protobuf message of {signal.value}")
+            raise ValueError(f"is not a protobuf message of {signal.value}")
         read_otlp_lists(message, found)
     left_out = {"logs": ()} if signal is Signal.TRACES else {"spans": ()}
     return msgspec.structs.replace(found.telemetry(), **left_out)

@@ -35,7 +35,7 @@ SHAPE = "damaged"
 """The shape of the record of a damaged place: a full disk, a host that went down, several writers."""
 STRIDE = 1 << 16
 """At most one damaged place is reported in this many bytes."""
-WHY = "the log is damaged: NUL bytes, or bytes that are no text"
+WHY = "the log is damaged: NUL bytes, or bytes that are not text"
 
 
 def damaged_places(block: bytes) -> Iterator[int]:

@@ -48,7 +48,7 @@ def text_of(text: str) -> str:
 
 
 def time_of(text: str) -> Nanos | None:
-    """A time as ISO text in UTC, or in seconds since the epoch; None for none and what is no time."""
+    """A time as ISO text in UTC, or in seconds since the epoch; None for none and what is not a time."""
     if text.isdecimal():
         return time_of_seconds(whole(text)) or None  # with 0 Slurm says that there is none
     return time_of_iso(text) if _TIME.fullmatch(text) else None
@@ -383,7 +383,7 @@ def ends_in_json(printed: bytes) -> dict[str, JsonEnd]:
     document = read_json(printed)
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
-        raise ValueError("there is no list of jobs in it")
+        raise ValueError("it has no list of jobs")
     found = {}
     for job in jobs:
         number, state = _number(job, "job_id"), _at(job, "state.current")

@@ -420,14 +420,14 @@ def read_json(text: bytes, found: ReadSpans) -> None:
     except ValueError as error:
         first, newline, _ = text.partition(b"\n")
         if not newline or not _is_document(first):
-            found.skip("", f"is no JSON: {error}")
+            found.skip("", f"is not JSON: {error}")
             return
     for number, line in enumerate(text.split(b"\n"), start=1):
         if line.strip():
             try:
                 document = decoded(line)
             except ValueError as error:
-                found.skip(f"line {number}", f"is no JSON: {error}")
+                found.skip(f"line {number}", f"is not JSON: {error}")
             else:
                 _take(document, found, f"line {number}")
 

@@ -59,7 +59,7 @@ from jobtui.model.pages import (
 from jobtui.model.specs import parse_journal
 from jobtui.transport.blocks import RAW_LINE_BYTES
 
-GOES_ON = "goes on below"
+GOES_ON = "continued below"
 """Said of a piece of a line that docker has split, at 16 KiB. Each is a line of its own: joined, all but the
 first piece would be beyond what is shown of a line (`RAW_LINE_BYTES`), and could not be read."""
 

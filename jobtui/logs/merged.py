@@ -158,10 +158,10 @@ class MergedReading:
 
     def _mark(self, gap: Gap) -> LogLine:
         """The line that says that this log could not be read; the same place when it can be again."""
-        words = f"not reached from here on: {gap.why}"
+        words = f"not reached after this: {gap.why}"
         if gap.end is not None:
             until = to_rfc3339(Nanos(gap.end // SECOND * SECOND)).partition("T")[2]
-            words = f"not reached until {until}, read since, nothing missing: {gap.why}"
+            words = f"not reached until {until}, read later, nothing missing: {gap.why}"
         place = self._place(gap.start, (1 << PLACE_BITS - 1) + self._gaps)
         return LogLine(
             place=place, end=place + 1, text=words, size=len(words), level=Level.WARNING, at=gap.start,

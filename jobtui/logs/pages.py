@@ -1,7 +1,7 @@
 """A log to be read on a screen: pages from any place, at its tail at once, whatever its size.
 
 Nothing of the file is held but what is asked for and a sparse index. Places go on over a rotation: the file
-before is kept open, so that one can read back into it. A file that was cut off or rewritten begins again
+before is kept open, so that one can read back into it. A file that was truncated or rewritten begins again
 behind the places it had. Pages are read in one thread, everything slow in another, so that reading on never
 waits for a search. No method blocks the event loop.
 """
@@ -83,7 +83,7 @@ class LogPages(Log):
         if seen.id == current.opened.id:
             if not current.grow():
                 self._replace((*segments[:-1], Segment(open_file(self.path), current.end)))
-                self._event = "was cut off or rewritten"
+                self._event = "was truncated or rewritten"
             return self.extent
         current.grow()
         if not seen.size:  # the writer does not have the new file yet: new lines go into the old one

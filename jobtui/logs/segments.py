@@ -313,7 +313,7 @@ class Segment:
         return self.opened.packed is not None
 
     def grow(self) -> bool:
-        """Take in what was written since; False when the file was cut off or rewritten instead."""
+        """Take in what was written since; False when the file was truncated or rewritten instead."""
         seen = self.opened.look()
         if seen == self._seen:
             return True

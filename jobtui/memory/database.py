@@ -27,8 +27,8 @@ from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_tim
 
 FILE_NAME = "memory.jobtui"
 MEMORY = Layout(
-    0x6A_6F_62_6D, 1, text_of("jobtui.memory", "schema.sql"), "memory", "jobtui remember begins one",
-    "one at a time can; jobtui remember --forget removes it", "remembers",
+    0x6A_6F_62_6D, 1, text_of("jobtui.memory", "schema.sql"), "memory", "jobtui remember starts one",
+    "only one at a time can; jobtui remember --forget removes it", "remembers",
 )  # fmt: skip
 ALL, FAILED, WHOLE = 0, 1, 0
 """The signatures that stand for all and for failed runs, and the day that stands for all days."""

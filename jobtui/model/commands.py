@@ -26,7 +26,7 @@ _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
 def quoted(word: str) -> str:
     """A word as a shell reads it back unchanged. Raises ValueError for a NUL in it."""
     if "\0" in word:
-        raise ValueError("no program can be given a NUL")
+        raise ValueError("no program can take a NUL as argument")
     if _PLAIN.fullmatch(word) and word[0] not in "=%":
         return word
     return "".join(_SAFE.get(piece, f"'{piece}'") for piece in _SPECIAL.split(word) if piece) or "''"

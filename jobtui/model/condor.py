@@ -21,7 +21,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, ReasonSeen, Run, statuses_of
-from jobtui.model.numbers import whole
+from jobtui.model.numbers import counted, whole
 from jobtui.model.state_runs import FAILED
 from jobtui.model.tables import tables_of
 
@@ -406,7 +406,7 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
     if life.state == REMOVED:
         message = life.reason or None
     elif life.lost and life.state in (IDLE, RUNNING):
-        message = f"run {life.lost + 1}, after {life.lost} that did not end well"
+        message = f"run {life.lost + 1}, after {counted(life.lost, 'lost run')}"
     if life.state == HELD:
         alert = f"held: {life.reason or NO_REASON}"
     elif life.gap is not None and life.state not in OVER:

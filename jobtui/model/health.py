@@ -265,7 +265,7 @@ class Faults:
         """The faults as an entry in the list of sources; None if there are none."""
         if not (faults := self.all()):
             return None
-        said = f"{counted(len(self), 'fault')} of jobtui itself; what they concern is missing; {SEE}"
+        said = f"{counted(len(self), 'fault')} of jobtui itself; their results are missing; {SEE}"
         return SourceHealth(
             name=PACKAGE,
             kind=FAULTS_KIND,

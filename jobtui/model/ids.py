@@ -287,7 +287,7 @@ def _read(match: re.Match[str]) -> TraceRef | None:
         notes.append(f"the trace id has {len(digits)} digits of {TRACE_DIGITS}: zeros were put before it")
     elif surplus:
         many = f"the trace id has {len(digits)} digits, {surplus} too many"
-        notes.append(f"{many}: any {TRACE_DIGITS} of them fit")
+        notes.append(f"{many}: any {TRACE_DIGITS} of them may be meant")
     padded = digits.zfill(TRACE_DIGITS)
     first, *others = (TraceId(padded[at : at + TRACE_DIGITS]) for at in range(max(0, surplus) + 1))
     span = (parts.get("span") or "").lower()

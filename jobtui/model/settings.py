@@ -26,7 +26,7 @@ def parse_alarms(table: object) -> Alarms:
     if not isinstance(table, dict):
         raise ValueError(f"expected a table of {', '.join(Alarms._fields)}")
     if unknown := set(table) - set(Alarms._fields):
-        raise ValueError(f"{min(unknown)}: unknown; there are {', '.join(Alarms._fields)}")
+        raise ValueError(f"{min(unknown)}: unknown; known are {', '.join(Alarms._fields)}")
     bell, rest_s = table.get("bell", False), table.get("rest_s", Alarms().rest_s)
     if not isinstance(bell, bool):
         raise ValueError("bell: expected true or false")
@@ -41,7 +41,7 @@ def _words(command: object) -> tuple[str, ...]:
     if not isinstance(command, list) or not all(isinstance(word, str) and word for word in command):
         raise ValueError('command: expected a list of words, such as ["notify-send", "jobtui"]')
     if any("\0" in word for word in command):
-        raise ValueError("command: a word holds a zero byte")
+        raise ValueError("command: a word contains a NUL byte")
     return tuple(command)
 
 

@@ -12,7 +12,7 @@ from jobtui.model.tables import tables_of
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
 """What sacct is to show of a job that ended, for a person."""
 SYSTEM = "slurm"
-LEFT = "it left the queue, and accounting has not told yet how it ended"
+LEFT = "it left the queue; accounting does not say yet how it ended"
 """What is said of a job that was live when it was last in the queue."""
 
 STATUSES = statuses_of(SYSTEM)

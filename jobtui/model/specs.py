@@ -153,7 +153,7 @@ _URL = re.compile(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", 
 _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)
 
 
-NO_LOGIN = "a name or password in the address is not taken"
+NO_LOGIN = "a name or password in the address is not accepted"
 
 
 def parse_server(setting: str, text: str, instead: str = "", part: str = "") -> SourceSpec:
@@ -174,7 +174,7 @@ def parse_server(setting: str, text: str, instead: str = "", part: str = "") -> 
         raise ValueError(expected) from error
     if "@" in found["rest"]:
         variable = f"JOBTUI_{setting.upper()}_BASIC"
-        usual = f"all may see it: put it into [servers] of the configuration file, or into {variable}"
+        usual = f"everybody can see it: put it in [servers] of the configuration file, or in {variable}"
         raise ValueError(f"{NO_LOGIN}: {instead or usual}")
     if part and "/" not in found["rest"].rstrip("/"):
         raise ValueError(f"the {part} is missing: expected http://host:port/{part}")
@@ -194,7 +194,7 @@ def parse_otlp_listen(text: str) -> SourceSpec:
     found = _LISTEN.fullmatch(text.strip()) if text.strip() else None
     port = whole(found["port"], OTLP_PORT) if found else 0
     if found is None or port > 65_535:
-        raise ValueError("expected HOST:PORT, such as 127.0.0.1:4318, or a port alone")
+        raise ValueError("expected HOST:PORT, such as 127.0.0.1:4318, or only a port")
     return SourceSpec("otlp_listen", f"{found['host'] or LOOPBACK}:{port}")
 
 
@@ -203,7 +203,7 @@ def listen_place(target: str) -> tuple[str, int]:
     host, _, port = target.rpartition(":")
     number = whole(port)
     if number is None:
-        raise ValueError(f"{port!r} is no port")
+        raise ValueError(f"{port!r} is not a port")
     return host.strip("[]"), number
 
 

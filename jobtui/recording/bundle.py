@@ -73,7 +73,7 @@ class BundleCollector:
                 why = f"as a bundle has {MOST_BYTES >> 20} MB at most"
                 writer.add_note(f"the oldest {writer.let_go:,} entries, {why}")
             if writer.refused:
-                writer.add_note(f"{writer.refused:,} entries that cannot be written down")
+                writer.add_note(f"entries that cannot be stored: {writer.refused:,}")
             writer.close()
         finally:
             writer.discard()

@@ -227,7 +227,7 @@ class Recording:
         try:
             self.about = msgspec.json.decode(about, type=About)
         except msgspec.MsgspecError as error:
-            raise RecordingError(f"{self.path}: does not say what it is, it is damaged: {error}") from error
+            raise RecordingError(f"{self.path}: damaged: {error}") from error
         self._sources: dict[tuple[str, str], int] = {
             (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
         }
@@ -348,9 +348,7 @@ class Recording:
         try:
             yield from self._db.execute(sql, values)
         except DAMAGED as error:
-            raise RecordingError(
-                f"{self.path}: damaged: {error}; what it is a copy of may be whole"
-            ) from error
+            raise RecordingError(f"{self.path}: damaged: {error}; the original may be intact") from error
 
 
 def _within(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[Any, ...]]:
@@ -379,7 +377,7 @@ def opened(path: Path, layout: Layout = RECORDING, *, exactly: int | None = None
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise RecordingError(f"{path}: cannot be read: {why}") from error
     if not head.startswith(b"SQLite format 3"):
-        raise RecordingError(f"{path}: is no {layout.name} of jobtui; {layout.made_by}")
+        raise RecordingError(f"{path}: is not a {layout.name} of jobtui; {layout.made_by}")
     refuse_odd_sides(path)
     if head[MARK] == layout.mark.to_bytes(4, "big"):
         _roll_back(path)
@@ -397,7 +395,7 @@ def refuse_odd_sides(path: Path) -> None:
     for side in SIDE_FILES:
         with suppress(OSError):
             if not stat.S_ISREG(os.lstat(f"{path}{side}").st_mode):
-                raise RecordingError(f"{path}{side}: is no regular file, and SQLite would open it; remove it")
+                raise RecordingError(f"{path}{side}: is not a regular file; remove it")
 
 
 def _roll_back(path: Path) -> None:
@@ -436,14 +434,14 @@ def _check(db: sqlite3.Connection, path: Path, layout: Layout, exactly: int | No
     except DAMAGED as error:
         raise RecordingError(f"{path}: cannot be read, it is damaged: {error}") from error
     if mark != layout.mark:
-        raise RecordingError(f"{path}: is a database of something else, no {layout.name} of jobtui")
+        raise RecordingError(f"{path}: is a database of something else, not a {layout.name} of jobtui")
     if version > layout.version:
         raise RecordingError(
             f"{path}: was made by a later jobtui (layout {version}, "
-            f"this one reads {layout.version}); renew jobtui"
+            f"this one reads {layout.version}); update jobtui"
         )
     if exactly not in (None, version):
-        raise RecordingError(f"{path}: is of an earlier layout, and does not go on; {layout.elsewhere}")
+        raise RecordingError(f"{path}: has an earlier layout, and cannot be continued; {layout.elsewhere}")
     if parts != {part.strip() for part in layout.schema.split(";") if part.strip()}:
         raise RecordingError(f"{path}: has other tables than a {layout.name} of jobtui, and is not opened")
 

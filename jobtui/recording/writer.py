@@ -147,7 +147,7 @@ def _is_there(path: Path, layout: Layout, *, goes_on: bool) -> bool:
     if not goes_on:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     if not stat.S_ISREG(status.st_mode):
-        raise RecordingError(f"{path}: is no plain file, and is not written; {layout.elsewhere}")
+        raise RecordingError(f"{path}: is not a regular file, and is not written; {layout.elsewhere}")
     if status.st_uid != os.geteuid() or status.st_nlink > 1:
         raise RecordingError(f"{path}: belongs to somebody else or has another name; {layout.elsewhere}")
     if status.st_size == 0:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from jobtui.model.changes import RUNNING, Allocation, Site
 from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.numbers import counted
 from jobtui.render.columns import Cells, Narrow, TableColumn, fixed, in_style, text_column
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import NONE, age, duration, show
@@ -48,8 +49,8 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
         seen = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
         words = [
             f"{'!' if is_down else '●'} {show(site.name)}{f'@{label}' if label else ''}",
-            f"agent {'last ' if is_down or site.seen_at is None else ''}heard of {seen}",
-            f"{site.queued} jobs in its scheduler" if site.queued else "",
+            f"agent {'last ' if is_down or site.seen_at is None else ''}heard from {seen}",
+            f"{counted(site.queued, 'job')} in its scheduler" if site.queued else "",
             show(site.path),
         ]
         yield Paragraph("   ".join(filter(None, words)), "warning" if is_down else "", whole=False)

@@ -391,7 +391,7 @@ def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
     if at > chart.end:
         return f"{time}  not yet"
     if not chart.curves and chart.kind is not ChartKind.TIMES:
-        return f"{time}  nothing is known of jobs"
+        return f"{time}  no jobs are known"
     reading = "still being read, so far " if chart.is_reading else ""
     failed = 0.0
     if chart.failures is not None:  # in the column of this time
@@ -401,6 +401,10 @@ def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
     return f"{time}  {reading}{_values(chart, at, frame)}{shown}"
 
 
+def _counted(value: float, word: str) -> str:
+    return f"{number_text(value)} {word}{'s' * (value != 1)}"
+
+
 def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
     match chart.kind:
         case ChartKind.UTILIZATION:
@@ -408,7 +412,7 @@ def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
         case ChartKind.THROUGHPUT | ChartKind.RATE:
             width = rate_width(frame.until - frame.since, max(1, frame.cells // 2))
             done, pace = chart.curves[0].at(at), rate_at(chart.curves[0], at, width)
-            return f"{number_text(done)} jobs done, {number_text(pace)}/min over {duration(width / 1e9)}"
+            return f"{_counted(done, 'job')} done, {number_text(pace)}/min over {duration(width / 1e9)}"
         case ChartKind.STATES:
             named = [
                 f"{number_text(value)} {show(curve.series.name)}"
@@ -422,19 +426,19 @@ def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
 def _utilization(chart: Chart, at: Nanos) -> str:
     busy = chart.curves[0].at(at)
     waits = chart.waiting.at(at) if chart.waiting is not None else 0.0
-    waiting = f"{number_text(waits)} jobs waiting" if waits != 1 else "1 job waiting"
+    waiting = f"{_counted(waits, 'job')} waiting"
     unit = show(chart.curves[0].series.unit)
     if unit == "jobs":
-        return f"{number_text(busy)} jobs running, {waiting}" if busy != 1 else f"1 job running, {waiting}"
+        return f"{_counted(busy, 'job')} running, {waiting}"
     if chart.outline is None:
-        return f"{number_text(busy)} nodes busy, {waiting}"
+        return f"{_counted(busy, 'node')} busy, {waiting}"
     there = chart.outline.at(at)
     idle = f"{number_text(there - busy)} idle" if there >= busy else f"{number_text(busy - there)} too many"
-    return f"{number_text(busy)} of {number_text(there)} nodes busy, {idle}, {waiting}"
+    return f"{number_text(busy)} of {_counted(there, 'node')} busy, {idle}, {waiting}"
 
 
 TITLES = {
-    ChartKind.UTILIZATION: "", ChartKind.THROUGHPUT: "jobs done since the beginning",
+    ChartKind.UTILIZATION: "", ChartKind.THROUGHPUT: "jobs done since the start",
     ChartKind.RATE: "jobs done per minute", ChartKind.STATES: "jobs in each state",
     ChartKind.TIMES: "how long jobs stay in each state",
 }  # fmt: skip

@@ -50,10 +50,10 @@ def matter(job: Job, now: Nanos) -> Piece:
 
 
 _FINE = {
-    JobStatus.RUNNING: "running, nothing to say",
+    JobStatus.RUNNING: "running",
     JobStatus.COMPLETED: "completed, without an error",
     JobStatus.CANCELED: "canceled",
-    JobStatus.FAILED: "failed, the record does not say of what",
+    JobStatus.FAILED: "failed, the record does not say why",
     JobStatus.MISSING: "never run, or its files are gone",
     JobStatus.PURGED: "its files were removed",
 }

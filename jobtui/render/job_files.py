@@ -150,19 +150,19 @@ def head_facts(script: ArchivedScript, outputs: Sequence[scripts.OutputFile]) ->
 
 def colour_facts(script: ArchivedScript) -> Iterator[tuple[str, str]]:
     if len(script.script) > scripts.MOST_COLOURED:
-        yield "colours", f"of the first {scripts.MOST_COLOURED:,} characters only"
+        yield "colours", f"only of the first {scripts.MOST_COLOURED:,} characters"
 
 
 def _doubts(script: ArchivedScript) -> Iterator[str]:
     if script.is_lossy:
-        yield "bytes that were no text are lost: they were replaced before it was archived"
+        yield "bytes that were not text are lost: they were replaced before it was archived"
     environment = script.environment
     if environment is None:
         return
     if not environment.is_whole:
-        yield f"{environment.announced} variables were announced, there are {len(environment.variables)}"
+        yield f"{environment.announced} variables were announced, {len(environment.variables)} are in it"
     if environment.mended:
-        yield f"{len(environment.mended)} variables were kept damaged and are mended here"
+        yield f"{len(environment.mended)} variables were archived damaged and are repaired here"
 
 
 def tried_lines(tried: Iterable[Tried]) -> Iterator[tuple[str, str]]:
@@ -235,7 +235,7 @@ LEAST_CELLS = 20
 def diff_lines(found: scripts.ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
     """The difference as lines of at most this many cells, None for no limit."""
     if found.is_same:
-        yield (Piece("no difference that counts", "good"),)
+        yield (Piece("no relevant difference", "good"),)
     differs = any(scripts.hunks(found.rows))
     if differs:
         yield (Piece("script", "title"),)

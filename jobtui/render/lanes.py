@@ -25,7 +25,7 @@ CERTAINTY_WORDS: Mapping[Certainty, str] = {
     Certainty.FULL_ID: "sure: the line has the op's full id",
     Certainty.JID: "sure: the line names the job",
     Certainty.PREFIX: "likely: by the first four characters of the id, with user, agent and time",
-    Certainty.ADJACENT: "inferred: only because of the line next to it",
+    Certainty.ADJACENT: "inferred: only from the line next to it",
 }
 
 CERTAINTY_OF_TRACE = {certainty: words.partition(":")[0] for certainty, words in CERTAINTY_WORDS.items()}

@@ -56,7 +56,7 @@ def seen_words(seen: Seen, now: Nanos) -> str:
 
 def _range_words(what: str, expected: SecondsRange) -> str:
     low, high = (age(max(0.0, seconds)) for seconds in (expected.low_s, expected.high_s))
-    held = f"such ranges held for {percent(expected.held / expected.of)} % of the last {expected.of:,}"
+    held = f"such ranges were right for {percent(expected.held / expected.of)} % of the last {expected.of:,}"
     return f"may {what} in {low} to {high}; {held}"
 
 
@@ -141,6 +141,6 @@ SEEN_COLUMNS: tuple[TableColumn[Seen, TimeLook], ...] = (
     time_column("first", "FIRST", lambda seen: seen.first, Cells(6, 8, 10), 40),
     time_column("last", "LAST", lambda seen: seen.last, Cells(6, 8, 10), 70),
     text_column("signature", "FAILURE", lambda seen: seen.signature, Cells(16, 40, 200), 90),
-    TableColumn("with", "GOES WITH", lambda seen, look: "; ".join(map(share_words, seen.where)),
+    TableColumn("with", "IN COMMON", lambda seen, look: "; ".join(map(share_words, seen.where)),
                 Cells(12, 40, 120), 30),
 )  # fmt: skip

@@ -81,7 +81,7 @@ def controller_words(controller: Controller | None, now: Nanos) -> str:
     if controller.queued is not None:
         parts.append(f"{counted(controller.queued, 'job')} looked at")
     if controller.dbd_backlog is not None:
-        parts.append(f"{counted(controller.dbd_backlog, 'message')} for slurmdbd waiting")
+        parts.append(f"{counted(controller.dbd_backlog, 'message')} waiting for slurmdbd")
     return ", ".join(parts)
 
 

@@ -138,7 +138,7 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
     yield paint(show(found.left.title), "heading", colour)
     yield from (paint(f"not sure: {show(doubt)}", "warning", colour) for doubt in found.doubts)
     yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
-    yield f"beside {show(found.right.title)}: {show(found.why)}"
+    yield f"compared with {show(found.right.title)}: {show(found.why)}"
     yield from _said(found)
     yield ""
     rows = []
@@ -171,7 +171,7 @@ def _said(found: Comparison) -> Iterator[str]:
     if slow is not None and slow.lost_s >= 1:
         yield f"most time was lost at: {show(slow.text)}, {duration(slow.lost_s)} more"
     if not found.steps:
-        yield "no ops of either were read"
+        yield "no ops of either run were read"
 
 
 def _step_row(pair: StepPair) -> list[Piece]:

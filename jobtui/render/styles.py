@@ -40,7 +40,7 @@ def mistake_in_style(text: str) -> str:
     )
     if words and known and words[-1] not in _AFTER and max(colors.values(), default=0) <= 1:
         return ""
-    return f'"{text}" is no style; such as "bold red", "#e57373 on black", "underline"'
+    return f'"{text}" is not a style; such as "bold red", "#e57373 on black", "underline"'
 
 
 GLYPHS: Mapping[str, str] = tables_of("jobtui.render", "signs")["jobs"]

@@ -280,8 +280,8 @@ def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iter
         case LineKind.MISSING:
             count = len(found.tree.missing.get(line.missing, ())) if line.missing else 0
             yield Paragraph(f"span {line.missing} was not received", "warning")
-            yield Paragraph(f"{counted(count, 'span')} that came name it as their parent", "dim")
-            why = "what ran it was killed before it could send it, or still runs, or the span was dropped"
+            yield Paragraph(f"{counted(count, 'span')} that were received name it as their parent", "dim")
+            why = "its process was killed before it sent the span, or still runs, or the span was dropped"
             yield Paragraph(why, "dim")
         case LineKind.WAIT if line.wait is not None:
             after, before = show(line.wait.after.name), show(line.wait.before.name)
@@ -322,7 +322,7 @@ def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator
         yield Paragraph(f"✗ {name}{handled}  {show(cause.message)}".rstrip(), style, 2)
     elif span.is_error:
         yield Paragraph(f"↑ {name}  {show(span.message)}".rstrip(), "error", 2)
-        yield Paragraph("it failed as something below it failed: e goes there", "dim")
+        yield Paragraph("it failed because something below it failed: e goes there", "dim")
     else:
         yield Paragraph(name, "strong", 2)
     for failure in found.failures:
@@ -400,7 +400,7 @@ def _source(span: Span) -> Iterator[Paragraph]:
         yield Paragraph(f"linked to span {link.span_id} of trace {link.trace_id}", "dim")
     if span.dropped:
         yield Paragraph(
-            f"{span.dropped:,} attributes, events or links were left out by its sender", "warning"
+            f"{span.dropped:,} attributes, events or links were left out by the sender", "warning"
         )
     yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
 
@@ -408,7 +408,7 @@ def _source(span: Span) -> Iterator[Paragraph]:
 def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Paragraph]:
     lengths = sorted(max(0, span.duration_ns or 0) for span in run.spans)
     yield Paragraph(f"{show(run.name) or NONE} × {len(run.spans):,}", "strong", 2)
-    yield Paragraph("like spans beside each other, none of which failed: → shows them", "dim")
+    yield Paragraph("similar spans in a row, none failed: → shows them", "dim")
     middle, last = lengths[len(lengths) // 2], run.longest
     between = f"{span_time(lengths[0])} to {span_time(lengths[-1])}, half of them within {span_time(middle)}"
     yield Paragraph(f"took {span_time(run.total_ns)} in all: {between}")

@@ -57,7 +57,7 @@ def brief_lines(job: Job, verdict: Verdict) -> list[str]:
     """A verdict for a ticket or a chat: the most telling of cause, evidence, what is not known, and next."""
     evidence = [f"evidence: {_fact_line(one)}" for one in verdict.evidence] or ["evidence: none was read"]
     unknown = [f"not known: {show(spot)}" for spot in (*verdict.doubts, *verdict.blind_spots)]
-    steps = [f"next: {_step_words(step)}" for step in verdict.next] or ["next: nothing is to be done"]
+    steps = [f"next: {_step_words(step)}" for step in verdict.next] or ["next: nothing to do"]
     at = job.ended_at or job.started_at or job.queued_at
     since = f" since {date_time(at, local=False)}Z" if at is not None else ""
     head = f"{show(job.id)}: {show(job.status.value)}{since}"

@@ -71,7 +71,7 @@ def sentence_of(found: Findings, growing: str = "") -> Text:
     if found.causes:
         more = f"  (and {len(found.causes) - 1:,} more)" if len(found.causes) > 1 else ""
         first = found.causes[0]
-        words = f"{named(first.span)}: {show(first.message) or 'failed'}, and what it was in went on well"
+        words = f"{named(first.span)}: {show(first.message) or 'failed'}, and its parents succeeded"
         return Text(f"! {words}{more}", "warning")
     return Text("✓ nothing failed in it", "settled")
 
@@ -111,9 +111,9 @@ def count_words(found: Findings) -> str:
     if open_spans := sum(1 for span in found.tree.spans if span.ended_at is None):
         parts.append(f"{open_spans:,} open")
     if found.tree.doubles:
-        parts.append(f"{found.tree.doubles:,} came twice")
+        parts.append(f"{found.tree.doubles:,} received twice")
     if found.tree.loops:
-        parts.append(f"{len(found.tree.loops):,} in circles of parents")
+        parts.append(f"{len(found.tree.loops):,} in loops of parents")
     if found.skewed:
         parts.append("clocks differ")
     return ", ".join(parts)

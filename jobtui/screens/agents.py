@@ -32,7 +32,7 @@ class AgentLogScreen(ErrorScreen):
         parts += [f"{name}: {text}" for name, text, _ in log_facts(log)]
         if agent.log is not None and agent.log == agent.supervisor:
             parts.append(
-                f"A part of it was forwarded into {show(agent.supervisor)}, which can be read in the logs."
+                f"A part of it was forwarded to {show(agent.supervisor)}, which can be read in the logs."
             )
         text = "\n\n".join(parts)
         self._command = log.command
@@ -105,7 +105,7 @@ class AgentsScreen(TableScreen[Agent]):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
-        return ("no line of a supervisor's log that was read speaks of an agent",)
+        return ("no line that was read of a supervisor's log names an agent",)
 
     def words(self) -> Iterator[str]:
         trouble = [agent for agent in self._agents if is_trouble(agent, self.shared.now())]

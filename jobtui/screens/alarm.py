@@ -43,9 +43,9 @@ def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
     name = show(live[0]) if len(live) == 1 else counted(len(live), "job")
     if shared.awaited.issuperset(live):
         shared.awaited.difference_update(live)
-        return f"the end of {name} is not told"
+        return f"no notification when {name} ends"
     shared.awaited.update(live)
-    return f"the end of {name} will be told"
+    return f"you will be notified when {name} ends"
 
 
 class AlarmCommand:
@@ -55,7 +55,7 @@ class AlarmCommand:
     """
 
     def __init__(self, command: Sequence[str], store: Store, timeout_s: float = TIMEOUT_S) -> None:
-        self.name = f"on trouble: {os.path.basename(command[0])}"
+        self.name = f"alarm command: {os.path.basename(command[0])}"
         self._command = tuple(command)
         self._store = store
         self._timeout_s = timeout_s
@@ -112,12 +112,14 @@ class Alarm:
             self._app.run_worker(self._run(self._command, jobs), group="alarm")
 
     def _report_ends(self) -> None:
-        """Say which jobs have ended whose end is awaited, in the terminal and on the desktop."""
+        """Say which awaited jobs have ended, in the terminal, on the desktop and to the command."""
         awaited, jobs = self._shared.awaited, self._shared.live.jobs
         for job_id in sorted(awaited):
             job = jobs.get(job_id)
             if job is None or not job.status.is_live:
                 awaited.discard(job_id)
+                if self._command is not None:
+                    self._app.run_worker(self._run(self._command, (job_id,)), group="alarm")
                 words = f"{show(job_id)} {job.status.value if job is not None else 'is no longer known'}"
                 self._app.notify(words, timeout=30, markup=False)
                 self._ring(words)

@@ -187,7 +187,7 @@ class ColumnsScreen(HeadedScreen):
     """Choose columns and their order."""
 
     PLACE = Place.COLUMNS
-    FOOT = "kept until the end; for the next start by :save"
+    FOOT = "kept until jobtui ends; :save keeps it for the next start"
 
     def __init__(self, shared: Shared, view: View, follow: Callable[[View], None]) -> None:
         super().__init__(shared)
@@ -217,7 +217,7 @@ class LogSetScreen(HeadedScreen):
     """Choose which logs are shown in one."""
 
     PLACE = Place.LOG_SET
-    FOOT = "lines of the chosen ones, in the order of time"
+    FOOT = "lines of the chosen logs, by time"
 
     def __init__(
         self,
@@ -345,7 +345,7 @@ class Guide:
                     self._shared.trace_client(), job_id, self._shared.job_attributes()
                 )
         except TimeoutError:
-            words = f"no trace of {job_id} was looked for to the end: no answer within {ASKED_S:g} s"
+            words = f"no trace of {job_id} was found: no answer within {ASKED_S:g} s"
             self._app.notify(show(words), severity="warning", markup=False)
             return ()
         for note in () if ways.found else ways.notes:

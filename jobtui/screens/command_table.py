@@ -83,12 +83,12 @@ def parse_command(text: str) -> ParsedCommand:
     begun = [command for command in COMMANDS if word and command.name.startswith(word)]
     command = COMMAND_BY_NAME.get(word) or (begun[0] if len(begun) == 1 else None)
     if command is None:
-        wrong = f"no command {word}, and nothing known is called so"
+        wrong = f"no command {word}, and nothing has this name"
         raise CommandError(start, end, wrong, nearest(word, COMMAND_BY_NAME))
     rest = text[end:].strip()
     rest_start = text.find(rest, end) if rest else end
     if rest and not command.argument:
-        raise CommandError(rest_start, len(text), f"{command.name} takes nothing after it")
+        raise CommandError(rest_start, len(text), f"{command.name} takes no argument")
     if command.needs_argument and not rest:
         raise CommandError(start, end, f"{command.name} {command.argument}: {command.help}")
     return ParsedCommand(command, rest, rest_start)

@@ -42,10 +42,10 @@ class Commander(Guide):
         """Go to a time that was typed, as 20:34, or 15m before where it is."""
         if (player := self._shared.player) is None:
             raise CommandError(
-                0, start, "time goes on by itself here; a recording is opened with: jobtui replay FILE"
+                0, start, "this is live; to go to a time, open a recording: jobtui replay FILE"
             )
         if (moment := parse_moment(rest)) is None:
-            wrong = f"{rest} is no time; such as 20:34, 2026-11-20T20:34:30Z, 15m"
+            wrong = f"{rest} is not a time; such as 20:34, 2026-11-20T20:34:30Z, 15m"
             raise CommandError(start, start + len(rest), wrong)
         await player.go(moment.span(player.at).start)
 
@@ -60,7 +60,7 @@ class Commander(Guide):
         key = rest.removeprefix("-")
         if key and key not in COLUMN_KEYS:
             end, near = start + len(rest), nearest(key, COLUMN_KEYS)
-            others = "" if near else f"; there is {', '.join(COLUMN_KEYS)}"
+            others = "" if near else f"; known are {', '.join(COLUMN_KEYS)}"
             raise CommandError(end - len(key), end, f"no column {key}{others}", near)
         self.jobs().sort_by(key or None, reverse=rest.startswith("-"))
 
@@ -83,20 +83,20 @@ class Commander(Guide):
     def _forget(self, rest: str, start: int) -> None:
         if not self._shared.views.forget(rest or START):
             raise self._no_view(rest, start)
-        self._app.notify(show(f"forgot view {rest or START}"), markup=False)
+        self._app.notify(show(f"removed view {rest or START}"), markup=False)
 
     def _no_view(self, rest: str, start: int) -> CommandError:
         names = self._shared.views.names()
         near = nearest(rest, names)
-        others = "" if near else f"; there is {', '.join(names) or 'none'}"
+        others = "" if near else f"; known are {', '.join(names) or 'none'}"
         return CommandError(start, start + len(rest), f"no view {rest or START} was kept{others}", near)
 
     async def _goto(self, rest: str, start: int) -> None:
         if not await self.seek(rest):
-            raise CommandError(start, start + len(rest), f"nothing is known of {rest}")
+            raise CommandError(start, start + len(rest), f"nothing is known about {rest}")
 
     def _trace(self, rest: str, start: int) -> None:
         goals = tuple(trace_goals(rest, self._shared.store))
         if not goals:
-            raise CommandError(start, start + len(rest), "no trace id, TRACEPARENT or address is in that")
+            raise CommandError(start, start + len(rest), "no trace id, TRACEPARENT or address in that")
         self.choose(rest, goals, is_clear=len(goals) == 1)

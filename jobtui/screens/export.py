@@ -189,9 +189,7 @@ def editor_call(environ: Mapping[str, str], path: str, line: int = 0) -> tuple[s
     chosen = _words(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
     name = os.path.basename(chosen[0]) if chosen else ""
     if name not in EDITORS:
-        raise NotStarted(
-            f"{name} is not known to open a file without writing to it; {key_of('app.page')} opens the pager"
-        )
+        raise NotStarted(f"{name} is not known to open files read-only; {key_of('app.page')} opens the pager")
     return _call(chosen, EDITORS[name], path, line)
 
 

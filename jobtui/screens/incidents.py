@@ -115,7 +115,7 @@ class IncidentsScreen(HeadedScreen):
                 found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now)
             self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
-            nothing = f"Nothing went wrong in the last {rendered.period(self._span_s)}."
+            nothing = f"Nothing failed in the last {rendered.period(self._span_s)}."
             earlier = self._earlier
             words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier)
             self._list.empty = (words, f"{key_of('window')} looks at other times.")
@@ -145,8 +145,8 @@ class IncidentsScreen(HeadedScreen):
             shown = "at all times" if wide is None else f"in {rendered.period(wide)}"
             before = max(self._earlier.jobs, sum(len(one.jobs) for those, _ in counts for one in those))
             return f"no failures in the last {span}; {before:,} before · {groups} {shown}"
-        what = groups if self._list.count else "nothing went wrong"
-        early = " · not all is read yet" if self._is_early else ""
+        what = groups if self._list.count else "nothing failed"
+        early = " · still reading" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
         return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
 

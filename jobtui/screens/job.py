@@ -19,6 +19,7 @@ from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.model.logs import Reached
+from jobtui.model.numbers import counted
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.columns import RowContext
@@ -70,7 +71,7 @@ class LogBackReader:
         if not self._shared.job_reader.begins_after(queued_at):
             return
         at = Nanos(max(0, queued_at - SLACK_S * SECOND))
-        self._problem = "They were not read further back, as that was stopped."
+        self._problem = "Reading them further back was stopped."
         begun = f"reading the logs back to {self._time(at)}"
         self._announce(f"{begun} … {STOPS}")
         try:
@@ -87,7 +88,7 @@ class LogBackReader:
         if now - self._told_at < TELL_S:
             return
         self._told_at = now
-        share = f": {reached.records:,} records"
+        share = f": {counted(reached.records, 'record')}"
         if reached.size:
             share = f": {reached.read / MB:,.0f} of {reached.size / MB:,.0f} MB"
         self._announce(f"{begun}{share} {STOPS}")
@@ -121,16 +122,16 @@ class LogBackReader:
         `number` is the run that was chosen. Other systems than Sirepo report states without a log.
         """
         if (other := numbered(job_id)) is not None:
-            return (f"{show(other.system)} has told of no change of its state.",)
+            return (f"{show(other.system)} has reported no change of its state.",)
         if self.words:
             return (f"No op of it yet: {self.words}",)
         sources, kinds = self._shared.store.sources(), kinds_that_give(Gives.LOGS)
         known = zip(sources, labels(sources), strict=True)
         logs = [(label, source) for source, label in known if source.kind in kinds]
         if not logs:
-            return ("No log is read, so that nothing is known of what happened to it.",)
+            return ("No log is read: what happened to it is not known.",)
         what = "this job" if number is None else f"run {number}"
-        words = [f"No op of {what} in what was read of the logs:"]
+        words = [f"No op of {what} in the logs that were read:"]
         for label, source in logs:
             state = source.error if source.state is SourceState.DOWN else source.note
             words.append(f"{show(label)}: {show(state) if state else 'read as a whole'}")
@@ -432,4 +433,4 @@ class JobScreen(LiveScreen):
             taken = await self.taken()
             self.app.push_screen(ErrorScreen(self.shared, title, text or self._problem, taken))
         else:
-            self.notify("no error is known of this run", timeout=2)
+            self.notify("no error of this run is known", timeout=2)

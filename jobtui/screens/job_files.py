@@ -66,7 +66,7 @@ class FilesTab(JobTab):
     def words(self) -> str:
         waited = None if self._began is None else seconds_between(self._began, self.shared.clock.now())
         if waited is not None and waited >= SLOW_S:
-            return f"the disk has not answered for {duration(float(int(waited)))}"
+            return f"no answer of the disk for {duration(float(int(waited)))}"
         if self._problem or self._listing is None or self.age is None:
             return self._problem
         return f"{show(self._listing.path)} · {self.age.text}"
@@ -132,7 +132,7 @@ class FilesTab(JobTab):
         self._problem = "no run directory"
         self._shown = None
         job = self.subject.job
-        words = ["Neither a record nor a log that was read tells where the run directory of this job is."]
+        words = ["No record and no log that was read says where the run directory of this job is."]
         if problems:
             words = ["The run directory cannot be read here:", *problems]
         elif job is not None and job.mode == CLUSTER_MODE:
@@ -153,7 +153,7 @@ class FilesTab(JobTab):
         is_same = self._shown is not None and self._shown[1].name == file.name
         try:
             if file.kind is FileKind.MISSING:
-                raise Unreadable(f"{file.name}: not there; not written yet, removed, or on another machine")
+                raise Unreadable(f"{file.name}: not there: not written yet, removed, or on another machine")
             part = await self.shared.job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
         except Unreadable as error:
             spans = [Piece(show(str(error)), "warning" if file.kind is FileKind.FILE else "dim")]

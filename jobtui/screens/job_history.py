@@ -40,7 +40,7 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
     for line in map(str.rstrip, rendered.comparison_lines(found, cells, colour=False)):
         style = "warning" if line.endswith((rendered.PARTS, rendered.SLOWER)) else ""
         text.append(Paragraph(line, style if text else "title"))
-    title = "beside the last good run" if other is None else "side by side"
+    title = "compared with the last good run" if other is None else "side by side"
     screen.open_late(ReadingScreen(shared, title, text, CopyTarget("", command)))
 
 
@@ -52,7 +52,7 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
     if detail is None:
         return "no source has a record of this job"
     if named is not None:
-        choice: Partner | None = Partner(named, None, "as it was asked for")
+        choice: Partner | None = Partner(named, None, "as it was submitted")
     else:
         choice = choose(store.job(job_id) or detail.job, detail.runs, tuple(store.jobs.values()))
     if choice is None:
@@ -132,7 +132,7 @@ class HistoryTab(JobTab):
     def _compare(self) -> None:
         subject, run = self.subject, self._runs.record
         if run is None or subject.detail is None:
-            nothing = "it never ran, as far as its record tells"
+            nothing = "it never ran, by its record"
             if subject.detail is None:
                 nothing = subject.problem or "no source has a record of this job"
             self._about.set_text([Paragraph(nothing, "dim")])
@@ -148,7 +148,7 @@ class HistoryTab(JobTab):
             return
         if not subject.ops or not subject.good_ops:
             unknown = run if not subject.ops else good
-            yield Paragraph(f"No op of run {unknown.number} in what was read of the logs.", "dim")
+            yield Paragraph(f"No op of run {unknown.number} in the logs that were read.", "dim")
             if subject.ops and self.shared.job_reader.begins_after(good.queued_at or NEVER):
                 yield Paragraph(f"↵ reads them back to run {good.number}, to compare what happened.", "dim")
             return

@@ -26,7 +26,7 @@ MOST_LINES = 2_000
 LONGEST = 500
 """Characters of a line or a value that are shown here."""
 MOST_VARIABLES = 2_000
-NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job in Slurm is known."
+NO_NUMBER = "Only jobs of Slurm have an archived script; the Slurm number of this job is not known."
 
 
 class ScriptRead(NamedTuple):

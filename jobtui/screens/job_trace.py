@@ -60,9 +60,7 @@ class TraceTab(JobTab):
         if tracing is None or not tracing.is_looked_for or (tracing.reader and not tracing.reader.is_read):
             return ("looking for its trace …",)
         if tracing.link is not None:
-            return (
-                f"no source that was asked knows of trace {tracing.link.trace_id}, which {tracing.link.why}",
-            )
+            return (f"no source that was asked has trace {tracing.link.trace_id}, which {tracing.link.why}",)
         maybe = tracing.ways.candidates
         offered = [f"{100 * one.score:.0f} %  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
         head = ["These were submitted near it, ↵ lets you choose one:"] if offered else []

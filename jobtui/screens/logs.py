@@ -17,7 +17,7 @@ from jobtui.analysis.times import looks_like_time, time_near
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
-from jobtui.model.numbers import whole
+from jobtui.model.numbers import counted, whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
 from jobtui.model.tables import tables_of
 from jobtui.render.log_lines import LineLook, Tags, finder
@@ -284,7 +284,7 @@ class LogScreen(LiveScreen):
             self._show_status()
 
     def _show_status(self) -> None:
-        whole = ALL if self._set is None else f"{len(self._set)} logs"
+        whole = ALL if self._set is None else counted(len(self._set), "log")
         names = tuple(whole if name is None else self._labels[name] for name in self._names)
         words = status_words(self._reader, self._view, self._number)
         self._header.status = LogStatus(names, self._chosen, tuple(words))
@@ -302,7 +302,7 @@ class LogScreen(LiveScreen):
     def action_log_set(self) -> None:
         known = [name for name in self._names if name is not None]
         if None not in self._names:
-            self.say("there is one log only" if known else "no logs to read")
+            self.say("there is only one log" if known else "no logs to read")
             return
         labels = {name: self._labels[name] for name in known}
         open_screen(self.app, At.LOG_SET, self.shared, labels, self._set or known, self._show_set)
@@ -417,7 +417,7 @@ class LogsScreen(LogScreen):
             after = (await reader.unfolded.after(line.place, FOLDED)).lines
             run = next(run for run in runs_of((*before, *after)) if run[-1].end > line.place)
             if len(run) < 2:
-                self.say("no line here goes on from another, or says the same")
+                self.say("no lines here to fold")
                 return
             line = folded(run)
         reader.folds.toggle(line.place, line.end)
@@ -439,7 +439,7 @@ class LogsScreen(LogScreen):
             lines[:0], at_edge = page.lines, page.at_edge or not page.lines
             place = lines[0].place if lines else place
         counts = await asyncio.to_thread(count_facets, lines)
-        of = f"{len(lines):,} lines" if at_edge else f"the newest {len(lines):,} lines"
+        of = counted(len(lines), "line") if at_edge else f"the newest {len(lines):,} lines"
         self.open_late(screen_at(At.FACETS, self.shared, counts, of, self._add_condition))
 
     def _add_condition(self, condition: Condition) -> None:
@@ -537,9 +537,9 @@ class LogsScreen(LogScreen):
         elif reader is None or not looks_like_time(typed):
             return None
         elif (at := time_near(typed, here, self.shared.now(), Zone.offset_s(here))) is None:
-            return f"{typed} is no time; such as 20:42:55, -10m, 2026-11-20 20:42"
+            return f"{typed} is not a time; such as 20:42:55, -10m, 2026-11-20 20:42"
         else:
-            late = f"no line is known to be of {date_time(at)}{Zone.mark()} or later"
+            late = f"no line is known to be from {date_time(at)}{Zone.mark()} or later"
             self._seek(reader, partial(reader.log.place_of_time, at), late)
         return ""
 
@@ -595,7 +595,7 @@ class LogsScreen(LogScreen):
     def action_hit(self, direction: int) -> None:
         reader = self._reader
         if reader is None or reader.search is None:
-            self.say("nothing is searched for: / begins")
+            self.say("nothing is searched for: / starts a search")
         elif not self._go_to_hit(reader, direction):
             line = self._view.line_at_cursor
             if line is not None and reader.may_come(line.place, line.end, direction):
@@ -619,7 +619,7 @@ class LogsScreen(LogScreen):
     def action_matches(self) -> None:
         reader = self._reader
         if reader is None or reader.search is None:
-            self.say("nothing is searched for: / begins")
+            self.say("nothing is searched for: / starts a search")
             return
         place = self._view.place
         if reader.is_filtered:

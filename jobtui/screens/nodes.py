@@ -69,7 +69,7 @@ class NodesScreen(TableScreen[ListedNode]):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", "", NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
-        return ("no cluster has told of its nodes yet; name one with --slurm",)
+        return ("no cluster has reported its nodes yet; name one with --slurm",)
 
     def words(self) -> Iterator[str]:
         broken = sum(one.node.needs_person for one in self._listed)

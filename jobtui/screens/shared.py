@@ -155,7 +155,7 @@ class Shared:
         if self.paused_at is None:
             return None
         waits = f"{counted(len(self.waiting.jobs) + len(self.waiting.gone), 'change')} waiting"
-        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · {key_of('app.pause')} goes on"
+        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · {key_of('app.pause')} resumes"
 
 
 REPLAY_CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")

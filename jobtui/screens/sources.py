@@ -95,15 +95,12 @@ def about(source: SourceHealth) -> Iterator[Paragraph]:
     if source.note:
         yield Paragraph(show(source.note))
     if source.news_at is not None:
-        usual = f"; within {duration(source.pause_s)} as a rule" if source.pause_s else ""
-        yield Paragraph(f"something new came last at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
+        usual = f"; usually within {duration(source.pause_s)}" if source.pause_s else ""
+        yield Paragraph(f"newest record at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
     if not source.error and not source.note and not source.skipped:
-        yield Paragraph("nothing went wrong" if source.read_at is not None else "not read yet", "dim")
+        yield Paragraph("nothing failed" if source.read_at is not None else "not read yet", "dim")
     if source.skipped:
         yield Paragraph("")
-        yield Paragraph(
-            f"{source.skipped:,} pieces of input made no sense; the newest {len(source.last_skips)}:",
-            "warning",
-        )
+        yield Paragraph(f"input not understood: {source.skipped:,}; the newest:", "warning")
     for skip in source.last_skips:
         yield Paragraph(show(f"{skip.where}: {skip.why}"))

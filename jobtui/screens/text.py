@@ -76,7 +76,7 @@ COLOURS = ("error", "warning", "good", "accent", "settled")
 
 FILTERS = (
     "status:failed  user:vn9m  app:srw,warp  age<10m  dur>1h  %>=90",
-    "words are looked for in id, user, name, app and model; -word leaves out; or, ( ) group",
+    "words match id, user, name, app and model; -word excludes; or, ( ) group",
 )
 TWO_COLUMNS_FROM = 118
 """Cells of the text from which on it has two columns."""

@@ -231,7 +231,7 @@ class TraceScreen(FilteringScreen):
                 self._pane.waterfall.reveal(self._span_id)
                 self._span_id = None
         else:
-            unknown = f"no source that was asked knows of trace {self.trace_id}"
+            unknown = f"no source that was asked has trace {self.trace_id}"
             self._pane.waterfall.empty = (unknown, *notes) if reader.is_read else ()
             self._pane.facts.sentence = Piece("" if reader.is_read else "reading …", "dim")
         counts = picture.counts if picture else ""

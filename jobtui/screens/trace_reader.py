@@ -137,7 +137,7 @@ class JobTracing:
         if self.reader is not None or self._shared.trace_client is None:
             return
         if job is not None and job.trace:
-            self._follow(TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was handed this trace"))
+            self._follow(TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was given this trace"))
         elif (link := link_in_lines(ops, unlinked)) is not None:
             self._follow(link)
 

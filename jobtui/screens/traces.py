@@ -226,7 +226,7 @@ class TraceChangesScreen(HeadedScreen):
             self._beside = f"beside {short_id(other.tree.trace_id)}{began}"
         silence = f"Nothing differs. {key_of('show_hidden')} shows the steps that are the same."
         if this is None:
-            silence = f"no source that was asked knows of trace {this_id}"
+            silence = f"no source that was asked has trace {this_id}"
         elif other is None:
             silence = (
                 "No earlier trace with the same root is complete and good. Two marked ones can be compared."

@@ -74,7 +74,7 @@ MOST_RECALLED = 30
 """For how many groups and failures, the first ones, the memory is asked whether they were seen before."""
 MOST_ASKED = 30
 """Records that a look at all jobs asks a server, a scheduler or a cluster for."""
-NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
+NOT_ASKED = f"its record was not read: at most {MOST_ASKED} at a time"
 
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3

@@ -226,7 +226,7 @@ LOOKED_AT = 20
 async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> TraceMatches:
     """The traces of a job. `names` are the attributes in which spans may hold its id."""
     if job.trace:
-        return TraceMatches((TraceMatch(TraceId(job.trace), "it was handed this trace, its files say"),))
+        return TraceMatches((TraceMatch(TraceId(job.trace), "it was given this trace, its files say"),))
     by_attribute = await ways_by_attribute(client, job.id, names)
     if by_attribute.found:
         return by_attribute

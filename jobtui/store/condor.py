@@ -39,7 +39,7 @@ from jobtui.model.condor import (
 )
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.numbers import whole
+from jobtui.model.numbers import counted, whole
 
 QUARTER_S = 900
 """Zones differ by quarters of an hour."""
@@ -227,7 +227,7 @@ class CondorStore:
         if not self.dropped:
             return None
         limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job in one file, are kept"
-        return f"{self.dropped:,} facts dropped, those of ended jobs first: {limits}"
+        return f"{counted(self.dropped, 'fact')} dropped, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
         """What files say of a job in order of time; of an event that several have, what one says.
@@ -415,4 +415,4 @@ def _statements(life: CondorLife, facts: Sequence[CondorFact]) -> Iterator[tuple
     for name in _SHOWN:
         if text := life.values.get(name):
             yield name, text
-    yield "told by", ", ".join(dict.fromkeys(fact.source for fact in facts))
+    yield "source", ", ".join(dict.fromkeys(fact.source for fact in facts))

@@ -188,7 +188,7 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
         unfinished -= {*asked} - waiting.keys()
         if not begun and (size := _reached(pollers, store).size) > REACHED_BYTES:
             shown, most = (f"{count / GB:.1f} GB" for count in (size, REACHED_BYTES))
-            raise SourceError(f"{shown} of logs would have to be read, and {most} are read at most")
+            raise SourceError(f"{shown} of logs would have to be read; the limit is {most}")
         asked = []
         while waiting and not asked:
             poller = min(waiting, key=lambda one: _turn(waiting[one], has_begun=one in begun))

@@ -408,6 +408,6 @@ class Store:
     def _announce(self, changes: Changes) -> Changes:
         if changes != NO_CHANGES:
             for listener in tuple(self._listeners):
-                with contained("telling of changes"):
+                with contained("notifying of changes"):
                     listener(changes)
         return changes

@@ -13,6 +13,7 @@ import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.numbers import counted
 from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_job, jobs_named_by
 
 MOST = 400_000
@@ -169,9 +170,9 @@ class TraceStore:
         """What is to be said of what was dropped or left out, None when all is here."""
         said = []
         if self.dropped:
-            said.append(f"{self.dropped:,} of the traces dropped, the most quiet first")
+            said.append(f"{self.dropped:,} of the traces dropped, the longest unchanged first")
         if self.left_out:
-            said.append(f"{self.left_out:,} spans of too large a trace left out")
+            said.append(f"{counted(self.left_out, 'span')} of too large a trace left out")
         limits = f"at most {self._most:,} spans and {self._most_bytes >> 20} MB are kept"
         return f"{' and '.join(said)}: {limits}" if said else None
 

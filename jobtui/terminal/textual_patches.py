@@ -62,14 +62,14 @@ async def kept_up(node: DOMNode, stage: str, work: Callable[[], Awaitable[object
     """Do what lasts as long as its screen, in a worker: begun again, with back-off, when a fault ended it."""
     failures, wait_s = 0, AGAIN_S
     while True:
-        with contained("telling of a fault"):
+        with contained("reporting a fault"):
             began = monotonic()
             with contained(stage) as working:
                 await work()
                 return
             failures = 1 if monotonic() - began > STEADY_S else failures + 1
             wait_s = min(AGAIN_S * 2.0 ** min(failures - 1, 16), STEADY_S)
-            tell(node, working.fault, f"; begun again in {wait_s:g} s")
+            tell(node, working.fault, f"; started again in {wait_s:g} s")
         await asyncio.sleep(wait_s)
 
 
@@ -77,7 +77,7 @@ def tell(node: object, fault: Fault | None, then: str = "") -> None:
     """Let the screen of a node say that something on it is missing for a fault, and what is done then."""
     if fault is None or not isinstance(node, DOMNode):
         return
-    with contained("telling of a fault"):
+    with contained("reporting a fault"):
         if node.is_attached and (say := getattr(node.screen, "say_fault", None)) is not None:
             say(fault, then)
 

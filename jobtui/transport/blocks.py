@@ -17,6 +17,7 @@ import msgspec
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import RawLine
+from jobtui.model.numbers import counted
 from jobtui.transport.files import ByteSource
 
 HOLE_BYTES = 64
@@ -146,7 +147,7 @@ class BlockReader:
         if end := data.rfind(b"\n") + 1:
             return self._give(data[:end])
         if len(data) > self._limits.line:
-            self._skip(f"line longer than {self._limits.line} bytes, the rest of it is left out")
+            self._skip(f"line longer than {self._limits.line} bytes, its rest is left out")
             return self._give(data[: self._limits.line], newline_missing=True, then=LinePart.DROP)
         return self._give(data, newline_missing=True, then=LinePart.REST) if release else None
 
@@ -178,7 +179,7 @@ class BlockReader:
         if not end:
             self._move(data, then=LinePart.DROP)
             return
-        self._skip(f"{self._dropped} bytes left out of this line", counted=0)
+        self._skip(f"{counted(self._dropped, 'byte')} left out of this line", counted=0)
         self._dropped = 0
         self._move(data[:end], lines=1)
 

@@ -219,7 +219,7 @@ class HttpClient:
             async with contextlib.aclosing(_messages(got.extensions["network_stream"], self.limits)) as wire:
                 async for message in wire:
                     yield message
-        raise SourceUnreachable(f"{self.name}: it ended what it sends as it comes")
+        raise SourceUnreachable(f"{self.name}: it ended the stream")
 
     async def refused(self, head: Response, pieces: AsyncIterator[bytes]) -> SourceError:
         """What an answer means that was not asked for and of which only the head is read."""
@@ -312,7 +312,7 @@ class HttpClient:
             kind, line, status=answer.status, told=words, bytes=len(answer.body),
             says="" if answer.is_page or words == NOTHING else f", it says: {words}",
             wait="a while" if wait_s is None else f"{wait_s} s",
-            login_is="the login is refused, it may have expired" if self._sent else "a login is wanted",
+            login_is="it refused the login, which may have expired" if self._sent else "it requires a login",
         )  # fmt: skip
 
     def _fault(self, error: Exception) -> SourceError:
@@ -438,13 +438,13 @@ def _no_document(answer: Response) -> tuple[type[SourceError], str]:
     if answer.is_page:
         if answer.is_login:
             return SourceDenied, "answers with a login page; {login}"
-        return SourceMissing, "answers with a web page and not with what {product} says; {address}"
+        return SourceMissing, "answers with a web page, not as {product} does; {address}"
     if not answer.body.strip():
         return SourceUnreachable, "answered with nothing; {address}"
     if _is_cut_off(answer.body):
-        return SourceUnreachable, "the answer broke off half-way, after {bytes} bytes; ask again"
+        return SourceUnreachable, "the answer ended half-way, after {bytes} bytes; ask again"
     kind = _plain(mask_text(answer.kind[:50])) or "something unnamed"
-    return (SourceMissing, f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}")
+    return (SourceMissing, f"answers with {kind}, not as {{product}} does ({{told}}); {{address}}")
 
 
 def _sent_elsewhere(answer: Response) -> tuple[type[SourceError], str]:
@@ -455,8 +455,8 @@ def _sent_elsewhere(answer: Response) -> tuple[type[SourceError], str]:
         to = ""
     shown = _plain(in_words(to.encode("utf-8", "replace")))
     if _LOGIN.search(to):
-        return SourceDenied, f"sends to a login page ({shown}); {{login}}"
-    return SourceMissing, f"sends elsewhere ({{status}}), to {shown}; give that address"
+        return SourceDenied, f"redirects to a login page ({shown}); {{login}}"
+    return SourceMissing, f"redirects ({{status}}) to {shown}; give that address"
 
 
 async def _pieces(response: "httpx.Response") -> AsyncGenerator[bytes, None]:
@@ -512,9 +512,9 @@ def _token_in(path: str, name: str) -> str:
     try:
         text = read_given(path, TOKEN_BYTES).decode("utf-8", "replace").strip()
     except FileNotFoundError as error:
-        raise SourceMissing(f"{name}: {path}, which is to hold its login, is not there") from error
+        raise SourceMissing(f"{name}: {path}, the file of its login, is not there") from error
     except OSError as error:
-        raise SourceDenied(f"{name}: {path}, which is to hold its login: {error.strerror}") from error
+        raise SourceDenied(f"{name}: {path}, the file of its login: {error.strerror}") from error
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise SourceDenied(f"{name}: {path} holds no login")
     return text

@@ -58,7 +58,7 @@ class RemoteDirs:
         kind, full, at = of_base(mode, 16), whole(size), time_of_seconds(whole(written))
         where = f"{address}/{quote(name)}"
         if kind is None or kind > MOST_MODE or full is None or at is None:
-            raise Unreadable(f"{where}: the answer makes no sense")
+            raise Unreadable(f"{where}: the answer is not understood")
         if not stat.S_ISREG(kind):
             raise Unreadable(f"{where}: is not a regular file and is not read")
         return part_of(name, data, max(0, full - len(data)) if tail else 0, full, at)

@@ -356,7 +356,7 @@ def address_of(spec: str) -> Address:
     if parts.scheme != "ssh" or parts.query or parts.fragment:
         raise ValueError("expected ssh://[user@]host[:port]")
     if parts.password is not None:
-        raise ValueError("ssh is given no password; leave it out and give the host your key: ssh-copy-id")
+        raise ValueError("ssh takes no password; leave it out and give the host your key: ssh-copy-id")
     host = parts.netloc.rpartition("@")[2]
     host = unquote(host[1:].partition("]")[0]) if host.startswith("[") else host.partition(":")[0]
     user = unquote(parts.username or "")
@@ -409,7 +409,7 @@ class SshShell:
                 return known
         why = in_words(said) or printed
         if code == FAILED_ITSELF and not why:  # a shared connection that breaks says nothing
-            how = f"the connection to {self._address.host} broke off, or it gives no answer any more"
+            how = f"the connection to {self._address.host} was lost, or it no longer answers"
             return SourceUnreachable(f"{self.name}: {how}; check that it is up: {self._by_hand}")
         how = f"ended with {code}" if code else "gave no answer"
         return SourceUnreachable(f"{self.name}: ssh {how}{f': {why}' if why else ''}; try: {self._by_hand}")
@@ -424,7 +424,7 @@ class SshShell:
             return Running(["ssh", *words], {"LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"})
         except FileNotFoundError as error:
             raise SourceMissing(
-                f"{self.name}: there is no ssh program; install it: apt-get install openssh-client"
+                f"{self.name}: no ssh program; install it: apt-get install openssh-client"
             ) from error
         except (OSError, ValueError) as error:
             raise SourceError(f"{self.name}: ssh could not be run: {error}") from error

@@ -88,7 +88,7 @@ class Unpacker:
         """That of a body with this Content-Encoding. Raises UnknownPacking."""
         packing = packing.strip().lower()
         if packing not in PLAIN and packing not in HTTP_PACKINGS:
-            raise UnknownPacking(f"it is packed as {packing[:40]!r}; only gzip is taken, and only once")
+            raise UnknownPacking(f"it is packed as {packing[:40]!r}; only gzip is accepted, and only once")
         return cls(HTTP_PACKINGS.get(packing), most_bytes)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -125,7 +125,7 @@ class Unpacker:
 
     def end(self) -> None:
         if self._stream is not None and not self._stream.eof:
-            raise UnpackError("what is packed is cut off")
+            raise UnpackError("the packed data is cut off")
 
     def _counted(self, step: bytes) -> bytes:
         self.given += len(step)
@@ -134,7 +134,7 @@ class Unpacker:
         if self._opener is not None:
             self._draw(max(0, self.given - self._allowance.ratio * self.taken))
             if self._beyond and self._allowance.left < 0:
-                raise TooLarge(f"it becomes more than {self._allowance.ratio} times as large as it is packed")
+                raise TooLarge(f"it unpacks to more than {self._allowance.ratio} times its size")
         return step
 
     def _draw(self, beyond: int) -> None:

@@ -276,7 +276,7 @@ STEP_S = 0.25
 """How long changes are collected before they are reported: a screen shows no more in between."""
 REMOVED = "the directory was removed"
 """The failure after which another watch can be had as soon as there is a directory again."""
-OVERFLOWN = "changes came faster than they were told of"
+OVERFLOWN = "changes came faster than they were reported"
 """Another such failure: then anything may have changed."""
 PASSING = frozenset({REMOVED, OVERFLOWN})
 """Failures after which another watch can be had at once."""

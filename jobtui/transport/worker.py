@@ -18,7 +18,7 @@ T = TypeVar("T")
 FINISH_S = 1.0
 """How long is waited for the last call of a thread."""
 NO_THREAD = (
-    "the system starts no more threads for this user: end other programs, or raise the limit (`ulimit -u`)"
+    "no more threads can be started for this user: end other programs, or raise the limit (`ulimit -u`)"
 )
 
 _Item = tuple[Callable[[], Any], Future[Any]] | None

@@ -62,9 +62,9 @@ class Guard:
     @web.middleware
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not self.is_ours(request.host):
-            raise web.HTTPForbidden(text="This dashboard does not go by that name.\n")
+            raise web.HTTPForbidden(text="This dashboard is not served under that name.\n")
         if request.headers.get("Origin", own := f"http://{request.host}").lower() != own.lower():
-            raise web.HTTPForbidden(text="Pages of others may not read this dashboard.\n")
+            raise web.HTTPForbidden(text="Other pages may not read this dashboard.\n")
         is_page = request.path == "/" or request.path.startswith(JOB)
         if is_page and self._is_token(request.query.get(TOKEN, "")):
             answer = web.HTTPSeeOther(request.rel_url.raw_path)
@@ -242,7 +242,7 @@ class DashboardServer(Server):
         if "Origin" not in request.headers:
             raise web.HTTPForbidden(text="Only a page of this dashboard may open it.\n")
         if len(self._open) >= MOST:
-            raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, which is the most.\n")
+            raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, the most allowed.\n")
         words = self._words_at(_job_of(request))
         if not words:
             raise web.HTTPNotFound(text="No job has such an id.\n")

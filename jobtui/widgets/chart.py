@@ -20,7 +20,7 @@ FEWEST_CELLS, FEWEST_ROWS = 30, 6
 KEYS_AHEAD = 200
 LEGEND_SHARE, LEGEND_FROM = 6, 10
 """One row in how many the names of curves may take, and from how many rows on."""
-NOTHING = "nothing is known of when jobs began or ended"
+NOTHING = "no start or end of a job is known"
 
 
 class _DrawRequest(NamedTuple):

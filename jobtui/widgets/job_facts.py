@@ -19,7 +19,7 @@ from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.record_list import RecordTable
 
 ROOT = "jobs"
-NO_RECORD = "no source has a record of this job; its ops are those that logs name"
+NO_RECORD = "no source has a record of this job; its ops come from logs"
 LEAST_ID_CELLS = 9
 """How many cells of the id are shown before anything about it."""
 SURE_CELLS = 100

@@ -150,9 +150,9 @@ STATUS_FILE = f"/scratch/jdoe/sirepo-dev/user/VUlhaMOD/myapp/{JID}/sbatch_status
 @pytest.mark.parametrize(
     ("line", "step"),
     [
-        (f"{POLLER} scontrol error exit=1 sbatch=4 stderr=no stdout=", "note of the sbatch poller"),
+        (f"{POLLER} scontrol error exit=1 sbatch=4 stderr=no stdout=", "note from the sbatch poller"),
         (f"{POLLER} exit=1 stderr=no", "sbatch poller ended"),
-        (f"missing sbatch status file={STATUS_FILE}", "trouble with the sbatch status file"),
+        (f"missing sbatch status file={STATUS_FILE}", "problem with the sbatch status file"),
     ],
 )
 def test_what_the_poller_of_a_cluster_says_belongs_to_the_run_of_its_time(

@@ -143,7 +143,7 @@ def test_nothing_that_was_seen_is_beyond_what_is_usual_but_the_last_hundredth(se
 def test_few_runs_are_said_to_be_few() -> None:
     assert usual_of([1.0, 2.0]) is None
     assert usual_words(UsualTime(34, 120, 300)) == "usually 2m (p99 5m, n=34)"
-    assert usual_words(UsualTime(4, 120, 300)) == "usually 2m (n=4, too few to tell what is late)"
+    assert usual_words(UsualTime(4, 120, 300)) == "usually 2m (n=4, too few to say what is late)"
 
 
 LATER = Nanos(NOW + REST)

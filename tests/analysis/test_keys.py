@@ -113,8 +113,8 @@ def test_what_waits_in_slurm_waits_for_what_slurm_says_and_a_failure_has_its_rea
     assert any("jobtui show slurm/4711" in step.command for step in verdict.next)
     assert explain(evidence_of(of_sirepo(), None)).confidence < verdict.confidence
     failed = of_sirepo(JobStatus.FAILED, error="exit(1)", started_at=ago(400))
-    verdict = explain(evidence_of(failed, in_slurm(JobStatus.FAILED, error="a node of it failed")))
-    assert "a node of it failed" in verdict.sentence
+    verdict = explain(evidence_of(failed, in_slurm(JobStatus.FAILED, error="one of its nodes failed")))
+    assert "one of its nodes failed" in verdict.sentence
 
 
 @pytest.mark.parametrize(

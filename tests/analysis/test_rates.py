@@ -18,7 +18,7 @@ from tests.balsam_server import FOLDER, nanos, recorded
 from tests.rows import ROWS
 
 SECOND = 10**9
-BEGAN = "before they began"
+BEGAN = "before they started"
 HOUR = nanos("2026-11-20T16:00:00")
 NOW = Nanos(HOUR + 60 * SECOND)
 LATE = nanos("2026-11-20T19:30:00")
@@ -96,7 +96,7 @@ OUT_OF_ORDER = [
         pytest.param(RUN, 40, None, [(40, 0)], [], id="what ended before it does not"),
         pytest.param(
             RUN[1:], 0, None, [(0, 3), (30, 0)],
-            ["runs begun before what is known, counted from the beginning: 1",
+            ["runs that started before the first record, counted from there: 1",
              "runs without a number of nodes, counted with that of the job: 1"],
             id="an end without a beginning counts from the beginning of the window",
         ),
@@ -105,7 +105,7 @@ OUT_OF_ORDER = [
             ["without a known end"], id="a missing end lasts until the next change",
         ),
         pytest.param(
-            OUT_OF_ORDER, None, None, [(11, 1), (20, 0)], ["ended before they began by their clocks"],
+            OUT_OF_ORDER, None, None, [(11, 1), (20, 0)], ["ended before they started, by their clocks"],
             id="the order of the system counts, not that of clocks",
         ),
     ],

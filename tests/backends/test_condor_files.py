@@ -230,7 +230,7 @@ async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Pat
         file.write(b"\n" + END.encode())
     batches = await all_of(CondorFile(path, most_bytes=2 << 20))
     assert said(batches) == [("begin_execution", "7.0@s.example.org"), ("completed", "7.0@s.example.org")]
-    assert "what is before was not read" in (batches[0].note or "")
+    assert "anything earlier was not read" in (batches[0].note or "")
     assert len(batches) < 6
 
 

@@ -129,7 +129,7 @@ def test_a_line_at_the_limit_is_whole_and_one_beyond_is_cut_and_named() -> None:
     assert [block.data for block in blocks] == [b"one\n", b"x" * 120 + b"\n", b"two\n"]
     assert (blocks[-1].line, reader.skip_count) == (3, 1)
     assert [(skip.where, skip.why) for skip in reader.skips] == [
-        ("log:2 (byte 4)", "line longer than 120 bytes, the rest of it is left out"),
+        ("log:2 (byte 4)", "line longer than 120 bytes, its rest is left out"),
         ("log:2 (byte 484)", "380 bytes left out of this line"),
     ]
 
@@ -145,7 +145,7 @@ def pieces(piece: bytes) -> Callable[[BinaryIO], None]:
 MONSTERS = (
     (hole, ["one", "two"], "NUL bytes"),
     (pieces(b"\0"), ["one", "two"], "NUL bytes"),
-    (pieces(b"x"), ["one", "x" * 100, ""], f"{39 << 20} bytes left out of this line"),
+    (pieces(b"x"), ["one", "x" * 100, ""], f"{39 << 20:,} bytes left out of this line"),
 )
 
 
@@ -337,7 +337,7 @@ async def test_a_file_written_anew_begins_again_behind_the_places_it_had(pages: 
     before = await pages.look()
     write(pages, text)
     after = await pages.look()
-    assert after.event == "was cut off or rewritten"
+    assert after.event == "was truncated or rewritten"
     assert after.begin >= before.end
     assert [line.text for line in await all_before(pages, 7)] == text.splitlines()
 

@@ -302,7 +302,7 @@ async def test_a_directory_that_may_not_be_read(mode: int, open_path: Path) -> N
 NO_DB = [
     ("nowhere", SourceMissing, "no such directory; name the db directory of Sirepo"),
     ("file", SourceMissing, "not a directory; name the db directory of Sirepo"),
-    ("supervisor-job", SourceMissing, "name the directory above it"),
+    ("supervisor-job", SourceMissing, "name its parent"),
     ("odd", SourceMissing, "has no supervisor-job directory: it is not the db directory of Sirepo"),
     ("new", SourceMissing, "or its supervisor has not run yet"),
     ("a\x00b", SourceUnreachable, ""),

@@ -451,7 +451,7 @@ def test_a_file_system_that_tells_nothing_is_not_watched(world: World) -> None:
     world.silent = "nfs4"
     assert not world.changes.begin()
     assert not world.watches
-    assert (world.changes.note or "").startswith("nfs4 does not tell of changes")
+    assert (world.changes.note or "").startswith("nfs4 does not report changes")
 
 
 async def test_news_end_the_waiting_and_closing_closes_the_watch(world: World) -> None:

@@ -91,7 +91,7 @@ def test_a_container_has_what_it_wrote_itself(run: Runner, sources: tuple[object
     name = "srj-p-VUlhaMOD"
     ran = run("logs", name, "--json", *sources)
     wrote = [row for _, row in container_rows("docker") if row["CONTAINER_NAME"] == (name.encode(),)]
-    assert f"container {name}: what it wrote to 1 journal is given" in ran.err
+    assert f"container {name}: its lines in 1 journal" in ran.err
     assert all(line["source"].startswith(name) for line in ran.json["lines"])
     assert len(ran.json["lines"]) == len(wrote) > 1
 
@@ -135,7 +135,7 @@ def test_a_journal_that_is_read_in_part_is_said_to_be(
     ran = run("logs", "srj-p-VUlhaMOD", "--journal", journals)
     assert "srj-p-VUlhaMOD@docker7" in ran.out
     assert "journalctl failed" in ran.err
-    assert "1 pieces of what came made no sense" in ran.err
+    assert "pieces of the output that were not understood: 1" in ran.err
 
 
 def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: Path, tmp_path: Path) -> None:

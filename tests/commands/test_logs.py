@@ -105,7 +105,7 @@ def test_a_container_an_agent_and_a_user_have_the_lines_of_their_jobs(
 ) -> None:
     ran = run("logs", thing, "--json", *sources_of("docker"))
     assert ran.code == 0
-    assert f"{kind} {thing}: lines of {jobs} jobs are given" in ran.err
+    assert f"{kind} {thing}: lines of {jobs} jobs" in ran.err
     lines = ran.json["lines"]
     assert lines
     assert all(line["ids"]["job"].startswith("VUlhaMOD-") for line in lines)
@@ -158,8 +158,8 @@ def test_a_large_log_is_read_from_the_last_run_on_and_says_so(
     monkeypatch.setattr(reader, "SLACK_S", 5)
     ran = run("logs", JID, "--json", *sources_of("local"))
     whole_notes = [source["note"] for source in ran.json["sources"] if source["kind"] == "logfile"]
-    assert all("what is before was not read" in note for note in whole_notes)
-    assert "what is before was not read" in ran.err
+    assert all("anything earlier was not read" in note for note in whole_notes)
+    assert "anything earlier was not read" in ran.err
     assert any("new status=completed" in line["text"] for line in ran.json["lines"])
     monkeypatch.setattr(reader, "STRETCH_BYTES", 1000)
     for at in ((), ("--at", "2026-11-20T21:00:00Z")):

@@ -287,7 +287,7 @@ def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) ->
     shutil.copytree(CAPTURES / "local" / "supervisor-job", records)
     kept = min(records.glob("*.json"))
     with PtyProgram(["-m", "jobtui", "--plain", "--srdb", str(tmp_path)]) as program:
-        program.wait_seen(b"line by line; ctrl+c ends it.")
+        program.wait_seen(b"one a line; ctrl+c ends.")
         assert b" jobs: " in program.seen
         name = "VUlhaMOD-aaaaaaaa-animation"
         (records / f"{name}.json").write_text(kept.read_text().replace(kept.stem, name))

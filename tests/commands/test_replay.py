@@ -80,7 +80,7 @@ def test_a_bundle_answers_as_the_system_did_when_that_is_gone(
     log.parent.mkdir()
     log.write_text("of another kind\n" * 99)
     told = run("replay", file, "doctor").out
-    assert ("as it was recorded" in told, "no known shape" in told) == (True, False)
+    assert ("as recorded" in told, "no known shape" in told) == (True, False)
 
 
 @pytest.mark.parametrize("incident", INCIDENTS)
@@ -449,10 +449,10 @@ def test_what_is_odd_in_place_of_a_file_of_sqlite_is_not_opened(
 ) -> None:
     recorder_in(tmp_path).close()
     make(tmp_path / f"{database.FILE_NAME}{side}")
-    with pytest.raises(database.RecordingError, match="is no regular file"):
+    with pytest.raises(database.RecordingError, match="is not a regular file"):
         recorder_in(tmp_path)
     ran = run("replay", tmp_path, "jobs")
-    assert (ran.code, "is no regular file" in ran.err) == (5, True)
+    assert (ran.code, "is not a regular file" in ran.err) == (5, True)
     assert not (tmp_path / "precious").exists()
 
 
@@ -502,7 +502,7 @@ def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runne
     assert path.read_bytes() == torn[0]
 
 
-@pytest.mark.parametrize(("make", "said"), [(newer, "renew jobtui"), (with_a_view, "has other tables")])
+@pytest.mark.parametrize(("make", "said"), [(newer, "update jobtui"), (with_a_view, "has other tables")])
 def test_a_file_of_another_layout_is_refused(
     tmp_path: Path, make: Callable[[Path], None], said: str, run: Runner
 ) -> None:

@@ -67,7 +67,7 @@ def ran(run: Runner, command: tuple[str, ...], capture: str, scrap: str, *more: 
     return run(*command, *more, "--at", AT, *sources_of(capture), "--", scrap)
 
 
-LACKS = ("no good run of", "no script of", "no number in a scheduler", "no script was found", "no trace was")
+LACKS = ("no good run of", "no script of", "number in a scheduler is", "no script was found", "no trace was")
 """What may be said of a job that is found: that no run is like it, that it has no script, or no trace."""
 
 
@@ -95,7 +95,7 @@ def test_every_command_takes_the_one_job_that_is_meant(
         assert found.code in (0, 1, 3) or any(words in found.err for words in LACKS), why
         is_quiet = command[:1] in (("bundle",), ("compare",), ("logs",), ("script",), ("trace",))
         assert job_id in said or is_quiet or EXPECTED["job-fail"]["traceID"] in found.out, why
-        is_said = f"taken for job {job_id}" in found.err or f"its job is {job_id}" in found.err
+        is_said = f"taken as job {job_id}" in found.err or f"its job is {job_id}" in found.err
         shows_trace = found.out.startswith(EXPECTED["job-fail"]["traceID"])  # `jobtui TRACE` does
         names_job = command[:1] not in (("find",), ("script",), ("trace",)) and not shows_trace
         if names_job and job_id in said:

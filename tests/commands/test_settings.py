@@ -74,19 +74,19 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     path.write_text("# before\n")
     with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
         window.wait_text("[Y/n]")
-        window.press("Enter", until="none ends it.")
+        window.press("Enter", until="empty: done.")
         window.type("log=supervsor=x\n")
         window.wait_text("unknown role")
         window.type("log=supervisor=/var/log/s.log\n")
-        window.press("Enter", until="Replace it, and keep it as")
+        window.press("Enter", until="Replace it, and keep the old one as")
         window.press("Enter", until="Nothing was written.")
         assert path.read_text() == "# before\n"
     with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
         window.wait_text("[Y/n]")
         window.type("n\n")
-        window.wait_text("none ends it.")
+        window.wait_text("empty: done.")
         window.type("log=supervisor=/var/log/s.log\n\n")
-        window.wait_text("Replace it, and keep it as")
+        window.wait_text("Replace it, and keep the old one as")
         window.type("y\n")
         window.wait_text("[ended 0]")
     assert tomllib.loads(path.read_text()) == {"log": ["supervisor=/var/log/s.log"]}

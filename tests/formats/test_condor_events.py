@@ -60,7 +60,7 @@ def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_a_note() -> None
 @pytest.mark.parametrize(
     ("junk", "skips"),
     [
-        (executing()[:30].encode() + b"\n", ["its end or its beginning was never written"]),
+        (executing()[:30].encode() + b"\n", ["its beginning or end was never written"]),
         (b"\0" * 500, None),
         (b"nothing that makes sense\n...\n", None),
         (b"\xff\xfe\x80\n...\n", None),

@@ -151,7 +151,7 @@ def test_what_ends_while_it_runs_is_taken_in(tmp_path: Path) -> None:
         (tmp_path / "late").rename(late)
         wait_for(lambda: rows(path) == 11)
         process.terminate()
-        assert "11 runs taken in" in process.communicate()[1]
+        assert "11 runs added" in process.communicate()[1]
     assert process.returncode == 0
 
 
@@ -206,7 +206,7 @@ def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path
     assert (told.end.low_s, told.end.high_s) == (160.0, 700.0)
     assert told.start.held == told.start.of > 100
     (start, end) = memory_lines(told)
-    assert start == f"may start in 1m to 10m; such ranges held for 100 % of the last {told.start.of}"
+    assert start == f"may start in 1m to 10m; such ranges were right for 100 % of the last {told.start.of}"
     assert end.startswith("may end in 2m40s to 11m; such")
     later = some(memory.of_job(replace(job, queued_at=ago(290)), "", NOW).start)
     assert (later.low_s, later.high_s) == (10.0, 310.0)
@@ -322,7 +322,7 @@ def test_another_database_a_later_layout_and_a_second_writer_are_refused(tmp_pat
         Memory(path).signatures(Nanos(0))
     os.unlink(path)
     path.write_text("not a database")
-    with pytest.raises(RecordingError, match="no memory of jobtui"):
+    with pytest.raises(RecordingError, match="not a memory of jobtui"):
         Memory(path).signatures(Nanos(0))
 
 

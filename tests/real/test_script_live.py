@@ -81,7 +81,7 @@ def test_a_job_of_srun_has_none(
     ran = Runner(capsys)("script", numbers[-1], "--slurm", "local", "--json")
     assert ran.code == 4
     assert [one["result"] for one in ran.json["tried"]] == [
-        "interactive job has none: srun and salloc submit none"
+        "interactive job has none: srun and salloc submit no script"
     ]
 
 

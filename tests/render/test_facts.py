@@ -196,10 +196,10 @@ def test_a_stale_launcher_stands_out(one: Allocation, is_stale: bool) -> None:
 
 
 def test_a_site_that_fell_silent_stands_out() -> None:
-    words = "● theta   agent heard of 30s ago   3 jobs in its scheduler   /projects/x"
+    words = "● theta   agent heard from 30s ago   3 jobs in its scheduler   /projects/x"
     assert [*site_lines([SITE], LOOK)][1][:2] == (words, "")
     text, style = [*site_lines([msgspec.structs.replace(SITE, seen_at=ago(4_000))], LOOK)][1][:2]
-    assert text.startswith("! theta   agent last heard of 1h06m ago")
+    assert text.startswith("! theta   agent last heard from 1h06m ago")
     assert style == "warning"
 
 

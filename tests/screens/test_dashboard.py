@@ -220,9 +220,9 @@ async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() ->
     async with on_logs(source_of(journal), there, size=(120, 40), now=AFTER_IT) as (app, pilot):
         await until(app, pilot, "of the agent")
         other.broken = "connection refused"
-        await until(app, pilot, "not reached from here on", "connection refused")
+        await until(app, pilot, "not reached after this", "connection refused")
         other.broken = ""
-        await until(app, pilot, "read since, nothing missing")
+        await until(app, pilot, "read later, nothing missing")
 
 
 LINE = LogLine(place=1, end=2, text="the message", size=11, at=T0, stamped=True)

@@ -235,7 +235,7 @@ async def test_what_follows_a_log_is_begun_again_and_says_so(
     path.write_text(stamped(1, "first"))
     fail_once(monkeypatch, LogScreen, "_look")
     async with on_logs(path, size=(160, 24)) as (app, pilot):
-        await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
+        await until(app, pilot, "a fault of jobtui: Injected", "started again in")
         with path.open("a") as file:
             file.write(stamped(2, "second"))
         await until(app, pilot, "first", "second")
@@ -273,7 +273,7 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
     fail_once(monkeypatch, TraceReader, "_study_known")
     async with shown(app_on_traces(*LARGE_TOO)) as (app, pilot):
         await open_failed(app, pilot)
-        await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
+        await until(app, pilot, "a fault of jobtui: Injected", "started again in")
     assert [fault.stage for fault in expected_faults.all()] == ["following a trace"]
 
 
@@ -281,11 +281,11 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
     ("owner", "name", "counted"),
     [
         (None, "", ["polling"]),
-        (textual_patches, "monotonic", ["telling of a fault", "polling"]),
+        (textual_patches, "monotonic", ["reporting a fault", "polling"]),
         (Faults, "note", []),
         (health, "is_fault", []),
         (health, "place_of", []),
-        (Fault, "words", ["polling", "telling of a fault"]),
+        (Fault, "words", ["polling", "reporting a fault"]),
         (Faults, "__len__", ["drawing SourceStrip", "polling"]),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
@@ -302,7 +302,7 @@ async def test_polling_is_begun_again_and_says_so(
         monkeypatch.setattr(owner, name, property(fail) if name == "words" else fail)
     async with read() as (scene, pilot):
         if name != "words":
-            await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
+            await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "started again in")
         scene.db.add(batch(a_job(11, name="told after")))
         await until(scene.app, pilot, "told after")
         await press(pilot, "question_mark", until=HelpScreen)

@@ -163,10 +163,10 @@ async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: py
     scene = Scene([batch(*JOBS, more=True), batch(failed(40, 10, error="late one"))])
     scene.db.hold()
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "7", until="not all is read yet")
+        await press(pilot, "7", until="still reading")
         scene.db.go_on()
         await see(scene.app, pilot, "late one")
-        await wait_until(lambda: "not all is read" not in "\n".join(screen_text(scene.app)), pilot)
+        await wait_until(lambda: "still reading" not in "\n".join(screen_text(scene.app)), pilot)
 
 
 NAMED = ("colon", *"nodes", "enter")
@@ -178,7 +178,7 @@ async def test_clusters_are_asked_while_it_is_open_only() -> None:
         scene.app._shared.ask_for_nodes = asked.append
         await press(pilot, *NAMED, until=NodesScreen)
         await wait_until(lambda: asked[-1:] == [NODES_EVERY_S], pilot)
-        assert "no cluster has told of its nodes" in text(scene.app)
+        assert "no cluster has reported its nodes" in text(scene.app)
         await pilot.press("escape")
         await wait_until(lambda: asked[-1:] == [None], pilot)
 
@@ -271,16 +271,20 @@ async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_una
 
 
 @pytest.mark.usefixtures("quick")
-async def test_the_end_of_a_job_is_told_to_who_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
+async def test_the_end_of_a_job_is_told_to_who_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, written = tmp_path / "out", list[str]()
     monkeypatch.setattr(alarm, "write_sequence", lambda app, sequence: written.append(sequence))
     running = a_job(1, status=JobStatus.RUNNING)
-    async with alarmed(running) as (app, pilot, source):
+    async with alarmed(running, command=command_writing(out)) as (app, pilot, source):
         await pilot.press("n", "n", "n")
         assert app._shared.awaited == {running.id}
         source.add(batch(replace(running, status=JobStatus.COMPLETED)))
         await wait_until(lambda: written, pilot)
         assert f"{running.id} completed" in written[0]
+        await wait_until(lambda: out.exists() and out.read_text().endswith("\n"), pilot)
+        assert out.read_text().split() == [running.id, "completed", "1"]
         await pilot.press("n")
         assert not app._shared.awaited
         assert "it has ended" in [one.message for one in app._notifications]

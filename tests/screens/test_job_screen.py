@@ -220,7 +220,7 @@ async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
-        await press(pilot, "h", until="No op of run 1 in what was read of the logs.")
+        await press(pilot, "h", until="No op of run 1 in the logs that were read.")
         await see(scene.app, pilot, "reads them back to run 1")
         assert reached == []
         await press(pilot, "enter", until=lambda: reached)
@@ -270,7 +270,7 @@ async def test_it_says_so_meanwhile_and_can_be_left(
         assert "No op of it yet" in text(app)
         await press(pilot, left_by, until=ended.is_set)
         if left_by == "escape":
-            await wait_until(lambda: "as that was stopped" in text(app), pilot)
+            await wait_until(lambda: "further back was stopped" in text(app), pilot)
             assert isinstance(app.screen, JobScreen)
             await pilot.press("escape")
         await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
@@ -282,6 +282,6 @@ async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> No
         "".join(f"Nov 20 20:59:{n:02d}  9061     0 x.py:1:f nothing of matter\n" for n in range(60))
     )
     async with shown(on_tail(log)) as (app, pilot):
-        await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)
+        await wait_until(lambda: "No op of run 1 in the logs" in text(app), pilot)
         await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
-        assert "supervisor.log: begins at 2026-11-20T20:59:00" in text(app)
+        assert "supervisor.log: starts at 2026-11-20T20:59:00" in text(app)

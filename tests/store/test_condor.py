@@ -291,7 +291,7 @@ def turns_in(changes: Iterable[StateChange]) -> list[tuple[object, ...]]:
 
 def said(detail: JobDetail) -> tuple[tuple[Run, ...], list[tuple[object, ...]], object, int]:
     """What counts: runs, changes, what is written of them, how often it began."""
-    sayings = [(name, text.partition(", named in")[0]) for name, text in detail.facts if name != "told by"]
+    sayings = [(name, text.partition(", named in")[0]) for name, text in detail.facts if name != "source"]
     return detail.runs, turns_in(detail.changes), sayings, detail.job.runs
 
 
@@ -358,7 +358,7 @@ def test_forms_of_a_log_are_one(names: tuple[str, ...], zone: str, monkeypatch: 
         alone = detail_in(book_of(facts_in(CONDOR / "cluster.log"))[0], job_id)
         together = detail_in(book_of(*forms)[0], job_id)
         assert said(together) == said(alone)
-        assert [value for name, value in together.facts if name == "told by"] == [
+        assert [value for name, value in together.facts if name == "source"] == [
             ", ".join(str(CONDOR / name) for name in sorted(FORMS))
         ]
 

@@ -292,7 +292,7 @@ def test_traces_are_bounded_by_spans_and_by_memory_and_that_is_counted() -> None
     book.add([span_of(7)], [])
     assert (book.trace(TRACE_ID), book.dropped) == (None, 1)
     assert book.notice == (
-        "1 of the traces dropped, the most quiet first and 7 spans of too large a trace left out: "
+        "1 of the traces dropped, the longest unchanged first and 7 spans of too large a trace left out: "
         "at most 3 spans and 256 MB are kept"
     )
     book = TraceStore(most_bytes=50_000)

@@ -218,22 +218,22 @@ def packed(body: bytes, packing: str) -> Answer:
     return raw(head(f"Content-Encoding: {packing}", f"Content-Length: {len(body)}") + body)
 
 
-NOT_WHOLE = "no whole answer within 1 s"
+NOT_WHOLE = "no complete answer within 1 s"
 WRONG: dict[str, tuple[Answer, str]] = {
     "says nothing": (then_hang(b""), "no answer within 0.5 s"),
     "dribbles in the head": (dribbling(b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"), NOT_WHOLE),
     "dribbles in the body": (dribbling(head("Content-Length: 99999"), b" "), NOT_WHOLE),
     "dribbles in chunks": (dribbling(head("Transfer-Encoding: chunked"), b"1\r\n \r\n"), NOT_WHOLE),
     "dribbles in an error": (dribbling(head("Content-Length: 99", status="500 Oops"), b" "), NOT_WHOLE),
-    "has endless headers": (endless(b"HTTP/1.1 200 OK\r\n", b"x-a: " + b"b" * 500 + b"\r\n"), "broke off"),
+    "has endless headers": (endless(b"HTTP/1.1 200 OK\r\n", b"x-a: " + b"b" * 500 + b"\r\n"), "was lost"),
     "says 100 Continue for ever": (dribbling(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), NOT_WHOLE),
-    "hangs up": (raw(b""), "hung up without an answer; if it speaks TLS, write https://"),
-    "speaks something else": (raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "the connection broke off"),
-    "breaks off in the body": (raw(head("Content-Length: 99") + b'{"a":'), "broke off half-way; ask again"),
-    "breaks off in a chunk": (raw(head("Transfer-Encoding: chunked") + b"ff\r\n{"), "broke off half-way"),
-    "sends to a login": (
+    "hangs up": (raw(b""), "closed the connection without an answer; if it speaks TLS, write https://"),
+    "speaks something else": (raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "the connection was lost"),
+    "breaks off in the body": (raw(head("Content-Length: 99") + b'{"a":'), "ended half-way; ask again"),
+    "breaks off in a chunk": (raw(head("Transfer-Encoding: chunked") + b"ff\r\n{"), "ended half-way"),
+    "redirects to a login": (
         reply("302 Found", Location=f"https://sso.example/login?next={SECRET}"),
-        "sends to a login page (https://sso.example/login)",
+        "redirects to a login page (https://sso.example/login)",
     ),
     "wants a login": (reply("401 Unauthorized"), "(401)"),
     "quotes a login": (lambda *asked: reply("402 No", b" ".join(HEADER.findall(asked[0])))(*asked), "(402)"),
@@ -242,11 +242,11 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "says that a login is odd": (lambda *asked: reply("400 No", in_all_ways(asked[0]))(*asked), "(400)"),
     "sends a password on": (
         lambda *asked: reply("307 On", Location="/for/" + passwords(asked[0]).decode())(*asked),
-        "sends elsewhere (307)",
+        "redirects (307)",
     ),
     "forbids it": (reply("403 Forbidden"), "forbidden (403)"),
-    "is not there": (reply("404 Not Found", b"nothing"), "there is no"),
-    "is asked too much": (reply("429 Slow down", Retry_After="70"), "asked too much (429): wait 70 s"),
+    "is not there": (reply("404 Not Found", b"nothing"), "(404)"),
+    "is asked too much": (reply("429 Slow down", Retry_After="70"), "requests (429): wait 70 s"),
     "is not ready": (reply("503 Unavailable", Retry_After="soon"), "is not ready (503)"),
     "answers with a login page": (reply("200 OK", PAGE, Content_Type="text/html"), "a login page"),
 }
@@ -255,18 +255,18 @@ WRONG: dict[str, tuple[Answer, str]] = {
 WRONG_JSON: dict[str, tuple[Answer, str]] = {
     "has an endless body": (endless(head("Connection: close"), b" " * 9999), "more than 1 MiB; ask for less"),
     "is small and becomes large": (packed(BOMB, "gzip"), "more than 1 MiB; ask for less"),
-    "packs twice": (packed(gzip.compress(BOMB), "gzip, gzip"), "'gzip, gzip'; only gzip is taken"),
+    "packs twice": (packed(gzip.compress(BOMB), "gzip, gzip"), "'gzip, gzip'; only gzip is accepted"),
     "packs twice in two headers": (
         packed(gzip.compress(BOMB), "gzip\r\nContent-Encoding: gzip"),
-        "only gzip is taken, and only once",
+        "only gzip is accepted, and only once",
     ),
-    "packs in its own way": (packed(b"x", "br"), "'br'; only gzip is taken"),
+    "packs in its own way": (packed(b"x", "br"), "'br'; only gzip is accepted"),
     "packs badly": (packed(b"x" * 50, "gzip"), "cannot be unpacked"),
     "packs a half": (packed(gzip.compress(b"{}" * 99)[:20], "gzip"), "is cut off"),
     "says nothing in its answer": (reply("200 OK"), "answered with nothing"),
-    "says half a document": (reply("200 OK", b'{"a": ['), "broke off half-way, after 7 bytes"),
-    "says no document": (reply("200 OK", b"hello\x1b[31m", Content_Type="text/plain"), "text/plain and not"),
-    "nests without end": (reply("200 OK", b"[" * 500_000), "not with what"),
+    "says half a document": (reply("200 OK", b'{"a": ['), "ended half-way, after 7 bytes"),
+    "says no document": (reply("200 OK", b"hello\x1b[31m", Content_Type="text/plain"), "text/plain, not"),
+    "nests without end": (reply("200 OK", b"[" * 500_000), "not as "),
 }
 """The same of clients that read documents."""
 
@@ -309,7 +309,7 @@ async def test_a_login_is_not_sent_to_where_a_server_sends() -> None:
 
     async with answering(other) as elsewhere, answering(reply("307 Go", Location=f"{elsewhere}/x")) as url:
         for ask in CLIENTS[:-3]:
-            with pytest.raises(SourceMissing, match="sends elsewhere"):
+            with pytest.raises(SourceMissing, match="redirects"):
                 await ask(url)
     assert not asked
 

@@ -39,7 +39,7 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
             await screen.press("?")
             await screen.seen("Open the job under the cursor")
             await screen.press("\x1b:save mine\r")
-            await screen.seen("a dashboard in a browser only reads")
+            await screen.seen("a dashboard in a browser is read-only")
             await opened.send_str(json.dumps(["resize", {"width": 10**12, "height": -3}]))
         await wait_until(lambda: not children_of(served.process.pid))
         async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
@@ -147,7 +147,7 @@ async def test_other_machines_are_warned_of(tmp_path: Path) -> None:
     process.terminate()
     _, err = await asyncio.wait_for(process.communicate(), LONG_S)
     assert err.count(b"\n") == 1
-    assert b"0.0.0.0 is reached from other machines" in err
+    assert b"0.0.0.0 can be reached from other machines" in err
 
 
 ENDED_EARLY = """

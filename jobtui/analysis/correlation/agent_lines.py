@@ -249,8 +249,8 @@ def _process(record: LogRecord) -> _Process:
 
 POLLER = "_SbatchRunStatus"
 _WORDS: Mapping[str, str] = {
-    "sbatch_status_file": "trouble with the sbatch status file",
-    "job_cmd_note": "note of the sbatch poller",
+    "sbatch_status_file": "problem with the sbatch status file",
+    "job_cmd_note": "note from the sbatch poller",
     "job_cmd_error": "error with the sbatch poller",
     "job_cmd_ended": "sbatch poller ended",
 }

@@ -196,7 +196,7 @@ def _components() -> dict[str, Component]:
 
 
 FORMAT = "balsam_site"
-WHY = "its state is known by events, this is what its site wrote"
+WHY = "its state comes from events; this is what its site wrote"
 
 
 @cache
@@ -361,7 +361,7 @@ class Correlator(Correlation):
         _, calls = place_calls(self._events.calls_of(job_id), tracks)
         _, notes = place_notes(self._events.notes_of(job_id), tracks)
         return (
-            *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
+            *(Unlinked(job_id, _loose(r, Component.SERVER), "this call made no op") for r in calls),
             *self._events.unlinked_of(job_id),
             *(
                 Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")

@@ -587,7 +587,7 @@ def _stray_message(state: PassState, record: LogRecord) -> JobId | None:
     if not found:
         return None
     certainty = _FULL if found[-1].op_id else _PREFIX
-    add_step(found[-1], record, "message from an agent that is not known", _DRIVER, certainty, found)
+    add_step(found[-1], record, "message from an unknown agent", _DRIVER, certainty, found)
     return found[-1].jid
 
 

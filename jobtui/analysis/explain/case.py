@@ -328,7 +328,7 @@ class Case:
         if self.run is None:
             return ()
         ends = {step.step for step in self.steps if mark_of(step) is Mark.FINAL}
-        return (*gaps(self.run), *(("two ends without the begin of another run",) if len(ends) > 1 else ()))
+        return (*gaps(self.run), *(("two ends without a start between them",) if len(ends) > 1 else ()))
 
     @cached_property
     def damaged(self) -> tuple[str, ...]:

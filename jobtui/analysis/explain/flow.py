@@ -26,7 +26,7 @@ class Mark(StrEnum):
         mark._value_, mark.words = value, words
         return mark
 
-    REQUESTED = "the request", "request", "analysis wanted"
+    REQUESTED = "the request", "request", "analysis requested"
     CREATED = "the op's creation", "op created"
     ASSIGNED = "the driver's assignment", "driver assigned"
     AGENT_START = "the agent's start", "agent start"
@@ -41,7 +41,7 @@ class Mark(StrEnum):
     STDERR = "what job_cmd wrote on stderr", "job_cmd wrote", "job_cmd raised"
     EXITED = "the exit of job_cmd", "job_cmd exited", "job_cmd ended"
     REPLIED = "the agent's reply", "reply"
-    UPDATED = "news of the run", "update", "status"
+    UPDATED = "an update of the run", "update", "status"
     FINAL = "the end of the run"
     CANCEL = "the cancel", "canceled by the user", "canceled", "cancel"
     TIME_LIMIT = "the time limit", "canceled by the time limit", "time limit reached"
@@ -51,7 +51,7 @@ class Mark(StrEnum):
     RESTARTED = "the supervisor's restart", "supervisor restarted"
     FOUND_GONE = "the cancel after the supervisor's restart", "canceled, was live when the supervisor stopped"
     REFUSED = "the failure of the request", "request failed", "exception in the supervisor", "op failed"
-    GIVEN_UP = "the op's end without a reply", "destroyed, no reply", "given up before it was sent"
+    GIVEN_UP = "the op's end without a reply", "destroyed, no reply", "abandoned before it was sent"
     RUN_STATUS = "the answer to run_status", "run_status result"
     NOT_DELIVERED = "the failed sending", "not delivered"
     SBATCH_REFUSED = "sbatch's refusal", "sbatch refused"
@@ -152,7 +152,7 @@ def usual_words(usual: UsualTime) -> str:
     """The usual time as text: "usually 2m (p99 5m, n=34)", or that there are few runs."""
     spread = f"p99 {duration(usual.p99_s)}, n={usual.n}"
     if usual.n < TELLING_RUNS:
-        spread = f"n={usual.n}, too few to tell what is late"
+        spread = f"n={usual.n}, too few to say what is late"
     return f"usually {duration(usual.p50_s)} ({spread})"
 
 

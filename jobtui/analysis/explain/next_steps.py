@@ -58,8 +58,8 @@ def _ours(why: str, verb: str) -> Suggestion:
 _timeline = _ours("see every step with its time", "timeline")
 _logs = _ours("read all lines about it", "logs")
 _compare = _ours("compare with the last good run", "compare")
-_ask_user = _ours("the next look at the job by its user, in a browser, sets its record right", "show")
-_start_again = _ours("what frees it: its user ends the run in a browser and starts it again", "show")
+_ask_user = _ours("its record is corrected when its user next opens the job in a browser", "show")
+_start_again = _ours("to free it, its user ends the run in a browser and starts it again", "show")
 
 
 def _agents(case: Case) -> Iterator[NextStep]:
@@ -75,7 +75,7 @@ def _agent_log(case: Case) -> Iterator[NextStep]:
 def _container(case: Case) -> Iterator[NextStep]:
     if (agent := case.agent) is not None and agent.container is not None:
         inspect = Command("docker", "inspect", about=[agent.container], host=agent.host or "")
-        yield NextStep("see whether its container is there", inspect)
+        yield NextStep("see whether its container exists", inspect)
 
 
 def _run_log(case: Case) -> Iterator[NextStep]:
@@ -108,7 +108,7 @@ def _memory(case: Case) -> Iterator[NextStep]:
 
 def _queue(case: Case) -> Iterator[NextStep]:
     if case.slurm is not None:
-        yield NextStep("see what Slurm knows of it", Command(OURS, "show", about=[case.slurm.id]))
+        yield NextStep("see what Slurm knows about it", Command(OURS, "show", about=[case.slurm.id]))
     else:
         yield NextStep("see its place in Slurm's queue", Command("squeue", "--me", "--start"))
 

@@ -45,10 +45,10 @@ def refined(pending: Pending) -> Pending:
         lacks = (
             (nodes.no_feature, f'the feature "{nodes.features}"'),
             (nodes.no_gres, nodes.gres.replace("gres:", "").replace("gres/", "")),
-            (nodes.too_small, "so many CPUs or so much memory"),
+            (nodes.too_small, "the CPUs or memory it asks for"),
         )
         what = " and ".join(words for count, words in lacks if count)
-        who = "no node has" if nodes.wanted == 1 else "not so many have"
+        who = "no node has" if nodes.wanted == 1 else "too few have"
         words = f"{counted(nodes.wanted, 'node')} with {what}, which {who}"
         return msgspec.structs.replace(pending, category=Category.REQUEST, is_stuck=True, words=words)
     if nodes.free + nodes.full < nodes.wanted:
@@ -98,10 +98,10 @@ def held_until(held: Blocker, now: Nanos) -> Blocker:
 def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
     """The whole: for what it waits, how long already, and what is known of that, with counts."""
     if pending.is_stuck:
-        first = f"{begin}It will not begin by itself: it waits{waited} for {pending.words}{more}"
+        first = f"{begin}It will not start by itself: it waits{waited} for {pending.words}{more}"
     else:
         at = pending.scheduler_estimate
-        estimate = "" if at is None else f"; Slurm means to start it at {to_rfc3339(at)}"
+        estimate = "" if at is None else f"; Slurm expects to start it at {to_rfc3339(at)}"
         first = f"{begin}It waits{waited} for {pending.words}{more}{estimate}"
     return " ".join(f"{part}." for part in (first, *_parts(pending)))
 
@@ -114,7 +114,7 @@ def _parts(pending: Pending) -> Iterator[str]:
     if (limit := pending.limit) is not None:
         what = limit.what.removesuffix("s") if limit.most == 1 else limit.what
         name = "" if limit.name == limit.what else f" ({limit.name})"
-        taken = "is taken" if limit.used == 1 else "are taken"
+        taken = "is in use" if limit.used == 1 else "are in use"
         used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
         yield f"{limit.of[:1].upper()}{limit.of[1:]} allows {limit.most:g} {what}{name}{used}"
     if pending.needs and pending.needs[0][0] not in pending.words:
@@ -144,7 +144,7 @@ def _rank(pending: Pending) -> str:
 def _tally(nodes: NodeTally, queue: str) -> str:
     where = f" of {queue}" if queue else ""
     if not nodes.total:
-        return f"No node{where} is one that it may run on"
+        return f"It may run on no node{where}"
     reasons = "; ".join(f"{names}: {why}" for why, names in nodes.reasons)
     parts = [
         (nodes.free, "free"), (nodes.full, "full"), (nodes.reserved, "reserved"), (nodes.drained, "drained"),
@@ -158,7 +158,7 @@ def _tally(nodes: NodeTally, queue: str) -> str:
 
 def _holders(pending: Pending) -> str:
     if pending.nodes is not None:
-        return f"Of those that run there the first to end is {_held_words(pending.holders[0])}"
+        return f"The first to end of those that run there is {_held_words(pending.holders[0])}"
     names = ", ".join(map(_held_words, pending.holders))
     left = pending.holder_count - len(pending.holders)
     more = f", and {left} more" if left > 0 else ""

@@ -35,9 +35,9 @@ def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
         return ()
     found = []
     for other in differing(job):
-        about = f"the record in {job.source} says {job.status}, the one in {other.source} {other.status}"
+        about = f"the record in {job.source} says {job.status}, and that in {other.source} {other.status}"
         if other.status is job.status:
-            about += " of another run" if other.queued_at != job.queued_at else ", but not the same of it"
+            about += " of another run" if other.queued_at != job.queued_at else ", but they differ"
         found.append(Contradiction(about, record_fact(job), record_fact(other)))
     return (*found, *system_of(job).contradictions(evidence))
 
@@ -259,7 +259,7 @@ def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]
     ]
     if names:
         one_is = "is late, or its clock is" if len(names) == 1 else "are late, or their clocks are"
-        yield f"whether {', '.join(names)} {one_is} off: no news came yet"
+        yield f"whether {', '.join(names)} {one_is} off: no new record yet"
 
 
 def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, now: Nanos) -> Iterator[str]:
@@ -271,7 +271,7 @@ def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, no
 
 def _state_doubts(health: SourceHealth, writers_read: WritersRead, now: Nanos) -> Iterator[str]:
     lag_s = health.lag_s(now)
-    last = "" if lag_s is None else f", what it last told is {age(lag_s)} old"
+    last = "" if lag_s is None else f", last read {age(lag_s)} ago"
     writer = writers_read.writers.get(health.name)
     is_old = writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
     if health.state is SourceState.DOWN:
@@ -298,8 +298,8 @@ def _clock_doubts(health: SourceHealth, now: Nanos, times: Iterable[Nanos] = ())
     late_s = min(health.news_late, default=None)  # negative if its clock is ahead
     most_s = CLOCK_S if BALSAM_SERVER.made(health) else AHEAD_S
     if ahead_s > most_s:
-        yield f"the clock of {health.name} is ahead: it tells of what happens in {age(ahead_s)}"
+        yield f"the clock of {health.name} is ahead: it gives times {age(ahead_s)} in the future"
     elif late_s is not None and late_s > CLOCK_S:
-        yield f"{health.name} is late, or its clock is behind: its news were {age(late_s)} old when they came"
+        yield f"{health.name} is late, or its clock is behind: its records arrive {age(late_s)} late"
     elif late_s is not None and late_s < -most_s:
         yield f"the clock of {health.name} is {age(-late_s)} ahead"

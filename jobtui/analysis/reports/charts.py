@@ -116,7 +116,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartD
                 begin = min(begin, past[0].at)
     logged = len(found)
     again, first = _add_records(found, known, keeps)
-    notes = ["jobs are still being read: there is more to come"] if known.is_reading else []
+    notes = ["jobs are still being read: more will follow"] if known.is_reading else []
     if future:
         notes.append(f"changes in the future, left out: {future:,}")
     if again:

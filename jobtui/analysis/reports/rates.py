@@ -94,7 +94,7 @@ class Moves:
 
 
 ONE_NODE = 1.0
-REVERSED = "runs that ended before they began by their clocks, left out: {n}"
+REVERSED = "runs that ended before they started, by their clocks, left out: {n}"
 DONE, BUSY = "done", "busy"
 
 ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
@@ -208,7 +208,7 @@ def utilization(
         for stay in stays_of(own, running):
             weight = weights.of(stay) if weights else 1.0
             if stay.begin is None:
-                estimates["runs begun before what is known, counted from the beginning: {n}"] += 1
+                estimates["runs that started before the first record, counted from there: {n}"] += 1
             if stay.is_reversed:
                 estimates[REVERSED] += 1
                 continue

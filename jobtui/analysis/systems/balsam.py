@@ -138,7 +138,7 @@ def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
             if at is not None and at > since:
                 yield at, f"batch job {one.scheduler_id or one.id} {state}"
     if site is not None and site.seen_at is not None and site.is_down(matter.now):
-        yield max(site.seen_at, since), f"no word of the agent of site {site.name}"
+        yield max(site.seen_at, since), f"nothing was heard from the agent of site {site.name}"
 
 
 def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Ruling:
@@ -150,7 +150,7 @@ def _failed(matter: BalsamCase) -> Ruling:
     last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
-        doubts = ("the event that tells how it failed was not read",)
+        doubts = ("the event that says how it failed was not read",)
         return Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, _look(matter), doubts)
     if last.before in (RUN_ERROR, "RUNNING"):
         return _program_failed(matter, last)
@@ -193,7 +193,7 @@ def _parents(matter: BalsamCase) -> Ruling:
         parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_TOLD])
         more = f", and {len(bad) - MOST_TOLD} more" if len(bad) > MOST_TOLD else ""
         command = Command("jobtui", "explain", about=[bad[0][0]])
-        first = NextStep("see what became of the parent", command)
+        first = NextStep("see what happened to the parent", command)
         pending = _pending(matter, Category.DEPENDENCY, f"{parents}{more}", is_stuck=True)
         sentence = f"It will not start as it is: {pending.words}."
         return Ruling(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
@@ -244,9 +244,9 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
         NextStep("see which sites are active", Command("balsam", "site", "ls")),
         NextStep("start the agent, in the site's directory", start),
     )
-    words = f"the agent of its site {site.name}, not heard of for {silent}"
+    words = f"the agent of its site {site.name}, not heard from for {silent}"
     sentence = (
-        f"The agent of its site {site.name} was not heard of for {silent}; without it the job stays "
+        f"The agent of its site {site.name} has not been heard from for {silent}; without it the job stays "
         f"{matter.job.native_status}."
     )
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
@@ -274,7 +274,7 @@ def _runnable(matter: BalsamCase) -> Ruling:
         return _stale(matter, stale)
     said = _without_launcher(matter, fitting, before)
     unlisted = tuple(
-        f"a launcher says it is of allocation {one.id}, which its server does not list"
+        f"a launcher says that it is in allocation {one.id}, which its server does not list"
         for one in matter.here
         if one.state == UNLISTED
     )
@@ -303,7 +303,7 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
     others = [one for one in matter.here if one.state == "running" or one.state in TO_COME]
     what = "no allocation that takes jobs with its tags" if others else "no allocation"
     if small := [one.nodes for one in others if one in fitting]:
-        what = f"no allocation of {matter.nodes} nodes (the largest has {max(small)})"
+        what = f"no allocation of {counted(matter.nodes, 'node')} (the largest has {max(small)})"
     sentence = f"It could run{matter.waited}, and its site has {what}, neither running nor in the queue."
     newest = max(matter.here, key=lambda one: one.id, default=None)
     note = ""
@@ -327,7 +327,7 @@ def _cut_off(matter: BalsamCase) -> Ruling:
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""
     if EXPIRED in message.lower():
-        sentence = f"Its launcher ended without a word while the job ran{why}."
+        sentence = f"Its launcher ended while the job ran, and gave no reason{why}."
         confidence = SURE if own is None or not _used_its_time(own, timeout) else LIKELY
         return Ruling(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
     if own is not None and own.state == "pending_deletion":
@@ -335,14 +335,14 @@ def _cut_off(matter: BalsamCase) -> Ruling:
         return Ruling(Code.ALLOCATION_KILLED, sentence, SURE, next_steps)
     used = _used_its_time(own, timeout) if own is not None else None
     if used is None:
-        sentence = f"Its run was cut off{why}; it is not known whether the time of its allocation was over."
+        sentence = f"Its run was cut off{why}; it is not known whether its allocation had ended."
         return Ruling(Code.TIMED_OUT, sentence, PLAUSIBLE, next_steps)
     assert own is not None
     is_exact = own.start_at is not None and not own.start_estimated
     if used:
-        sentence = "Its run was not done when the time of its allocation was over."
+        sentence = "Its allocation ended before its run was done."
         return Ruling(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY, next_steps)
-    sentence = f"Its allocation or its launcher ended before its time, while the job ran{why}."
+    sentence = f"Its allocation or its launcher ended early, while the job ran{why}."
     is_over = is_exact and own.state in OVER
     return Ruling(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY, next_steps)
 
@@ -365,7 +365,7 @@ def _running(matter: BalsamCase) -> Ruling:
         return _stale(matter, own)
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
-        sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
+        sentence = f"Its record says it runs, and its allocation {own.scheduler_id or own.id} is {own.state}."
         return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
     sure = SURE if own is not None else LIKELY
@@ -376,8 +376,8 @@ def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     alive_at = one.heartbeat_at if one.launchers else one.start_at
     silent = for_words(since_s(alive_at, matter.now))
     sentence = (
-        f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
-        "what it should do does not get done."
+        f"The launcher of allocation {one.scheduler_id or one.id} has not been heard from{silent}: "
+        "its jobs do not go on."
     )
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
@@ -397,11 +397,11 @@ def _ended(matter: BalsamCase) -> Ruling:
 
 
 RULES: Mapping[str, Callable[[BalsamCase], Ruling]] = {
-    "CREATED": _by_agent("the server to take it up"), "AWAITING_PARENTS": _parents,
+    "CREATED": _by_agent("the server to accept it"), "AWAITING_PARENTS": _parents,
     "READY": _by_agent("its files to be staged in"),
     "STAGED_IN": _by_agent("the site's agent to prepare it"), "PREPROCESSED": _runnable,
     "RESTART_READY": _runnable, "RUNNING": _running,
-    "RUN_DONE": _by_agent("the site's agent to finish it; its program is done"), RUN_ERROR: _ended,
+    "RUN_DONE": _by_agent("the site's agent to finish it; its program has ended"), RUN_ERROR: _ended,
     RUN_TIMEOUT: _ended, "POSTPROCESSED": _by_agent("its results to be staged out"),
     "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _ended, FAILED: _failed,
 }  # fmt: skip

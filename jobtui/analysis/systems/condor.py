@@ -308,8 +308,8 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
     silent_s = 0.0 if last is None else seconds_between(last, matter.now)
     if not matter.job.status.is_live or (gap is None and silent_s < SILENT_S):
         return said
-    gone = "" if gap is None else f"{gap.text.strip()}: what became of it since may be there"
-    doubt = gone or f"nothing tells of it for {age(silent_s)}: it may be over, and its log lost or cut off"
+    gone = "" if gap is None else f"{gap.text.strip()}: what happened to it since may be there"
+    doubt = gone or f"no event for {age(silent_s)}: it may have ended, and its log may be lost"
     return said._replace(
         sentence=f"{doubt[0].upper()}{doubt[1:]}. {said.sentence}",
         confidence=min(said.confidence, PLAUSIBLE),
@@ -362,7 +362,7 @@ def _running(matter: CondorCase) -> Ruling:
     where = f" on {matter.life.host}" if matter.life.host else ""
     begun = matter.last(condor.BEGIN)
     if not _is_told(matter):
-        sentence = f"It began{where}{matter.ago(begun)} and did not end since, as far as its output tells."
+        sentence = f"It started{where}{matter.ago(begun)} and has not ended since, by its output."
         return Ruling(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
         cut = matter.last("disconnected")
@@ -378,7 +378,7 @@ def _held(matter: CondorCase) -> Ruling:
     why = (matter.life.reason or condor.NO_REASON).rstrip(".")
     steps = (
         _condor(matter, "see why it is held", "condor_q -hold"),
-        _condor(matter, "let it go on when the cause is mended", "condor_release"),
+        _condor(matter, "release it when the cause is fixed", "condor_release"),
     )
     by = load_kills().hold_codes.get(matter.life.hold_code, "")
     words = f"{why}{code}{by and ', '}{by}"
@@ -391,7 +391,7 @@ def _completed(matter: CondorCase) -> Ruling:
     sure = CERTAIN if last.origin is not condor.Origin.OUTPUT else SURE
     doubts = () if last.origin is not condor.Origin.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
     if end is None or end == condor.CondorExit():
-        return Ruling(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
+        return Ruling(Code.COMPLETED, "It has ended; how is not known.", PLAUSIBLE, (), doubts)
     if last.origin is condor.Origin.EVENT and not matter.has(condor.Origin.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
         sure, doubts = SURE, _NO_AD
@@ -402,10 +402,10 @@ def _completed(matter: CondorCase) -> Ruling:
     if matter.life.is_good(end):
         length = matter.job.elapsed_s(matter.now)
         took = f" in {duration(length)}" if length is not None else ""
-        how = "" if end.is_good else f" with {end}, which it calls success"
+        how = "" if end.is_good else f" with {end}, which counts as success"
         return Ruling(Code.COMPLETED, f"It completed{took}{how}.", sure, (), doubts)
     if end.status == TIMEOUT_STATUS:
-        sentence = f"Its program ended with {end}: that is what a time limit of its own ends with."
+        sentence = f"Its program ended with {end}: a time limit in its script ends it that way."
         return Ruling(Code.TIMED_OUT, sentence, LIKELY, (), doubts)
     tries = matter.last("retries_exceeded")
     looked = f"; {tries.text.strip()}" if tries is not None else ""
@@ -419,12 +419,12 @@ def _in_state(matter: CondorCase) -> Ruling:
     if state == condor.SUSPENDED:
         return Ruling(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
     if state == condor.TRANSFERRING:
-        return Ruling(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
+        return Ruling(Code.STAGING, f"Its program has ended; output is being fetched{matter.since}.", SURE)
     if state == condor.REMOVED:
         ago = matter.ago(matter.life.turns[-1].fact)
         why = (matter.life.reason or condor.NO_REASON).rstrip(".")
         return Ruling(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
-    what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
+    what = f'Its state is "{state}", which jobtui does not know.' if state else "No file has its state."
     return Ruling(Code.UNKNOWN, what, 0.3)
 
 
@@ -433,9 +433,9 @@ RULES: Mapping[str, Callable[[CondorCase], Ruling]] = {
     condor.COMPLETED: _completed,
 }  # fmt: skip
 
-_NO_AD = ("an event log does not hold which exit status the job calls success; its job ad does",)
+_NO_AD = ("an event log does not say which exit status counts as success; its job ad does",)
 _NO_EVENTS = "neither an event log nor a job ad of it was read"
-_ON_HOLD = "no event tells of a job that was submitted on hold; condor_q and a job ad do"
+_ON_HOLD = "no event is written for a job that was submitted on hold; see condor_q or its job ad"
 _UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"
 _KILLED = "a job that is killed writes no last line"
 
@@ -448,7 +448,7 @@ def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterato
     yield from unread(sources)
     for source, skipped in ((s.name, s.skipped) for s in sources if s.skipped):
         if any(fact.source == source for fact in matter.facts):
-            yield f"{skipped} pieces of {source} made no sense"
+            yield f"pieces of {source} that were not understood: {skipped}"
 
 
 def _evidence(matter: CondorCase) -> tuple[Fact, ...]:

@@ -110,8 +110,8 @@ def _unknown(case: Case) -> Finding:
     if case.job is None and case.run is None:
         sentence = "Neither a record nor an op of it was read."
     else:
-        word = case.job.native_status if case.job is not None else "no word"
-        sentence = f'Its status is "{word}", which tells nothing that jobtui knows.'
+        word = case.job.native_status if case.job is not None else "nothing"
+        sentence = f'Its status is "{word}", which jobtui does not know.'
     return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
 
 
@@ -227,7 +227,7 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("what came after the end of the supervisor's log was not read", lambda case: case.is_end_open),
     ("no log of the supervisor was read", lambda case: not case.writers_read.components & BY_SUPERVISOR),
     ("no log of the API server was read", lambda case: Component.SERVER not in case.writers_read.components),
-    ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
+    ("lines are missing: the run has started, and no line says that it was sent", _is_sending_missing),
     (
         "the agent's log was not available",
         lambda case: case.run is not None and case.run.sends > 0 and not case.agent_logs,
@@ -245,7 +245,7 @@ def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
         return ()
     case = Case(evidence)
     if case.is_record_old:
-        about = "the record lacks a run that the log tells of: a clock is off"
+        about = "the log has a run that the record lacks: a clock is off"
         steps = case.steps[:1] if case.is_clock_off else ()
         return tuple(Contradiction(about, record_fact(case.job), _line(step)) for step in steps)
     return tuple(found for check in CHECKS if (found := check(case)) is not None)

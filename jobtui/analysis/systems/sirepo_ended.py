@@ -24,14 +24,14 @@ _AGENT_START = re.compile(
 )
 _STDERR = re.compile(r"\bexit=\d+ stderr=\S")
 _LIVE_IN_SLURM = re.compile(r"(?:sbatch status|unexpected state)=(CONFIGURING|COMPLETING|RESIZING|STAGE_OUT)")
-AGENT_NOTES = frozenset({"note of the agent", "exception in the agent", "error with job_cmd"})
+AGENT_NOTES = frozenset({"note from the agent", "exception in the agent", "error with job_cmd"})
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
-QUASI = "It is the record of a compute call and no simulation."
-ASKED_AGAIN = "; asked again, a new agent knew nothing of it"
-UNTOUCHED = "It was looked at and never run."
+QUASI = "It is the record of a compute call, not of a simulation."
+ASKED_AGAIN = "; a new agent that was asked did not know it"
+UNTOUCHED = "It was viewed, and never run."
 SENDERS = {
-    9: " (by whom is not known; most often it is the kernel, because memory ran out)",
+    9: " (by whom is not known; most often the kernel does, when memory runs out)",
     15: ", from outside it",
 }
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
@@ -123,7 +123,7 @@ def failed_on_cluster(case: Case) -> Finding | None:
         )
     refused = case.last(Mark.SBATCH_REFUSED)
     if (state := _LIVE_IN_SLURM.search(error)) is not None:
-        words = f"Sirepo took Slurm's state {state[1]} for an end, which it is not: its job there may go on."
+        words = f"Sirepo took Slurm's state {state[1]} for an end, which it is not: the job may continue."
         return Finding(Code.SBATCH_FAILED, words, SURE, (case.ended_in_log or case.last_step,))
     error = (reason_in(refused.text) if refused is not None else "") or error
     is_refused = refused is not None or error.startswith(_NOT_SUBMITTED)
@@ -146,7 +146,7 @@ def program_failed(case: Case) -> Finding:
             PLAUSIBLE,
             (case.last(Mark.REFUSED, Mark.GIVEN_UP), case.last_step),
             Mark.SENT,
-            doubts=("no line tells why",) if case.last(Mark.REFUSED, Mark.GIVEN_UP) is None else (),
+            doubts=("no line says why",) if case.last(Mark.REFUSED, Mark.GIVEN_UP) is None else (),
         )
     exited, wrote = case.last(Mark.EXITED), _on_stderr(case)
     note = next((step for step in reversed(run.steps) if step.step in AGENT_NOTES), None) if run else None
@@ -161,9 +161,9 @@ def program_failed(case: Case) -> Finding:
     cause = case.evidence.cause
     is_caused = has_started and cause is not None and cause.confidence > PLAUSIBLE
     is_seen = is_seen or is_caused
-    doubts: tuple[str, ...] = () if is_seen else ("no line read tells how it failed; its input may be wrong",)
+    doubts: tuple[str, ...] = () if is_seen else ("no line read says how it failed; its input may be wrong",)
     if wrote is not None or (run is not None and run.wrote_stderr and not is_caused):
-        doubts += ("job_cmd wrote on stderr, and what could be read of that does not tell why",)
+        doubts += ("job_cmd wrote on stderr, and what was read of that does not say why",)
     return Finding(
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.",
@@ -180,7 +180,7 @@ def timed_out(case: Case) -> Finding | None:
     if limit is None and step is None:
         return None
     length = f" of {age(limit)}" if limit is not None else ""
-    sentence = f"It was canceled because it ran into its time limit{length}."
+    sentence = f"It was canceled at its time limit{length}."
     # ops are known by four characters: a line alone may be of another op
     is_told = limit is not None or (case.record is None and case.last(Mark.AGENT_GONE) is None)
     doubts = () if is_told else ("its record names no limit, or its agent was lost first",)
@@ -204,7 +204,7 @@ def restarted(case: Case) -> Finding | None:
     if step is not None:
         return Finding(
             Code.SUPERVISOR_RESTARTED,
-            "The supervisor was restarted while the run was live; the next request for it found it gone.",
+            "The supervisor was restarted while the run was live; at the next request for it, it was gone.",
             CERTAIN,
             (case.last(Mark.AGENT_GONE, Mark.KILLED), case.restart, step),
         )
@@ -231,7 +231,7 @@ def agent_lost(case: Case) -> Finding | None:
         f"Its agent went away while it had the run{ASKED_AGAIN if is_told else ''}.",
         CERTAIN if is_told else PLAUSIBLE,
         (gone, answer),
-        doubts=() if is_told else ("no line tells why it was canceled",),
+        doubts=() if is_told else ("no line says why it was canceled",),
     )
 
 
@@ -258,7 +258,7 @@ def ended_by_slurm(case: Case) -> Finding | None:
 def canceled_by_user(case: Case) -> Finding:
     cancel = _cancel(case)
     if cancel is None:
-        sentence = "It was canceled; by whom is not in what could be read, most often it is its user."
+        sentence = "It was canceled; no line that was read says by whom, most often it is its user."
         return Finding(Code.CANCELED_BY_USER, sentence, GUESS, doubts=("no line about its cancel was read",))
     ran = case.ran_s
     length = f" after {duration(ran)}" if ran else ""
@@ -276,9 +276,7 @@ def run_dir_gone(case: Case) -> Finding | None:
     if line is None and not has_run:
         return None
     last = f" The last run {earlier[-1].status}." if earlier else ""
-    sentence = (
-        f"It has run, and its run directory was found to be gone, so that it counts as never run.{last}"
-    )
+    sentence = f"It has run, but its run directory is gone, so Sirepo treats it as never run.{last}"
     return Finding(Code.RUN_DIR_GONE, sentence, CERTAIN if line is not None else SURE, (line,))
 
 
@@ -296,7 +294,7 @@ def never_run(case: Case) -> Finding:
 def purged(case: Case) -> Finding:
     return Finding(
         Code.PURGED,
-        "Its files were purged, as is done a day after the runs of users who do not pay.",
+        "Its files were purged, as happens a day after runs of users without a paid plan.",
         CERTAIN,
         tuple(step for op in case.ops for step in op.steps if step.step == "run directory purged")[-1:],
     )
@@ -362,13 +360,13 @@ TOUCHED = frozenset(
 """Verdicts to which the troubles of the agent matter."""
 FROM_AFAR: Mapping[str, str] = {
     "lost the supervisor": "Its agent lost the connection to the supervisor{times}",
-    "message from an agent that is not known": "An agent unknown to the supervisor wrote of it{times}",
-    "did not know Slurm's state": "Its agent did not know what Slurm said{times}",
+    "message from an unknown agent": "An agent unknown to the supervisor sent a message about it{times}",
+    "did not know Slurm's state": "Its agent did not know a state that Slurm gave{times}",
 }
 """The sentence for a step about the connection between agent and supervisor."""
 OF_OTHER_RUNS = frozenset(
-    {"status of an older run, ignored", "asked for another run than it has",
-     "asked for another run than the record's"}
+    {"status of an older run, ignored", "asked for a run that it does not have",
+     "asked for a run other than the record's"}
 )  # fmt: skip
 LATER_OPS = frozenset({"analysis", "io"})
 MOST_QUOTED = 160
@@ -387,13 +385,13 @@ def noted(case: Case, code: Code) -> str:
         notes = [_from_afar(case, word) for word in FROM_AFAR]
         agent = case.agent
         if agent is not None and agent.state in UNWANTED_ENDS and agent.why.startswith(_TELLS_WHY):
-            notes.append(f"Of its agent it is said: {agent.why}")
+            notes.append(f"About its agent: {agent.why}")
     notes.append(_other_runs(case))
     failed = [op for op in case.later if op.name in LATER_OPS and op.error]
     if failed and code is Code.COMPLETED:
         error = failed[-1].error or ""
         why = reason_in(error) or error[:MOST_QUOTED]
-        notes.append(f"What was asked of it later failed {_times(len(failed))} ({failed[-1].name}): {why}")
+        notes.append(f"Later requests for it failed {_times(len(failed))} ({failed[-1].name}): {why}")
     return "".join(f" {words}." for words in notes if words)
 
 
@@ -422,7 +420,7 @@ def _other_runs(case: Case) -> str:
         names.append(name)
     if len(names) < 2 or names[0] == names[1]:
         return ""
-    return f"News or requests of {names[1]} were refused {_times(len(same))}: {names[0]} counts"
+    return f"Updates or requests of {names[1]} were refused {_times(len(same))}: {names[0]} is current"
 
 
 def _times(count: int) -> str:

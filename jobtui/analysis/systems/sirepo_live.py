@@ -49,9 +49,9 @@ def restarted(case: Case) -> Finding | None:
     if any(op.name == "run_status" and op.sends for op in case.later):
         return None
     where = (
-        "the job itself may go on on the cluster, and is seen again when its user logs in"
+        "the job may continue on the cluster, and is seen again when its user logs in"
         if case.is_sbatch
-        else "nothing runs any more, and the record changes when somebody asks for the job"
+        else "nothing runs any longer, and the record changes when somebody asks for the job"
     )
     sentence = (
         f"The supervisor was restarted after this run was asked for, and its record still says "
@@ -107,7 +107,7 @@ def agent_timeout(case: Case) -> Finding | None:
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"Its agent was started and never answered: the supervisor gave up after {age(limit)}, and the "
-        f"run stays {case.status} for ever.",
+        f"run stays {case.status} forever.",
         CERTAIN,
         (case.last(Mark.AGENT_START, Mark.AGENT_WAIT), timeout),
         Mark.AGENT_ALIVE,
@@ -159,7 +159,7 @@ def ended_in_slurm(case: Case) -> Finding | None:
 
 
 def queued_on_cluster(case: Case) -> Finding | None:
-    """A run that was submitted to Slurm and has not begun."""
+    """A run that was submitted to Slurm and has not started."""
     if not case.is_sbatch:
         return None
     slurm = case.slurm
@@ -169,7 +169,7 @@ def queued_on_cluster(case: Case) -> Finding | None:
             sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
         elif slurm.alert is not None:
             code = Code.HELD if reason_of(slurm.reason).category is Category.HELD else Code.NEVER_STARTS
-            what = f"It is {slurm.id} in Slurm's queue and will not begin by itself"
+            what = f"It is {slurm.id} in Slurm's queue and will not start by itself"
             sentence = f"{what}: it waits for {slurm.alert}."
         else:
             waited = for_words(_pending_s(case))
@@ -182,7 +182,7 @@ def queued_on_cluster(case: Case) -> Finding | None:
         return None if case.run else Finding(Code.SBATCH_QUEUED, sentence, GUESS, doubts=(doubt,))
     if case.last(Mark.AGENT_GONE) is not None:
         return None
-    sentence = f"The run is in Slurm's queue{for_words(_pending_s(case))} and has not begun."
+    sentence = f"The run is in Slurm's queue{for_words(_pending_s(case))} and has not started."
     steps, is_alone = (case.last(Mark.SENT), step), case.record is None
     return Finding(Code.SBATCH_QUEUED, sentence, SURE, steps, Mark.UPDATED, needs_all_lines=is_alone)
 
@@ -206,7 +206,7 @@ def sent_without_answer(case: Case) -> Finding | None:
         (sent, case.last(Mark.REPLY_WAIT)),
         Mark.REPLIED,
         DEFAULT_AGENT_START_S,
-        (*doubts, "it seems to have begun: the answer may just not have been read") if has_begun else doubts,
+        (*doubts, "it seems to have started: its answer may not have been read") if has_begun else doubts,
         silent_since=sent,
         needs_all_lines=True,
     )
@@ -260,7 +260,7 @@ def agent_gone(case: Case) -> Finding | None:
     """A run whose agent was lost while it had the run, which the record does not say yet."""
     gone, answer = case.last(Mark.AGENT_GONE), case.later_step(Mark.RUN_STATUS)
     if gone is not None and answer is not None and "canceled" in answer.step:
-        again = "asked again, a new agent knew nothing of it"
+        again = "a new agent that was asked did not know it"
         sentence = f"Its agent went away{case.ago(gone)} while it had the run; {again}."
         return Finding(Code.AGENT_LOST, sentence, CERTAIN, (gone, answer))
     is_asked_about = any(op.name == "run_status" and (op.replies or op.result) for op in case.later)
@@ -317,7 +317,7 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
         (asked, cancel.steps[-1] if cancel.steps else None),
         Mark.REPLIED,
         CANCEL_S,
-        () if is_told else ("no line tells that it still waits: one that confirms it may be missing",),
+        () if is_told else ("no line says that it still waits: one that confirms it may be missing",),
         silent_since=asked,
         needs_all_lines=True,
     )
@@ -333,7 +333,7 @@ def reply_lost(case: Case) -> Finding | None:
         return None
     return Finding(
         Code.REPLY_LOST,
-        f"Its program ended{case.ago(exited)} by what its agent wrote; the supervisor never heard of it.",
+        f"Its program ended{case.ago(exited)} according to its agent; the supervisor was never told.",
         STRONG,
         (case.last(Mark.SENT), exited),
         Mark.FINAL,
@@ -364,8 +364,8 @@ def silent(case: Case) -> Finding | None:
     if limit is not None and ran is not None and ran > limit + LIMIT_GRACE_S:
         return Finding(
             Code.STALE_RECORD,
-            f"It is said to run for {age(ran)}, though such runs are canceled after {age(limit)}: what wrote "
-            "the record is most likely gone.",
+            f"Its record says it runs for {age(ran)}, but such runs are canceled after {age(limit)}: "
+            "whatever wrote the record has most likely ended.",
             PLAUSIBLE if case.run is None else LIKELY,
             (case.last_step,),
             Mark.FINAL,
@@ -373,7 +373,7 @@ def silent(case: Case) -> Finding | None:
         )
     quiet = _quiet_s(case)
     if quiet is not None and quiet > STALE_S.get(job.mode, float("inf")):
-        sentence = f"Nothing was heard of it for {age(quiet)}: what wrote the record is most likely gone."
+        sentence = f"No update for {age(quiet)}: whatever wrote the record has most likely ended."
         return Finding(Code.STALE_RECORD, sentence, PLAUSIBLE, (case.last_step,), Mark.UPDATED)
     return None
 
@@ -388,7 +388,7 @@ def runs(case: Case) -> Finding:
         usual = f", {'longer than ' if is_beyond(ran, case.length) else ''}{usual_words(case.length)}"
     length = "" if ran is None else f" for {age(ran)}{usual}"
     percent = "" if case.job is None or case.job.percent is None else f", {case.job.percent:.0f} % done"
-    word = "" if quiet is None else f"; last news {age(quiet)} ago"
+    word = "" if quiet is None else f"; last update {age(quiet)} ago"
     number = f" as {case.slurm.id}" if case.slurm is not None else ""
     sentence = f"It runs{number}{length}{percent}{word}."
     if step is None:
@@ -396,7 +396,7 @@ def runs(case: Case) -> Finding:
         return Finding(Code.RUNNING, sentence, PLAUSIBLE, doubts=doubts)
     is_alive = quiet is not None and quiet <= QUIET_S
     killed = case.last(Mark.KILLED)
-    doubts = () if is_alive else ("its last sign of life is old",)
+    doubts = () if is_alive else ("its last update is old",)
     if killed is not None:
         doubts += (f"its agent wrote that it {killed.step}",)
     # no log names it, nor anything else: neither is known to live

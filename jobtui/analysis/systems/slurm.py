@@ -23,7 +23,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.slurm import ALSO_LOST, HELD_STATES, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, reason_of, words_of
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
-EXPLAINING = ("depends on", "time limit", "may begin", "requeued", "memory", "over its memory", "not started",
+EXPLAINING = ("depends on", "time limit", "may start", "requeued", "memory", "over its memory", "not started",
               "output", "errors")  # fmt: skip
 """Facts of a record that a verdict may rest on."""
 BY_SHELL = 128
@@ -105,7 +105,7 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
     detail = evidence.detail
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
     if known is None or known.reason != job.reason:
-        known = queued_as(job, time_of_iso(dict(facts).get("may begin", "")))
+        known = queued_as(job, time_of_iso(dict(facts).get("may start", "")))
     holders, ahead = (tuple(held_until(one, now) for one in held) for held in (known.holders, known.next))
     return refined(msgspec.structs.replace(known, holders=holders, next=ahead))
 
@@ -132,10 +132,10 @@ def _pending(matter: SlurmCase) -> Ruling:
     if pending.category is Category.HELD:
         by = reason.words if reason.category is Category.HELD else "a person: it is held"
         sentence = (
-            f"{again}It is held and waits{matter.for_()} for {by}; it begins when somebody releases it."
+            f"{again}It is held and waits{matter.for_()} for {by}; it starts when somebody releases it."
         )
         command = Command("scontrol", "release", about=[_number(matter)])
-        release = NextStep("let it go on, as its owner or an administrator", command)
+        release = NextStep("release it, as its owner or an administrator", command)
         return Ruling(Code.HELD, sentence, CERTAIN, (release,))
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
@@ -166,13 +166,13 @@ def _completed(matter: SlurmCase) -> Ruling:
 
 def _lost_steps(matter: SlurmCase) -> str:
     lost = [f"{name} ({text})" for name, text in matter.steps if text.startswith(LOST)]
-    return f" Its step {', '.join(lost[:MOST_LOST])} did not end well." if lost else ""
+    return f" Its step {', '.join(lost[:MOST_LOST])} failed." if lost else ""
 
 
 def _canceled(matter: SlurmCase) -> Ruling:
     by = matter.job.message or "canceled"
-    begun = matter.after() if matter.job.started_at is not None else " before it began"
-    doubts = () if " by " in by else ("accounting has not told who canceled it",)
+    begun = matter.after() if matter.job.started_at is not None else " before it started"
+    doubts = () if " by " in by else ("accounting does not say who canceled it",)
     return Ruling(Code.CANCELED, f"It was {by}{begun}.", CERTAIN if not doubts else SURE, (), doubts)
 
 
@@ -263,12 +263,12 @@ def _ended_by_slurm(matter: SlurmCase) -> Ruling:
     job = matter.job
     if job.native_status == "TIMEOUT":
         of = f" of {job.limit_s / 60:g} min" if job.limit_s else ""
-        return Ruling(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
+        return Ruling(Code.TIMED_OUT, f"It was ended by Slurm at its time limit{of}.", CERTAIN)
     if job.native_status == "PREEMPTED":
-        sentence = f"It was ended{matter.after()}, as a job of higher priority took its nodes."
+        sentence = f"It was preempted{matter.after()}: a job of higher priority took its nodes."
         return Ruling(Code.PREEMPTED, sentence, CERTAIN)
     if job.native_status == "DEADLINE":
-        sentence = f"It was ended by Slurm{matter.after()}: its deadline was over."
+        sentence = f"It was ended by Slurm{matter.after()}: its deadline passed."
         return Ruling(Code.TIMED_OUT, sentence, CERTAIN)
     return Ruling(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN)
 

@@ -147,7 +147,7 @@ def _unfinished(tree: Tree) -> Iterator[Failure]:
     for owner, spans in sent.items():
         if tops.get(owner) and all(span.span_id in orphans for span in tops[owner]):
             last = max(spans, key=end_of)
-            text = f"the end of {last.service or 'a process'} never came: killed, or still running"
+            text = f"the end of {last.service or 'a process'} was not received: killed, or still running"
             is_last = newest is not None and end_of(last) >= newest
             yield Failure(FailureKind.UNFINISHED, last, f"{text}; {last.name} ended last", is_last)
 

@@ -44,7 +44,7 @@ def nanos_of(value: filter_syntax.Value) -> int:
     """A length of time as one writes it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
     seconds = parse_duration(value.text, in_order=False)
     if seconds is None:
-        raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is no length of time", "10ms")
+        raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is not a duration", "10ms")
     return round(seconds * SECOND)
 
 
@@ -78,7 +78,7 @@ def duration_test(
     compare = _ORDER.get(node.op)
     if compare is None:
         raise filter_syntax.FilterError(
-            node.field.end, node.values[0].start, f"{node.op} cannot be asked of dur", "dur>="
+            node.field.end, node.values[0].start, f"{node.op} does not apply to dur", "dur>="
         )
     wanted = [nanos_of(value) for value in node.values]
 

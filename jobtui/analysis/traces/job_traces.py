@@ -91,14 +91,14 @@ def _of_command(root: Span, job: Job) -> Iterator[_Told]:
 def _of_parts(trace: Trace, job: Job) -> Iterator[_Told]:
     submit = next((span for span in trace.spans if span.name == "submit"), None)
     if submit is None:
-        yield -0.2, "nothing in it was handed to a schedd"
+        yield -0.2, "nothing in it was sent to a schedd"
         return
     if str(submit.attributes.get("returns", "True")) != "True":
         yield -0.2, "its submission was refused"
     known = condor_id(job.id)
     schedd = known.schedd if known is not None else ""
     if schedd and (args := str(submit.attributes.get("args", ""))):
-        yield (0.15, f"it went to {schedd}") if schedd in args else (-0.3, f"it did not go to {schedd}")
+        yield (0.15, f"it was sent to {schedd}") if schedd in args else (-0.3, f"it was not sent to {schedd}")
 
 
 def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told]:

@@ -61,7 +61,7 @@ class ElasticArchive(Archive):
                 if hits:
                     progress(self.name)
                 for hit in hits:
-                    where = f"{self.name}/_doc/{hit.get('_id')}: is no script of a job"
+                    where = f"{self.name}/_doc/{hit.get('_id')}: is not a script of a job"
                     scripts = self._scripts([hit])
                     yield Walked(script=scripts[0]) if scripts else Walked(unreadable=where)
                 after = hits[-1].get("sort") if hits else None

@@ -108,7 +108,7 @@ class KafkaTopic:
                     messages = consumer.consume(BATCH_MESSAGES, timeout=STEP_S)
                     heard_at = time.monotonic() if messages else heard_at
                     if time.monotonic() - heard_at > ANSWER_S:
-                        raise SourceUnreachable(f"{self.name}: the brokers have fallen silent")
+                        raise SourceUnreachable(f"{self.name}: the brokers stopped answering")
                     for message in messages:
                         found = self._message(message)
                         if found.offset + 1 >= until.get(found.partition, 0) or found.value is None:
@@ -173,7 +173,7 @@ class KafkaTopic:
         if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
             return SourceMissing(f"{self.name}: the brokers have no such topic")
         if "AUTH" in name:
-            return SourceDenied(f"{self.name}: not permitted ({name}); give a login by --kafka-config FILE")
+            return SourceDenied(f"{self.name}: not permitted ({name}); give a login with --kafka-config FILE")
         if name in ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE"):
             return SourceUnreachable(f"{self.name}: no broker answers ({name}); is the address right?")
         return SourceUnreachable(f"{self.name}: {mask_text(error.str())} ({name})")
@@ -267,7 +267,7 @@ class KafkaArchive(Archive):
             if first is not None and first > at + LATE_S * SECOND:
                 since = f"the topic keeps messages since {to_rfc3339(first)}"
                 return Tried(self.name, Outcome.BEGAN_LATER, since)
-        return tried._replace(note=f"nor in the messages {words}")
+        return tried._replace(note=f"nor is it in the messages {words}")
 
     def _walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> Generator[Walked, None, None]:
         bounds = self._topic.bounds()
@@ -280,7 +280,7 @@ class KafkaArchive(Archive):
         progress(self.name)
         for message in self._topic.read(begin, end, float("inf")):
             script = self._script(message)
-            unreadable = "" if script else f"{self._where(message)}: is no script of a job"
+            unreadable = "" if script else f"{self._where(message)}: is not a script of a job"
             yield Walked(script=script, unreadable=unreadable)
 
     def _script(self, message: Message) -> ArchivedScript | None:

@@ -37,7 +37,7 @@ OUTCOMES = (
 async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
     """The script of a job out of the first place that has it exactly, else out of any that has it."""
     if not wanted.is_batch:
-        return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, "srun and salloc submit none"),))
+        return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, "srun and salloc submit no script"),))
     found: list[ArchivedScript] = []
     array = Tried(wanted.shown, Outcome.ARRAY, f"under job {wanted.number}")  # a task has none of its own
     tried: list[Tried] = [array] if wanted.task else []
@@ -53,7 +53,7 @@ async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
         clusters = sorted({one.cluster for one in found if one.cluster != chosen.cluster and one.cluster})
         if clusters:
             names = ", ".join(clusters)
-            note = f"there is one of {names} as well; CLUSTER/{chosen.number} tells them apart"
+            note = f"{names} has one too; CLUSTER/{chosen.number} tells them apart"
             chosen = msgspec.structs.replace(chosen, notes=(*chosen.notes, note))
     return Answer(chosen, tuple(tried))
 

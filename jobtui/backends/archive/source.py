@@ -116,8 +116,8 @@ PIECE_BYTES = 1 << 20
 # O_NONBLOCK: opening a pipe must not wait for a writer.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _LINKS = {
-    errno.EXDEV: "leads by a link out of the archive, which is not followed",
-    errno.ELOOP: "leads by links into a ring, or was exchanged for a link meanwhile",
+    errno.EXDEV: "is a link out of the archive, and is not followed",
+    errno.ELOOP: "is a loop of links, or was replaced by a link meanwhile",
 }
 
 
@@ -146,7 +146,7 @@ def root_of(path: str) -> str:
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such directory") from error
     except NotADirectoryError as error:
-        raise SourceMissing(f"{path}: is no directory; name the one that SArchive writes into") from error
+        raise SourceMissing(f"{path}: is not a directory; name the one that SArchive writes into") from error
     except (OSError, ValueError) as error:
         raise source_error(error, path) from error
     return root
@@ -224,7 +224,7 @@ def _explained(path: str) -> Iterator[None]:
 
 def _check_file(status: os.stat_result, path: str) -> None:
     if kind := odd_kind(status.st_mode):
-        raise NotRead(Outcome.REFUSED, f"{path} is {kind}, which is not opened")
+        raise NotRead(Outcome.REFUSED, f"{path} is {kind}, and is not opened")
     if status.st_size > MOST_BYTES:
         raise _too_large(path)
 

@@ -69,14 +69,14 @@ def read_login(path: str) -> Login:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
         # What stands in the file is secret, and the error would show it in a traceback
-        raise SourceDenied(f"{path} is no YAML: {LOGIN}") from None
+        raise SourceDenied(f"{path} is not YAML: {LOGIN}") from None
     if not isinstance(document, dict):
         raise SourceDenied(f"{path} holds no settings: {LOGIN}")
     token = document.get("token")
     if not isinstance(token, str) or not token:
         raise SourceDenied(f"{path} holds no token: {LOGIN}")
     if not token.isprintable() or not token.isascii() or any(map(str.isspace, token)):
-        raise SourceDenied(f"{path} holds a token that is none: {LOGIN}")
+        raise SourceDenied(f"{path} holds a token that is not valid: {LOGIN}")
     root = document.get("api_root")
     return Login(root if isinstance(root, str) else "", token, _expiry(document.get("token_expiry")), path)
 
@@ -203,8 +203,8 @@ SLOWER_S = 5.0
 """How much longer to wait between questions once a server asks for it (RFC 8628, 3.5)."""
 REFUSALS = {
     "access_denied": "it was denied",
-    "expired_token": "it took too long: begin again",
-    "invalid_client": "the server knows no such attempt any more: begin again",
+    "expired_token": "it took too long: start again",
+    "invalid_client": "the server no longer knows this attempt: start again",
 }
 DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
 """What Balsam's own client writes beside a login."""
@@ -215,8 +215,8 @@ def _no_login(answer: Response) -> tuple[type[SourceError], str] | None:
     if answer.is_page or 300 <= answer.status < 400 or answer.status in PLAIN:
         return None
     if answer.status == 404:
-        return SourceDenied, "there is no Balsam server, or it does not offer this way to log in (404)"
-    return SourceUnreachable, "answered with what is no login ({status}); {address}"
+        return SourceDenied, "no Balsam server is there, or it does not offer this way to log in (404)"
+    return SourceUnreachable, "answered with something that is not a login ({status}); {address}"
 
 
 KIND = BALSAM._replace(explain=_no_login)
@@ -329,12 +329,12 @@ class LoginServer:
                 raise SourceDenied(f"{self._name}: not logged in: {REFUSALS.get(said, said or 'refused')}")
         if failure is not None:
             raise failure
-        raise SourceDenied(f"{self._name}: not approved within {longest_s / 60:.0f} min: begin again")
+        raise SourceDenied(f"{self._name}: not approved within {longest_s / 60:.0f} min: start again")
 
     def _granted(self, answer: Response, path: str) -> GrantedLogin:
         granted = self._decoded(GrantedLogin, answer)
         if _TOKEN.fullmatch(granted.access_token) is None:
-            raise SourceUnreachable(f"{self._name}{path}: answered with a token that is none")
+            raise SourceUnreachable(f"{self._name}{path}: answered with a token that is not valid")
         return granted
 
     def _ask(

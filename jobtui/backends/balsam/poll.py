@@ -206,7 +206,7 @@ class Questions:
                 who, heard_at = "the agent of its site", down[site].seen_at
             else:
                 continue
-            found.setdefault(row.id, f"{who} was last heard of at {clock(heard_at)}")
+            found.setdefault(row.id, f"{who} was last heard from at {clock(heard_at)}")
         self._alerts = found
         pairs = ((before, found), (moved, known.transfers))
         numbers = {n for old, new in pairs for n in old.keys() | new.keys() if old.get(n) != new.get(n)}
@@ -715,9 +715,9 @@ def notes_of(frame: SitesSnapshot, ahead_s: float) -> Iterator[str]:
         yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
     for site in frame.sites:
         if site.is_down(now):
-            yield f"the agent of site {site.name} was last heard of at {clock(site.seen_at)}"
+            yield f"the agent of site {site.name} was last heard from at {clock(site.seen_at)}"
     for one in frame.allocations:
         if one.is_stale(now):
-            launcher = f"launcher was last heard of at {clock(one.heartbeat_at)}"
+            launcher = f"launcher was last heard from at {clock(one.heartbeat_at)}"
             what = launcher if one.launchers else "allocation runs and has no launcher"
             yield f"batch job {one.id}: its {what}"

@@ -186,7 +186,7 @@ class _HasId(msgspec.Struct):
 
 
 def time_of(text: str | None) -> Nanos | None:
-    """A time as the API writes it, in nanoseconds since the epoch; None for none or what is no time."""
+    """A time as the API writes it, in nanoseconds since the epoch; None for none or what is not a time."""
     return time_of_iso(text) if text else None
 
 
@@ -206,7 +206,7 @@ def change_of(row: EventRow, source: str, system: str) -> StateChange:
     """An event as a change of state. Raises ValueError when its time is none."""
     at = time_of(row.timestamp)
     if at is None:
-        raise ValueError(f'"{row.timestamp}" is no time')
+        raise ValueError(f'"{row.timestamp}" is not a time')
     nodes = real_of(row.data.get("num_nodes")) if row.data else None
     if nodes is not None and not 0 <= nodes <= MOST_NODES:
         nodes = None

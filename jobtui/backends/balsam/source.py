@@ -41,12 +41,12 @@ DATA = "data"
 async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, object], records.JobRow] | None:
     """A job as it is stored, without its payloads, and as a row; None without one. Raises SourceError."""
     page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
-    senseless = f"{client.name}/jobs/{number}: the record makes no sense"
+    senseless = f"{client.name}/jobs/{number}: the record is not understood"
     native = next((row for row in page.rows if row.get("id") == number), None)
     if native is None and not page.received:
         return None
     if native is None:
-        why = page.skips[0].why if page.skips else "it is that of another job"
+        why = page.skips[0].why if page.skips else "it belongs to another job"
         raise SourceUnreachable(f"{senseless}: {why}")
     for name in PAYLOADS:
         if payload := native.get(name):
@@ -330,7 +330,7 @@ class Balsam(PolledSource):
             notes.append("being read for the first time")
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
-            notes.append(f"event ids went back, {seen}: a backup, or set up again? all was read again")
+            notes.append(f"event ids went back, {seen}: a backup, or a new server? all was read again")
         return "; ".join(filter(None, notes))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:

@@ -43,7 +43,7 @@ GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
 _ENDS: Mapping[Form, bytes] = {Form.CLASSIC: b"\n...\n", Form.XML: b"</c>\n", Form.JSON: b"\n}"}
 """What stands at the end of each event."""
-NOT_WRITTEN = "its end was not written yet"
+NOT_WRITTEN = "its end is not written yet"
 _BLANK = b" \t\r\n\0"
 _CLOSING = re.compile(rb"[\s\0,\]]|</classads>")
 """What may follow the last piece."""
@@ -101,7 +101,7 @@ class EventParser:
             facts, taken = read.facts, read.taken
             skips += read.skips
         if len(data) - taken > PIECE_BYTES:
-            why = f"{len(data) - taken} bytes hold nothing that is whole"
+            why = f"bytes that hold no whole record: {len(data) - taken}"
             skips.append(skip_at(self._name, self._at + taken, why))
             taken = len(data)
         self._rest, self._at = data[taken:], self._at + taken
@@ -190,7 +190,7 @@ class CondorFile(PolledFile[ReadPlace]):
         facts = list(cast("tuple[CondorFact, ...]", batch.records))
         if (gaps := self._follower.gaps) > self._gaps:
             self._gaps = gaps
-            why = f"{self.name} was rotated or cut short, and a part was gone before it was read"
+            why = f"{self.name} was rotated or truncated, and a part was gone before it was read"
             gap = CondorFact("", Origin.EVENT, LOG_GAP, None, why, self.name, 0, -1, rotation=gaps)
             facts.insert(0, gap)
         before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished
@@ -211,7 +211,7 @@ class CondorFile(PolledFile[ReadPlace]):
             skips.append(skip_at(self.name, read.taken, "its end was never written"))
         note = opened.packed.broken if opened.packed is not None else None
         if opened.source.read(LARGEST_BYTES, 1):
-            note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
+            note = f"is larger than {LARGEST_BYTES >> 20} MiB: the rest is not read"
         batch = Batch(condor=tuple(read.facts), recovered=place.skips, count=len(read.facts), note=note)
         return skipping(batch, skips), ReadPlace(look, len(skips))
 

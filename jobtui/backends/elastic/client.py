@@ -34,9 +34,9 @@ class TextFieldError(SourceUnreachable):
 
 def _known_refusal(answer: http.Response) -> tuple[type[SourceError], str] | None:
     if answer.status == 404 and b"index_not_found_exception" in answer.body:
-        return SourceMissing, "there is no such index (404); check the last part of the address"
+        return SourceMissing, "no such index (404); check the last part of the address"
     if answer.status == 400 and b"fielddata" in answer.body:
-        return TextFieldError, "a field of the preset is kept as words only; map it as a keyword"
+        return TextFieldError, "a field of the preset is indexed as text only; map it as a keyword"
     return None
 
 
@@ -110,10 +110,10 @@ class ElasticClient(HttpClient):
             shown = self.in_words(why.encode())[:REASON_CHARACTERS]
             return f"{failed} of {total} shards failed ({shown}): hits are missing"
         if shards.get("total") == 0:
-            return "no index fits this name: nothing was read"
+            return "no index matches this name: nothing was read"
         others = map(as_dict(document.get("_clusters")).get, ("skipped", "partial", "failed"))
         if left := sum(whole_of(one) or 0 for one in others):
-            return f"{left} of its clusters did not answer, or only in part: hits are missing"
+            return f"{left} of its clusters did not answer, or answered in part: hits are missing"
         if document.get("timed_out") is True:
-            return "the search ran out of time on the server: hits are missing"
+            return "the search timed out on the server: hits are missing"
         return ""

@@ -84,7 +84,7 @@ class DocumentReader:
                 fields["JobID"] = f"{fields.get(whole_job)}{sign}{fields[part]}"
         job = accounted_job(fields)
         if job is None:
-            raise ValueError("is no record of a Slurm job")
+            raise ValueError("is not a record of a Slurm job")
         limit = whole_of(row.body.get("time_limit"))
         whole = msgspec.structs.replace(
             job,

@@ -403,7 +403,7 @@ class LaneFollowing:
     def _note(self) -> str:
         together = sum(len(lane.hosts) for lane in self._lanes if len(lane.hosts) > 1)
         of_all = f"{together} of {len(self._known)} hosts are followed together"
-        return f"{of_all}: what one of these sends late may be missed" if together else ""
+        return f"{of_all}: entries that one of these sends late may be missed" if together else ""
 
     # Lanes.
 
@@ -641,7 +641,7 @@ class ExportReader(JournalReader):
             if entries := [entry for entry in made if entry is not None]:
                 yield entries
         if parser.pending:
-            raise SourceUnreachable(f"{self.name}: it broke off in the middle of an entry; it is read again")
+            raise SourceUnreachable(f"{self.name}: it ended in the middle of an entry; it is read again")
 
     async def _whole(self, text: bytes) -> list[JournalEntry]:
         async def pieces() -> AsyncGenerator[bytes, None]:
@@ -707,7 +707,7 @@ def checked(matches: Matches, name: str) -> Matches:
     for field, value in (match for group in matches for match in group):
         check_field(field, name)
         if "\0" in value:
-            raise SourceError(f"{name}: cannot be asked for a value of {field} with a NUL in it")
+            raise SourceError(f"{name}: cannot be searched for a value of {field} with a NUL in it")
     return () if any(not group for group in matches) else tuple(dict.fromkeys(matches))
 
 

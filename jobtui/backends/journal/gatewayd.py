@@ -60,7 +60,7 @@ IDLE_S = 120.0
 """After this long a silence a connection that follows entries is made again: it may be dead."""
 
 _STATUS = "on {host}: systemctl status systemd-journal-gatewayd.socket"
-_ADDRESS = "expected http://host:port, gatewayd's own port is 19531, without a path"
+_ADDRESS = "expected http://host:port, its default port is 19531, without a path"
 _ABSENT = re.compile(rb"No such file|error -2\b")
 _FORBIDDEN = re.compile(rb"Permission denied|error -13\b")
 """gatewayd 252 gives error numbers for their texts."""
@@ -71,7 +71,7 @@ def _explained(answer: Response) -> tuple[type[SourceError], str] | None:
         return None
     if _ABSENT.search(answer.body):
         return SourceMissing, (
-            "gatewayd finds none of the files it is to read; on {host}: "
+            "gatewayd finds none of the files it should read; on {host}: "
             "systemctl cat systemd-journal-gatewayd"
         )
     if _FORBIDDEN.search(answer.body):
@@ -89,8 +89,8 @@ def _kind_at(host: str) -> ServerKind:
     around = f"go round it: {typed}, then http://localhost:19531"
     return ServerKind(
         "gatewayd",
-        login=f"jobtui logs in to no proxy; {around}",
-        forbidden=f"by what is before gatewayd; {around}",
+        login=f"jobtui does not log in to proxies; {around}",
+        forbidden=f"by a server in front of gatewayd; {around}",
         address=_ADDRESS,
         down=_STATUS,
         authority="SSL_CERT_FILE=/path/to/ca.pem",
@@ -128,7 +128,7 @@ class GatewayJournal(client.ExportReader):
 
     async def condition(self) -> journal.JournalCondition:
         await self._get("/machine", "application/json")
-        note = f"{self.skipped} pieces of what came made no sense" if self.skipped else ""
+        note = f"pieces of the output that were not understood: {self.skipped}" if self.skipped else ""
         return journal.JournalCondition(note=note)
 
     async def aclose(self) -> None:
@@ -193,7 +193,7 @@ class GatewayJournal(client.ExportReader):
         self, path: str, accept: str, params: Params = (), headers: Headers | None = None
     ) -> bytes:
         if not self._host:
-            raise SourceError(f"{self.name}: is no address of gatewayd; {_ADDRESS}")
+            raise SourceError(f"{self.name}: is not an address of gatewayd; {_ADDRESS}")
         sent = {"Accept": accept, **(headers or {})}
         answer = await self._http.ask(path, params, headers=sent)
         if answer.kind != accept:

@@ -60,11 +60,11 @@ class JournalctlReader(ExportReader):
 
     async def condition(self) -> JournalCondition:
         (printed,), said = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._place]])
-        notes = [f"{self.skipped} pieces of what came made no sense"] if self.skipped else []
+        notes = [f"pieces of the output that were not understood: {self.skipped}"] if self.skipped else []
         if _OWN_ONLY.search(said):
             notes.append("only entries of this user are visible; join the group systemd-journal for all")
         if _NO_FILES.search(said):
-            notes.append("there are no journal files in it yet")
+            notes.append("it has no journal files yet")
         files = len(_FILE.findall(printed))
         unreadable = [
             f"{os.path.basename(found['file'])}{found['why']}" if found["file"] else found[0]
@@ -110,7 +110,7 @@ class JournalctlReader(ExportReader):
         try:
             line = line_of(mark, commands)
         except ValueError as error:
-            raise SourceError(f"{self.name}: cannot be asked for that: {error}") from error
+            raise SourceError(f"{self.name}: cannot be read like that: {error}") from error
         running = await self._shell.run(line)
         try:
             talk = SshAnswers(self._shell, running, mark)

@@ -22,6 +22,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import rows_of
 from jobtui.model.journal import Gap, JournalEntry, Match, Matches, place_at
 from jobtui.model.logs import LogRecord
+from jobtui.model.numbers import counted
 from jobtui.model.pages import Place
 
 UNIT, IDENTIFIER, CONTAINER = "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME"
@@ -181,7 +182,12 @@ def suppressed(entry: JournalEntry) -> Gap | None:
         return None
     start = Nanos(entry.at - RATE_LIMIT_S * SECOND)
     unit = found[2].rsplit("/", 1)[-1]
-    return Gap(start, entry.at, f"journald dropped {found[1]} messages of {unit}: its rate limit", unit)
+    return Gap(
+        start,
+        entry.at,
+        f"journald dropped {counted(int(found[1]), 'message')} of {unit}: its rate limit",
+        unit,
+    )
 
 
 class Gaps:
@@ -228,7 +234,7 @@ def gap_words(gap: Gap) -> str:
     day, _, clock = end.partition("T")
     span = f"{start} to {clock if start.startswith(day) else end}"
     if gap.recovered:
-        return f"not reached {span}, read since, nothing missing: {gap.why}"
+        return f"not reached {span}, read later, nothing missing: {gap.why}"
     return f"{gap.why}, {span}"
 
 

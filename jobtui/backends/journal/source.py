@@ -141,7 +141,7 @@ class Journal(PolledSource):
             start = self.newest_at if self.newest_at is not None else self._begin()
             end = found.entries[0].at if found.entries else self.clock.now()
             gaps.append(
-                journal.Gap(start, max(start, end), "the journal has let entries go that were not read")
+                journal.Gap(start, max(start, end), "the journal dropped entries before they were read")
             )
         if found.at_edge:
             self._repeated = frozenset()
@@ -172,7 +172,7 @@ class Journal(PolledSource):
     def _note(self, note: str) -> str | None:
         begin = self._begin()
         whole = Nanos(begin // SECOND * SECOND)
-        began = f"read from {to_rfc3339(whole)} on; what is before was not read" if begin else ""
+        began = f"read from {to_rfc3339(whole)} on; anything earlier was not read" if begin else ""
         return "; ".join(filter(None, (began, self.condition.note, note, self.gaps.words)))
 
     # What a record was made of.
@@ -291,7 +291,7 @@ async def messages_of(
     matches = tuple((field, *more) for field in fields for more in on)
     found = await _back_to(begin, reader, journal.At(end), matches, MOST_MESSAGES)
     if not found and not (await reader.backward(journal.At(begin), (), 1)).entries:
-        raise SourceError(f"{reader.name}: what was written then is there no more")
+        raise SourceError(f"{reader.name}: what was written then is gone")
     return found[:MOST_MESSAGES]
 
 

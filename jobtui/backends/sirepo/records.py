@@ -48,7 +48,7 @@ def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
     """
     faults: list[str] = []
     if not data.strip(b"\0 \t\r\n"):
-        raise NotARecord("empty" if not data else "nothing but blanks or NULs")
+        raise NotARecord("empty" if not data else "only blanks or NULs")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -191,7 +191,7 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
 def _at_odds(record: _Record, jid: JobId) -> str | None:
     """What a record lacks or contradicts, although each field is what it should be."""
     if record.computeJid is not None and record.computeJid != jid:
-        return f"computeJid is not that of the file name: {record.computeJid[:100]!r}"
+        return f"computeJid does not match the file name: {record.computeJid[:100]!r}"
     return None if record.status is not None else "no status"
 
 
@@ -334,5 +334,5 @@ def _fit(kind: type[S], document: Mapping[str, object], faults: list[str], at: s
                 faults += [f"{where}[{nth}] left out: not an object" for nth in odd]
                 values[name] = [_fit(inner, entry, faults, f"{where}[{nth}].") for nth, entry in entries]
             else:
-                faults.append(f"{where} left out: Expected another type, got `{type(value).__name__}`")
+                faults.append(f"{where} left out: expected another type, got `{type(value).__name__}`")
     return kind(**values)

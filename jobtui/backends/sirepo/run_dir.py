@@ -159,7 +159,7 @@ def _opened(path: str) -> int:
         above = directory
         try:
             if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
-                raise Unreadable(f"{path}: {name} is a link, which is not followed; name what it leads to")
+                raise Unreadable(f"{path}: {name} is a link, which is not followed; name its target")
             directory = os.open(name, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=above)
         finally:
             os.close(above)

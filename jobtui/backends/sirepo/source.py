@@ -300,7 +300,7 @@ class ChangeWatch:
     def begin(self) -> bool:
         try:
             if kind := self.silent(self._path):
-                self._do_without(f"{kind} does not tell of changes")
+                self._do_without(f"{kind} does not report changes")
                 return False
             watch = self.make_watch(self._path, lambda name: _NAME.fullmatch(name) is not None)
         except (OSError, ValueError) as error:
@@ -468,7 +468,7 @@ class SirepoDb(PolledSource):
         elif not os.path.isdir(self.name):
             why = "not a directory; name the db directory of Sirepo"
         elif os.path.basename(os.path.abspath(self.name)) == DIRECTORY:
-            why = f"holds no {DIRECTORY} but may be it; name the directory above it"
+            why = f"has no {DIRECTORY}, but may be that directory itself; name its parent"
         else:
             why = f"has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
             why += "or its supervisor has not run yet"

@@ -157,7 +157,7 @@ def _answered(
             changed["note"] = "; ".join(map(_partition_words, slurm_nodes.partitions_of(printed)))
         case Category.RESERVATION:
             if (begin := slurm_nodes.reservation_of(printed)) is not None:
-                changed |= {"eligible_at": begin, "note": f"it begins at {to_rfc3339(begin)}"}
+                changed |= {"eligible_at": begin, "note": f"it starts at {to_rfc3339(begin)}"}
         case _:
             wants = slurm_nodes.wants_of(said)
             nodes = slurm_nodes.allowed_nodes(slurm_nodes.nodes_of(printed), wants)
@@ -268,7 +268,7 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
 
 
 NODE_FAIL = "NODE_FAIL"
-REQUEUED = "put into the queue again"
+REQUEUED = "requeued"
 SHOWN_CODES = 128
 """sacct writes an exit code from this on less this."""
 MOST_STEPS = 20
@@ -481,7 +481,7 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[
         "memory": job.memory,
         "time limit": f"{job.limit_s / 60:g} min" if job.limit_s else "",
         "eligible": _eligible_words(job),
-        "may begin": to_rfc3339(job.expected_at) if job.expected_at is not None else "",
+        "may start": to_rfc3339(job.expected_at) if job.expected_at is not None else "",
         "reason": job.reason,
         "exit": _exit_words(job),
         "not started": job.not_started,
@@ -501,7 +501,7 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[
         memory = f", at most {step.max_rss} of memory" if step.max_rss else ""
         yield f"step {step.id}", f"{step.state}{exit_}{memory}"
     if len(job.steps) > MOST_STEPS:
-        yield "steps", f"{len(job.steps)}, of which the first {MOST_STEPS} are told"
+        yield "steps", f"{len(job.steps)}; the first {MOST_STEPS} are shown"
 
 
 def _eligible_words(job: SlurmJob) -> str:
@@ -510,7 +510,7 @@ def _eligible_words(job: SlurmJob) -> str:
     if submitted is None or eligible is None or eligible <= submitted:
         return ""
     after = f"{seconds_between(submitted, eligible) / 60:.0f} min after it was submitted"
-    before = f", {seconds_between(eligible, started) / 60:.0f} min before it began" if started else ""
+    before = f", {seconds_between(eligible, started) / 60:.0f} min before it started" if started else ""
     return f"{to_rfc3339(eligible)}, {after}{before}"
 
 

@@ -127,7 +127,7 @@ MOST_ENDED = 50_000
 """How many ended jobs are kept, the newest; and as many that left the queue with no end known yet."""
 UNSEEN_S = 180
 """How long accounting may take to know the end of a job that has left the queue."""
-UNSEEN = "it left the queue, and how it ended is not known"
+UNSEEN = "it left the queue; how it ended is not known"
 NAMED_SKIPS = 20
 QUEUE, ACCOUNTS = "squeue", "sacct"
 SETTLED_S = 10.0
@@ -266,7 +266,7 @@ class ClusterJobs:
                 if command == QUEUE and job.status is JobStatus.PENDING:
                     self.priorities[key_of(job)] = whole(row[-1], 0)
             elif "." not in row[0] or command == QUEUE:
-                raise ValueError("is no job: its id or state makes no sense")
+                raise ValueError("is not a job: its id or state is not understood")
 
         def skip(row: tuple[str, ...], why: str) -> None:
             place = " ".join(row[0].split())[:80] or "a row"

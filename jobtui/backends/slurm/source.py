@@ -37,9 +37,7 @@ NONE = b"NONE\n"
 """What accounting says where it keeps nothing."""
 RULED = re.compile(rb"[^\n]*\n-+\n(.*)\n\Z", re.DOTALL)
 _NAME = re.compile(rb"[A-Za-z_]\w*(?:\(\)|%%)?=", re.ASCII)
-LINES_PART = (
-    "its variables are parted by line ends: where values hold some, they are put together as is likely"
-)
+LINES_PART = "its variables are separated by line ends: values that contain some are joined by guess"
 
 
 async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
@@ -54,7 +52,7 @@ async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
     with suppress(SourceError):
         text = below_rule((await commands.sacct("--env-vars", wanted.number)).printed)
         variables = None if text is None else Environment(tuple(variables_of(text)))
-    notes = ("out of accounting: bytes that are no text would have been replaced",) if live is None else ()
+    notes = ("from accounting: bytes that are not text were replaced",) if live is None else ()
     made = ArchivedScript(
         number=wanted.number,
         script=script,
@@ -76,7 +74,7 @@ async def _live(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
         return answer.printed.removesuffix(b"\0"), Tried(where, Outcome.FOUND)
     if "Invalid user id" in answer.said:
         return None, Tried(where, Outcome.DENIED, "only its owner and operators get it")
-    return None, Tried(where, Outcome.NOT_THERE, "slurmctld knows it no more")
+    return None, Tried(where, Outcome.NOT_THERE, "slurmctld no longer knows it")
 
 
 async def _kept(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
@@ -277,11 +275,11 @@ class Slurm(PolledSource):
 
     def _notes(self) -> Iterator[str]:
         if self._known.is_cut:
-            yield f"its queue is longer than {MOST_BYTES >> 20} MB, of which the first are read"
+            yield f"its queue is longer than {MOST_BYTES >> 20} MB; only those are read"
         if self._known.has_let_go:
             yield f"more than {MOST_ENDED:,} jobs have ended: the newest are kept"
         if not self._known.has_accounting:
-            yield "keeps no account of its jobs: ended ones are known for some minutes only"
+            yield "keeps no accounting: ended jobs are known for some minutes only"
         elif self._fault:
             yield f"ended jobs are not up to date: {self._fault}"
         if self._nodes_fault:

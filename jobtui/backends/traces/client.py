@@ -76,7 +76,7 @@ class TraceServer(HttpClient):
 
     def no_document(self, answer: ServerAnswer) -> SourceError:
         if answer.status in (400, 500) and not answer.http.is_page:
-            return Refused(f"{self.name}: refused what was asked ({answer.status}): {self.said(answer)}")
+            return Refused(f"{self.name}: refused the request ({answer.status}): {self.said(answer)}")
         return self.refusal(answer.http)
 
     def said(self, answer: ServerAnswer) -> str:

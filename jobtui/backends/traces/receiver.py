@@ -157,14 +157,14 @@ class _Connection:
                     self._held += len(part)
                     self._receiver.held_bytes += len(part)
                     if self._receiver.held_bytes > HELD_BYTES:
-                        raise Refusal(503, "too much is sent at once")
+                        raise Refusal(503, "too many requests at once")
                     parts.append(part)
             unpacker.end()
         except UnpackError as error:
             status = 413 if isinstance(error, TooLarge) else 415 if isinstance(error, UnknownPacking) else 400
             raise Refusal(status, f"the body is refused: {error}") from error
         if not isinstance(event, h11.EndOfMessage):
-            raise Refusal(400, "the body broke off")
+            raise Refusal(400, "the body is incomplete")
         return b"".join(parts)
 
     def _let_go(self) -> None:
@@ -192,7 +192,7 @@ def refuse_browsers(headers: Mapping[str, str], listens_at: str) -> None:
     machine, names that in `Host`: only addresses and the names of this machine are taken.
     """
     if "origin" in headers:
-        raise Refusal(403, "nothing is taken from web pages (header Origin)")
+        raise Refusal(403, "requests from web pages are refused (header Origin)")
     named = headers.get("host", "").strip().lower()
     name = re.sub(r":\d*\Z", "", named).strip("[]").rstrip(".")
     try:
@@ -201,7 +201,7 @@ def refuse_browsers(headers: Mapping[str, str], listens_at: str) -> None:
         own = socket.gethostname().lower()
         short = name.partition(".")[0] if not is_loopback(listens_at) else name
         if name and name not in ("localhost", listens_at.lower(), own) and short != own.partition(".")[0]:
-            why = f"{name[:60]} is no name at which is listened (header Host); name it in --otlp-listen"
+            why = f"{name[:60]} is not a name of this receiver (header Host); name it in --otlp-listen"
             raise Refusal(403, why) from None
 
 
@@ -264,7 +264,7 @@ class Receiver(PolledSource):
         if not self._waiting:
             self._waiting_bytes = 0
             self._news.clear()
-        whom = ": whoever reaches this machine may send, unencrypted and without a login"
+        whom = ": anybody who reaches this machine may send, unencrypted and without a login"
         if is_loopback(self.host):
             whom = ", for this machine only"
         return Batch(
@@ -283,9 +283,9 @@ class Receiver(PolledSource):
                 f"{self.name}: the address is in use, perhaps by another jobtui; give another port"
             )
         if error.errno in (errno.EACCES, errno.EPERM):
-            return SourceDenied(f"{self.name}: may not be listened at; take a port from 1024 on")
+            return SourceDenied(f"{self.name}: no permission to listen there; use a port from 1024 on")
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        return SourceMissing(f"{self.name}: cannot be listened at: {why}")
+        return SourceMissing(f"{self.name}: cannot listen there: {why}")
 
     async def changed(self, timeout_s: float) -> None:
         with suppress(TimeoutError):
@@ -335,9 +335,9 @@ class Receiver(PolledSource):
         method, target = (part.decode("ascii", "replace") for part in (head.method, head.target))
         path = target.partition("?")[0]
         if (signal := PATHS.get(path)) is None:
-            return self.error(404, f"nothing is taken at {path}, but at {', '.join(PATHS)}", headers)
+            return self.error(404, f"{path} is not served, only {', '.join(PATHS)}", headers)
         if method != "POST":
-            return self.error(405, f"{method} is not taken, but POST", headers)
+            return self.error(405, f"{method} is not supported, only POST", headers)
         if encoding is None:
             kind = headers.get("content-type", "nothing")
             return self.error(415, f"content type {kind}, expected {' or '.join(Encoding)}", headers)
@@ -345,7 +345,7 @@ class Receiver(PolledSource):
             return Reply(200, answer_to(signal, encoding, 0, NO_METRICS), encoding.value)
         async with self._turn:
             if len(self._waiting) >= MOST_WAITING or self._waiting_bytes >= WAITING_BYTES:
-                return self.error(503, "too much is sent at once", headers)
+                return self.error(503, "too many requests at once", headers)
             try:
                 found = await self._worker.run(lambda: read_export(body, signal, encoding, self.name))
             except TooMany as error:

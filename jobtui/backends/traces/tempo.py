@@ -60,7 +60,7 @@ class Tempo(client.AskedServer):
         found = await asyncio.to_thread(telemetry_of, document, self.name)
         if document.get("status") != PARTIAL:
             return found
-        why = as_text(document.get("message")) or "the server gives a part of it"
+        why = as_text(document.get("message")) or "the server gave only a part of it"
         skipped = (Skip(f"{self.name}: trace {trace_id}", why), *found.skipped)
         return msgspec.structs.replace(found, skipped=skipped, skip_count=found.skip_count + 1)
 

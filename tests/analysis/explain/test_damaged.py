@@ -357,7 +357,7 @@ def test_what_ages_is_told_as_of_the_time_it_was_last_seen(system: str) -> None:
     verdict = explain(later)
     assert (verdict.code, verdict.confidence < SURE) == (Code.RUNNING, True)
     assert re.search(r"for 1m\b", verdict.sentence)
-    assert verdict.sentence.startswith("Api cannot be read: refused, what it last told is 5h")
+    assert verdict.sentence.startswith("Api cannot be read: refused, last read 5h")
 
 
 @pytest.mark.parametrize(("logs", "words"), ROWS["sources of which no news came"])
@@ -368,7 +368,7 @@ def test_sources_of_which_no_news_came_are_named_in_one_line(logs: list[str], wo
     verdict = explain(
         Evidence(job_id=job.id, now=NOW, job=job, sources=tuple(read), writers_read=writers_read)
     )
-    (line,) = [one for one in verdict.blind_spots if "no news came yet" in one]
+    (line,) = [one for one in verdict.blind_spots if "no new record yet" in one]
     assert line.startswith(words)
 
 

@@ -112,7 +112,7 @@ def test_for_what_it_waited_before_is_told() -> None:
 
 
 NOT_PART_OF_THE_FLOW = frozenset({
-    "answers run_status", "note of the agent", "error with job_cmd", "late reply, ignored",
+    "answers run_status", "note from the agent", "error with job_cmd", "late reply, ignored",
     "cancel ignored, not running", "late status, ignored", "run directory purged",
 })  # fmt: skip
 """Steps that no run has to pass."""
@@ -411,7 +411,7 @@ def test_success_is_the_exit_status_that_the_job_calls_so(status: int, code: Cod
     told, alone = verdict_on(log, ad), verdict_on(log)
     assert told.code is code
     assert alone.confidence < told.confidence
-    assert "which exit status the job calls success" in alone.blind_spots[0]
+    assert "which exit status counts as success" in alone.blind_spots[0]
 
 
 def test_of_a_live_job_a_missing_part_of_its_log_makes_less_sure() -> None:
@@ -419,8 +419,8 @@ def test_of_a_live_job_a_missing_part_of_its_log_makes_less_sure() -> None:
     job, facts = told(facts_of(BEGAN.encode()), [gap])
     verdict = on_condor(job, facts)
     assert (verdict.code, verdict.confidence <= 0.6) == (Code.RUNNING, True)
-    assert verdict.blind_spots == ("a part was gone: what became of it since may be there",)
-    assert verdict.sentence.startswith("A part was gone: what became of it since may be there. ")
+    assert verdict.blind_spots == ("a part was gone: what happened to it since may be there",)
+    assert verdict.sentence.startswith("A part was gone: what happened to it since may be there. ")
     over = BEGAN + ended("(1) Normal termination (return value 0)")
     job, facts = told(facts_of(over.encode()), [gap])
     assert on_condor(job, facts).confidence >= SURE

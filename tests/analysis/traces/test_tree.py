@@ -56,7 +56,7 @@ def lines_of(*spans: model.Span) -> Sequence[drawn.TraceLine]:
         ),
         pytest.param(
             [a_span(1, end=None), a_span(1, end=3_000), a_span(1, end=4_000)], [(0, "s1")], "s1",
-            ("s1", SpanFlag.TWICE), id="a span that came twice is one",
+            ("s1", SpanFlag.TWICE), id="a span that received twice is one",
         ),
     ],
 )  # fmt: skip
@@ -340,9 +340,9 @@ LATE = msgspec.structs.replace(a_condor_job(), queued_at=AT_JOB_FAIL)
         ("jobsub-ok", a_condor_job(name="test_trace.sh"), "its command names test_trace.sh"),
         ("jobsub-ok", a_condor_job(name="other.sh"), "its command does not name other.sh"),
         ("jobsub-ok", a_condor_job(app="fermilab"), "its command names group fermilab"),
-        ("jobsub-ok", a_condor_job(), "it went to jobsub02.fnal.gov"),
+        ("jobsub-ok", a_condor_job(), "it was sent to jobsub02.fnal.gov"),
         ("jobsub-fail-condor", a_condor_job(8.0), "its submission was refused"),
-        ("jobsub-fail-klist", a_condor_job(11.0), "nothing in it was handed to a schedd"),
+        ("jobsub-fail-klist", a_condor_job(11.0), "nothing in it was sent to a schedd"),
         ("job-fail", LATE, "name another job, 81419552.0@jobsub02.fnal.gov"),
         *(("jobsub-ok", a_condor_job(after_s), None) for after_s in (-10.0, 100.0, 10_000.0)),
     ],

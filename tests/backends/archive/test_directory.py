@@ -93,7 +93,7 @@ def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) ->
     with pytest.raises(SourceMissing, match="no such directory"):
         look(tmp_path / "gone", "1")
     (tmp_path / "file").touch()
-    with pytest.raises(SourceMissing, match="no directory"):
+    with pytest.raises(SourceMissing, match="not a directory"):
         look(tmp_path / "file", "1")
 
 

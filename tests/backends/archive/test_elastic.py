@@ -70,7 +70,7 @@ async def test_a_busy_server_is_asked_again_and_then_no_more(monkeypatch: pytest
     assert (await found(elastic, Wanted("7"))).script is not None
     assert len(elastic.sent) == 4
     elastic.busy = 100
-    with pytest.raises(SourceUnreachable, match="asked too much"):
+    with pytest.raises(SourceUnreachable, match="too many requests"):
         await found(elastic, Wanted("7"))
     assert len(elastic.sent) == 4 + 5
 

@@ -191,10 +191,10 @@ def break_off(request: httpx.Request) -> httpx.Response:
 @pytest.mark.parametrize(
     ("happens", "kind", "says"),
     [
-        (lambda on: (on.device.approve(), on.wait()), SourceDenied, "knows no such attempt any more: begin"),
+        (lambda on: (on.device.approve(), on.wait()), SourceDenied, "no longer knows this attempt: start"),
         (lambda on: on.device.deny(), SourceDenied, "not logged in: it was denied"),
-        (lambda on: on.sleep(balsam_server.EXPIRES_S + 1), SourceDenied, "it took too long: begin again"),
-        (lambda on: None, SourceDenied, "not approved within 5 min: begin again"),
+        (lambda on: on.sleep(balsam_server.EXPIRES_S + 1), SourceDenied, "it took too long: start again"),
+        (lambda on: None, SourceDenied, "not approved within 5 min: start again"),
         (lambda on: on.balsam.faults.extend([break_off] * 1_000), SourceUnreachable, "refused"),
     ],
 )

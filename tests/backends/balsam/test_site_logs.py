@@ -50,8 +50,8 @@ async def test_its_files_are_found_and_their_lines_tied_to_jobs(site: Path) -> N
         assert names == {"service", "mpi_mode", "serial_mode"}
         assert sorted(words(session, 7)) == [
             "agent advanced it", "agent advanced it", "its app could not be loaded", "its program failed",
-            "worker begins or ends it", "worker begins or ends it", "worker ends it",
-            "worker may try it again",
+            "worker ends it", "worker may try it again", "worker starts or ends it",
+            "worker starts or ends it",
         ]  # fmt: skip
         assert words(session, 9) == []
         (health,) = session.store.sources()

@@ -237,11 +237,11 @@ async def test_launchers_and_agents_that_fell_silent_are_told(watched: Watched) 
     watched.server.sites[0]["last_refresh"] = "2026-11-20T18:00:00.5"
     watched.source.client.ahead_s = 0.0
     await watched.poll(12)
-    assert f"batch job {running['id']}: its launcher was last heard of at 19:20Z" in str(watched.health.note)
-    assert "the agent of site demo-site was last heard of at 18:00Z" in (watched.health.note or "")
+    assert f"{running['id']}: its launcher was last heard from at 19:20Z" in (watched.health.note or "")
+    assert "the agent of site demo-site was last heard from at 18:00Z" in (watched.health.note or "")
     held = [job for job in watched.store.jobs.values() if job.native_status == "RUNNING" and job.alert]
     assert held
-    assert {job.alert for job in held} == {"its launcher was last heard of at 19:20Z"}
+    assert {job.alert for job in held} == {"its launcher was last heard from at 19:20Z"}
     session["heartbeat"] = "2026-11-20T19:30:00"
     watched.server.sites[0]["last_refresh"] = "2026-11-20T19:30:00"
     await watched.poll(12)
@@ -372,7 +372,7 @@ async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites(watched: Wa
     tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
     await read(watched, 3 + FRAME_EVERY)
     assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
-    assert "or set up again? all was read again" in (watched.health.note or "")
+    assert "or a new server? all was read again" in (watched.health.note or "")
 
 
 WAY = ("CREATED", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "JOB_FINISHED")
@@ -451,7 +451,7 @@ async def test_a_transfer_that_failed_is_told_until_it_goes_on() -> None:
         ("the stage-in of b.dat", "active"),
     )
     assert known(watched, FIRST).needs == active
-    assert known(watched, FIRST).alert == "the agent of its site was last heard of at 17:30Z"
+    assert known(watched, FIRST).alert == "the agent of its site was last heard from at 17:30Z"
     watched.server.transfers.clear()
     await read(watched)
     assert known(watched, FIRST).needs == ()

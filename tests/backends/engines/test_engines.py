@@ -218,7 +218,7 @@ async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
     elastic.documents["ahead"] = journald_document(3_000, "of a host whose clock is wrong")
     elastic.documents["new"] = journald_document(12, "new")
     assert {row.id for row in (await following.rows(100))[0]} == {"late", "ahead", "new"}
-    assert "ahead of the one here" in following.engine.doubts.words
+    assert "ahead of this one" in following.engine.doubts.words
     elastic.documents["later"] = journald_document(14, "later")
     assert [row.id for row in (await following.rows(100))[0]] == ["later"]
     assert (await following.rows(100)) == ([], True)
@@ -288,7 +288,7 @@ def test_ended_slurm_jobs_are_jobs() -> None:
     (job,) = found.jobs
     known = job.id, job.status, job.owner, job.name, job.ended_at
     assert known == ("slurm/22", JobStatus.FAILED, "jg", "sleep", at_second(22))
-    assert [skip.why for skip in found.skipped] == ["is no record of a Slurm job"]
+    assert [skip.why for skip in found.skipped] == ["is not a record of a Slurm job"]
 
 
 def test_job_ads_of_two_pools_with_the_same_numbers_are_facts_of_two_jobs() -> None:

@@ -238,7 +238,7 @@ async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
         journal = GatewayJournal(spec)
         found = await journal.forward(Begin(), (), 5)
         assert [each.message for each in found.entries] == ["m0", "m1"]
-        assert "made no sense" in (await journal.condition()).note
+        assert "not understood" in (await journal.condition()).note
         await journal.aclose()
 
 
@@ -342,7 +342,7 @@ async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
     client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
     journal = JournalctlReader(SPEC)
     slices = journal.listen(Begin(), (), ())
-    with pytest.raises(SourceUnreachable, match=r"no watch is left on node1.*max_user_instances"):
+    with pytest.raises(SourceUnreachable, match=r"no inotify watch is left on node1.*max_user_instances"):
         [found async for found in slices]
     await journal.aclose()
 
@@ -382,8 +382,8 @@ async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> N
 @pytest.mark.parametrize(
     ("make", "spec"),
     [
-        *((JournalctlReader, spec) for spec in ROWS["what is no address of a host"]),
-        *((GatewayJournal, spec) for spec in ROWS["what is no address of gatewayd"]),
+        *((JournalctlReader, spec) for spec in ROWS["what is not an address of a host"]),
+        *((GatewayJournal, spec) for spec in ROWS["what is not an address of gatewayd"]),
     ],
 )
 async def test_what_is_no_address_is_refused_before_anything_runs(

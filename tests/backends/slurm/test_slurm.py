@@ -140,7 +140,7 @@ async def test_each_fault_is_one_line(cluster: StandIn, target: str, fault: str)
 async def test_no_slurm_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(slurm_commands, "squeue_words", lambda separator: ["squeue-that-is-not-there"])
-    with pytest.raises(SourceMissing, match=r"^local: there is no squeue; install Slurm's client commands"):
+    with pytest.raises(SourceMissing, match=r"^local: no squeue; install Slurm's client commands"):
         await Reading().source.poll(None)
 
 
@@ -250,7 +250,7 @@ async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandI
     assert [run.status for run in detail.runs] == [JobStatus.CANCELED, JobStatus.PENDING]
     run = detail.runs[0]
     assert (run.started_at, run.ended_at) == (time_of("2026-11-20T20:10:00"), time_of("2026-11-20T20:20:00"))
-    assert run.message == "put into the queue again"
+    assert run.message == "requeued"
     assert [change.after for change in detail.changes] == ["PENDING", "RUNNING", "REQUEUED", "PENDING"]
 
 
@@ -604,7 +604,7 @@ async def test_when_a_job_might_have_begun_is_said(cluster: StandIn) -> None:
     cluster.accounts({"Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:07:00",
                       "Start": "2026-11-20T20:10:00"})  # fmt: skip
     detail = await Reading().detail("1")
-    told = "2026-11-20T20:07:00Z, 7 min after it was submitted, 3 min before it began"
+    told = "2026-11-20T20:07:00Z, 7 min after it was submitted, 3 min before it started"
     assert ("eligible", told) in detail.facts
 
 

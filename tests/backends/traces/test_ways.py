@@ -344,11 +344,10 @@ def jaeger(site: Site, access: Access = NO_ACCESS) -> Jaeger:
 
 REPLIES = [
     (Answer(404, OTHER_PAGE, "text/html"), SourceMissing, "answers with a web page"),
-    (Answer(401, b"no org id", TEXT), SourceDenied, "a login is wanted (401, it says: no org id)"),
-    (Answer(200, b"[1, 2]", JSON), SourceMissing, "not with what Jaeger says ([1, 2])"),
-    (Answer(200, b"\x0a\x00\xff", "application/grpc"), SourceMissing, "answers with application/grpc"),
+    (Answer(401, b"no org id", TEXT), SourceDenied, "it requires a login (401, it says: no org id)"),
+    (Answer(200, b"[1, 2]", "application/grpc"), SourceMissing, "grpc, not as Jaeger does ([1, 2])"),
     (Answer(500, json.dumps({"error": {"message": "storage is gone"}}).encode()), SourceError,
-     "refused what was asked (500): storage is gone"),
+     "refused the request (500): storage is gone"),
     (Answer(418, b"a teapot", TEXT), SourceUnreachable, "failed (418): a teapot"),
 ]  # fmt: skip
 
@@ -561,21 +560,21 @@ LIMIT = 1 << 16
 BIG = b" " * 70_000
 GZIP = {"Content_Encoding": "gzip"}
 ERRORS = [
-    ({"body": b"{", "kind": JSON}, 400, 3, "is no JSON"),
-    ({"body": b"[]", "kind": JSON}, 400, 3, "is no JSON object"),
-    ({"body": b"[" * 5000, "kind": JSON}, 400, 3, "is no JSON"),
-    ({"body": BROKEN, "kind": PROTOBUF}, 400, 3, "is no protobuf message of traces"),
-    ({"body": b"{}", "kind": PROTOBUF}, 400, 3, "is no protobuf message of traces"),
+    ({"body": b"{", "kind": JSON}, 400, 3, "is not JSON"),
+    ({"body": b"[]", "kind": JSON}, 400, 3, "is not a JSON object"),
+    ({"body": b"[" * 5000, "kind": JSON}, 400, 3, "is not JSON"),
+    ({"body": BROKEN, "kind": PROTOBUF}, 400, 3, "is not a protobuf message of traces"),
+    ({"body": b"{}", "kind": PROTOBUF}, 400, 3, "is not a protobuf message of traces"),
     ({"body": b"{}", "kind": "text/plain"}, 415, 3, "content type text/plain"),
-    ({"body": b"{}", "kind": JSON, "Content_Encoding": "br"}, 415, 3, "packed as 'br'; only gzip is taken"),
-    ({"body": b"{}", "kind": JSON, "Content_Encoding": "gzip, gzip"}, 415, 3, "only gzip is taken"),
+    ({"body": b"{}", "kind": JSON, "Content_Encoding": "br"}, 415, 3, "packed as 'br'; only gzip"),
+    ({"body": b"{}", "kind": JSON, "Content_Encoding": "gzip, gzip"}, 415, 3, "only gzip is accepted"),
     ({"body": b"{}", "kind": JSON, "Origin": "http://evil.example"}, 403, 7, "from web pages"),
-    ({"body": b"{}", "kind": JSON, "Origin": "null"}, 403, 7, "from web pages (header Origin)"),
-    ({"body": b"{}", "kind": JSON, "Host": "evil.example:4318"}, 403, 7, "evil.example is no name at which"),
+    ({"body": b"{}", "kind": JSON, "Origin": "null"}, 403, 7, "from web pages are refused"),
+    ({"body": b"{}", "kind": JSON, "Host": "evil.example:4318"}, 403, 7, "evil.example is not a name of"),
     ({"body": b"{}", "kind": JSON, **GZIP}, 400, 3, "it cannot be unpacked"),
-    ({"body": CUT, "kind": JSON, **GZIP}, 400, 3, "what is packed is cut off"),
-    ({"body": b"{}", "kind": JSON, "path": "/v1/other"}, 404, 5, "nothing is taken at /v1/other"),
-    ({"body": b"{}", "kind": JSON, "method": "PUT"}, 405, 12, "PUT is not taken, but POST"),
+    ({"body": CUT, "kind": JSON, **GZIP}, 400, 3, "the packed data is cut off"),
+    ({"body": b"{}", "kind": JSON, "path": "/v1/other"}, 404, 5, "/v1/other is not served"),
+    ({"body": b"{}", "kind": JSON, "method": "PUT"}, 405, 12, "PUT is not supported, only POST"),
     ({"body": BIG, "kind": PROTOBUF}, 413, 8, "the body has 70000 bytes of 65536"),
     ({"body": [b" " * 40_000] * 2, "kind": JSON}, 413, 8, "it has more than 65536 bytes"),
     ({"body": gzip.compress(BIG, mtime=0), "kind": PROTOBUF, **GZIP}, 413, 8, "more than 65536"),
@@ -650,12 +649,12 @@ async def test_it_listens_on_loopback_and_says_so(receiver: Receiver) -> None:
     await again.aclose()
     everywhere = Receiver("0.0.0.0:0")
     batch = await everywhere.poll(None)
-    assert "whoever reaches this machine may send" in str(batch.note)
+    assert "anybody who reaches this machine may send" in str(batch.note)
     await everywhere.aclose()
     with pytest.raises(SourceError, match="is closed"):
         await everywhere.poll(None)
     nowhere = Receiver("192.0.2.1:4318")
-    with pytest.raises((SourceMissing, SourceDenied), match=r"192\.0\.2\.1:4318: cannot be listened at"):
+    with pytest.raises((SourceMissing, SourceDenied), match=r"192\.0\.2\.1:4318: cannot listen there"):
         await nowhere.poll(None)
     await nowhere.aclose()
 
