@@ -125,9 +125,11 @@ def test_logs_end_with_what_the_program_wrote(thing: str, run: Runner) -> None:
     assert ("removed, and 1 more are not read" in ran.err) is (thing in ("DJouDZ9T", "dj5k"))
 
 
-def test_only_the_last_lines(run: Runner) -> None:
+def test_only_the_last_lines_and_of_a_long_one_its_length(run: Runner, tmp_path: Path) -> None:
     assert lines_of(run, "-n", "3") == lines_of(run)[-3:]
     assert lines_of(run, "-n0") == []
+    (log := tmp_path / "long.log").write_text("y" * 300_000 + "\n")
+    assert run("logs", "long", "--log", log).out.endswith("y (300,000 bytes in this line)\n")
 
 
 def test_a_time_bounds_what_is_read(run: Runner) -> None:
@@ -190,6 +192,19 @@ def test_new_lines_are_printed_as_they_come(log: Path, tmp_path: Path) -> None:
     document = json.loads(out.read_text().splitlines()[2])
     assert [*document][:: len(document) - 1] == ["schema", "sources"]
     assert "ServerReq(api_runSimulation" in document["text"]
+
+
+def test_a_unit_of_an_index_is_followed_from_its_end_and_all_that_comes_is_given(tmp_path: Path) -> None:
+    out, known = tmp_path / "out", {f"d{n}": journald_document(n, f"line {n}") for n in range(9)}
+    server = StrictElastic(known, index="logs", keywords=True)
+    with served(server) as url, started(out, "logs", "*supervisor@v3", "-fn2", "--elastic-logs", url) as ran:
+        wait_for(lambda: "line 8" in out.read_text())
+        server.documents |= {f"e{n}": journald_document(20 + n, f"line {20 + n}") for n in range(5)}
+        wait_for(lambda: "line 24" in out.read_text())
+        ran.send_signal(signal.SIGINT)
+        assert ran.wait(20) == 0
+    assert re.findall(r"line (\d+)", out.read_text()) == ["7", "8", "20", "21", "22", "23", "24"]
+    assert all("terms" in json.dumps(body) for body in server.bodies if body.get("size"))
 
 
 def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> None:

@@ -90,16 +90,8 @@ async def test_what_logs_and_records_say_comes_out_fenced_and_masked(tmp_path: P
 async def test_what_makes_no_sense_is_an_error_and_the_next_question_is_answered(tmp_path: Path) -> None:
     play = played("prepare-fails", 1, DriverName.LOCAL, 420)
     async with connected(*play.write(tmp_path)) as client:
-        for tool, arguments in (
-            ("cancel", {"id": play.jid}),
-            ("explain", {}),
-            ("explain", {"id": ""}),
-            ("explain", {"id": "-"}),
-            ("explain", {"id": 3}),
-            ("explain", {"id": play.jid, "run": "rm"}),
-            ("logs", {"id": play.jid, "since": "tomorrow-ish"}),
-            ("overview", {"of": "demo"}),
-        ):
+        for tool, given in ROWS["questions to a tool that make no sense"]:
+            arguments = {name: play.jid if one == "{job}" else one for name, one in given.items()}
             answer = await client.call_tool(tool, arguments)
             assert answer.is_error, arguments
         text, code = await ask(client, "explain", id=play.jid)

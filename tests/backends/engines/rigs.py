@@ -42,13 +42,9 @@ def at_second(number: float) -> Nanos:
 
 def journald_document(number: float, message: str, **more: Any) -> dict[str, Any]:
     """An entry as filebeat's input journald writes it."""
-    return {
-        "@timestamp": to_rfc3339(at_second(number)), "message": message,
-        "host": {"hostname": "v3", "id": "c" * 32}, "systemd": {"unit": UNIT, "transport": "journal"},
-        "syslog": {"identifier": "sirepo_job_supervisor", "priority": 6}, "process": {"pid": 7},
-        "journald": {"pid": 7, "host": {"boot_id": "b" * 32}},
-        "event": {"created": to_rfc3339(at_second(number + 1))}, "log": {"syslog": {"priority": 6}},
-    } | more  # fmt: skip
+    at, created = (to_rfc3339(at_second(number + late)) for late in (0, 1))
+    own = {"@timestamp": at, "message": message, "event": {"created": created}}
+    return {**ROWS["documents of journald"][0], **own, **more}
 
 
 def ended_job(number: int, **more: Any) -> dict[str, Any]:
@@ -89,11 +85,8 @@ class ElasticLogsRig(ElasticRig):
         return f"api_run{self._written - 1}"
 
     def tear(self) -> None:
-        of_journald = {
-            "systemd": {"unit": "systemd-journald.service"},
-            "syslog": {"identifier": "systemd-journald"},
-        }
-        self._put(journald_document(self._written, DROPPED, **of_journald))
+        unit, identifier = {"unit": "systemd-journald.service"}, {"identifier": "systemd-journald"}
+        self._put(journald_document(self._written, DROPPED, systemd=unit, syslog=identifier))
 
 
 class ElasticJobsRig(ElasticRig):
