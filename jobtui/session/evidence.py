@@ -251,7 +251,7 @@ class Outputs:
         files = [one for one in listing.files if one.kind is FileKind.FILE]
         number = self._job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
         is_shared = self._job.system == SLURM or condor_id(self._job.id) is not None
-        is_shared &= jid_of_run_dir(directory) is None
+        is_shared &= jid_of_run_dir(directory) is None and posixpath.basename(directory) != self._job.id
         is_own = re.compile(rf"(?<!\d){re.escape(number)}(?!\d)" if is_shared else "").search
         outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS) and is_own(one.name)]
         fresh = [] if self.parts else [one.name for one in outputs if one.written_at >= self._begin]
