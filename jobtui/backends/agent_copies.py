@@ -288,9 +288,7 @@ class AgentCopies(PolledSource):
         return merged((*found, Batch(more=self._round is not None, note=note)))
 
     def _look(self) -> list[Batch]:
-        """News of the next few directories; the next round begins when reading has taken little of the
-        time.
-        """
+        """News of the next few directories; the next round waits, so that reading takes little time."""
         found: list[Batch] = []
         begun = time.monotonic()
         while self._round is not None:

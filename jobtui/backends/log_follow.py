@@ -115,9 +115,7 @@ class OpenLog:
         self._broken_told = False
         self.is_renamed = False
         self.until: float | None = None
-        """Until when it is looked at although it was read to its end: its writer may not have the new file
-        yet.
-        """
+        """Until when a file read to its end is looked at: its writer may not have the new file yet."""
 
     @property
     def position(self) -> blocks.Position:

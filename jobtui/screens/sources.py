@@ -71,6 +71,8 @@ class SourcesScreen(HeadedScreen):
         if self._list.record is not None:
             self.app.push_screen(ReadingScreen(self.shared, "source", self.paragraphs(), await self.taken()))
 
+    action_error = action_open
+
     def paragraphs(self) -> Iterable[Paragraph]:
         return about(self._list.record) if self._list.record is not None else ()
 

@@ -189,9 +189,7 @@ class TracesScreen(TableScreen[ListedTrace]):
 
 
 class TraceChangesScreen(HeadedScreen):
-    """Spans that are missing, new, failed or slower in a trace, compared with another or the last good
-    one.
-    """
+    """Spans that are missing, new, failed or slower in a trace than in another, or in the last good one."""
 
     PLACE = Place.TRACE_CHANGES
 

@@ -577,7 +577,7 @@ class Gatherer:
         return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
 
     async def sample(self, job: Job) -> Sample:
-        """A job as incidents use it, judged on all evidence. A job that is well by its record and logs costs
+        """A job as incidents use it, judged on all evidence. One that is well by record and logs costs
         little.
         """
         if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
@@ -597,9 +597,7 @@ class Gatherer:
         return sample_of(job, evidence, explain(evidence))
 
     async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
-        """The incidents between two times. If it is cancelled, the jobs looked at until then are in
-        `grouping`.
-        """
+        """The incidents between two times. After a cancel the jobs looked at so far are in `grouping`."""
         grouping, began = Grouping() if grouping is None else grouping, monotonic()
         for job in tuple(self._store.jobs.values()):
             if monotonic() - began >= TURN_S:

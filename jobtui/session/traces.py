@@ -169,9 +169,7 @@ class SessionTraces:
     async def _as_answered(
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> AsyncGenerator[tuple[str, Answer | None, str]]:
-        """The answers of all sources that can be asked, as they come: the source, the answer, or why there is
-        none.
-        """
+        """The answers of all sources that can be asked, as they come: source and answer, or why not."""
         tasks = [asyncio.create_task(self._ask(source, ask)) for source in self._asked()]
         try:
             for answered in asyncio.as_completed(tasks):

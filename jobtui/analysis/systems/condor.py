@@ -117,9 +117,7 @@ def _pending(matter: CondorCase, category: Category, words: str, **more: Any) ->
 
 
 def _for_machine(matter: CondorCase) -> Pending:
-    """The verdict that it waits for a machine: the negotiator's word, its request, and how many slots meet
-    it.
-    """
+    """The verdict that it waits for a machine: the negotiator's word, and how many slots meet its request."""
     ad, words, needs = matter.last("ad"), "a machine; none has taken it yet", list[tuple[str, str]]()
     said = ad.values if ad is not None else {}
     asked = ", ".join(f"{name} = {said[name]:.{LONGEST_CONDITION}}" for name in ASKED if name in said)
