@@ -5,7 +5,7 @@
 The model is a conditional logit: one is chosen of the lines of an output and none of them, and what is learnt
 is the weight of each feature that `jobtui.analysis.cause` gives a line. It learns from the marked outputs of
 the tests, but for a file that is held out: it can be judged by that.
-The chance from which a line is told is that from which few enough are wrong of programs not learnt from.
+A line is given from the highest chance at which enough lines of programs not learnt from are right.
 """
 
 import json
@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from math import ceil, exp, sqrt
+from math import ceil, exp, floor, sqrt
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -32,8 +32,8 @@ NOT_LEARNT = CauseWeights(0.0, {})
 HELD_OUT = "held_out"
 """The file from which nothing is learnt."""
 ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 1.0
-MOST_WRONG, PARTS = 0.04, 10
-"""The share of outputs of which a wrong line may be told; parts of the programs, each left out once."""
+LEAST_RIGHT, PARTS = 0.9, 10
+"""The share of outputs that say why whose line must be found; parts of the programs, each left out once."""
 
 
 class Sample(NamedTuple):
@@ -145,17 +145,18 @@ def _slopes(
 
 
 def least_chance(of: Sequence[Sample], found: Sequence[Choice]) -> float:
-    """The chance from which few enough lines are wrong; what is learnt of a program judges only others."""
-    wrong = []
+    """The highest chance from which enough lines are right; a program is judged by what others taught."""
+    right = []
     for part in range(PARTS):
         taught = [choice for choice in found if _part(choice.program) != part]
         weights = CauseWeights(0.0, learn(taught))
         for sample in of:
             if _part(sample.program) == part:
                 output = Output(read_lines(sample.text), weights)
-                if (best := output.best) and not _is_right(output, best.at, sample):
-                    wrong.append(best.chance)
-    return ceil(100 * sorted(wrong, reverse=True)[int(MOST_WRONG * len(of))]) / 100
+                if (best := output.best) and _is_right(output, best.at, sample):
+                    right.append(best.chance)
+    wanted = ceil(LEAST_RIGHT * sum(bool(sample.right) for sample in of))
+    return floor(100 * sorted(right, reverse=True)[wanted - 1]) / 100
 
 
 def _part(program: str) -> int:

@@ -59,8 +59,8 @@ def test_a_named_output_is_found_among_more_files_than_are_listed(
 ) -> None:
     monkeypatch.setattr("jobtui.backends.sirepo.run_dir.MOST_ENTRIES", 0)
     cluster.show("31", shown(31, tmp_path, "beam.out"))
-    (tmp_path / "beam.out").write_text("ValueError: beam\n")
-    assert "after 10m: ValueError: beam (beam.out:1)" in run(*LOCAL, "explain", "slurm/31").out
+    (tmp_path / "beam.out").write_text("ValueError: no beam in the ring\n")
+    assert "after 10m: ValueError: no beam in the ring (beam.out:1)" in run(*LOCAL, "explain", "slurm/31").out
 
 
 def test_a_failure_is_remembered_by_what_its_program_wrote(

@@ -98,6 +98,6 @@ async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) ->
         with path.open("a") as file:
             file.write("line 3\n")
         await wait_until(lambda: app._session.store.sources()[0].records == 3, pilot)
-        await press(pilot, "k", "G", "j", "6", "escape", until="line 2")
+        await press(pilot, "k", "G", "j", "6", "2", until="line 2")
         assert "line 3" not in text(app)
         await press(pilot, "p", until="line 3")

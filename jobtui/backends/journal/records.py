@@ -22,7 +22,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import rows_of
 from jobtui.model.journal import Gap, JournalEntry, Match, Matches, place_at
 from jobtui.model.logs import LogRecord
-from jobtui.model.numbers import counted
+from jobtui.model.numbers import counted, whole
 from jobtui.model.pages import Place
 
 UNIT, IDENTIFIER, CONTAINER = "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME"
@@ -185,7 +185,7 @@ def suppressed(entry: JournalEntry) -> Gap | None:
     return Gap(
         start,
         entry.at,
-        f"journald dropped {counted(int(found[1]), 'message')} of {unit}: its rate limit",
+        f"journald dropped {counted(whole(found[1]) or 0, 'message')} of {unit}: its rate limit",
         unit,
     )
 
