@@ -185,7 +185,7 @@ async def test_a_browser_shows_the_dashboard_and_keeps_it_from_others(tmp_path: 
             pictures.append(await page.picture())
         await page.click(SIZE[0] // 2, SIZE[1] // 2)
         await page.press("?")
-        await page.seen("What is read, how old it is")
+        await page.seen("what is read, how old it is")
         assert {urlsplit(url).netloc for url in page.asked if not url.startswith("data:")} == {served.host}
 
         await page.go(trap)
