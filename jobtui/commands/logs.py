@@ -362,7 +362,9 @@ class _WholeLogs:
     def _line(self, name: str, line: LogLine) -> JobLine:
         cursor = "" if line.at is not None else None
         place = (line.origin or name, 0, line.place)
-        text = f"{line.text} ({line.note})" if line.size > len(line.text.encode()) else line.text
+        text = (
+            f"{line.text} ({line.note})" if line.note and line.size > len(line.text.encode()) else line.text
+        )
         return JobLine("", self._time_of(line), Component.LOG, text, *place, Certainty.ADJACENT, cursor)
 
 

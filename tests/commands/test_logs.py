@@ -130,6 +130,8 @@ def test_only_the_last_lines_and_of_a_long_one_its_length(run: Runner, tmp_path:
     assert lines_of(run, "-n0") == []
     (log := tmp_path / "long.log").write_text("y" * 300_000 + "\n")
     assert run("logs", "long", "--log", log).out.endswith("y (300,000 bytes in this line)\n")
+    log.write_bytes(b"short\r\n")
+    assert run("logs", "long", "--log", log).out.endswith("  short\n")
 
 
 def test_a_time_bounds_what_is_read(run: Runner) -> None:
