@@ -766,7 +766,7 @@ def waited_again() -> object:
 
 
 STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
-    "finding": (find._Search, "_add_job", lambda: find.find(JOB.id, {JOB.id: JOB})),
+    "finding": (find._Search, "resolve", lambda: find.find(JOB.id, {JOB.id: JOB})),
     "finding: a name": (find._Search, "add_named", lambda: find.find(JOB.id, {JOB.id: JOB})),
     "finding: what failed": (find._Search, "add_failed", lambda: find.find("no such thing", {JOB.id: JOB})),
     "correlating: what was heard": (WriterSurvey, "add", correlated_again),

@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from enum import Enum
+from enum import Enum, auto
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
@@ -43,21 +43,21 @@ MAX_LENGTH = 20_000
 
 
 class Target(Enum):
-    """The kind of thing to which a text may refer, and what adds its candidates."""
+    """The kind of thing to which a text may refer."""
 
-    JOB = "_add_job"
-    USER = "_add_user"
-    SIMULATION = "_add_simulation"
-    OP = "_add_ops"
-    AGENT = "_add_agents"
-    CONTAINER = "_add_container"
-    TRACE = "_add_trace"
-    NUMBER = "_add_numbered"
-    SUBMITTED = "_add_submitted"
-    CONDOR = "_add_condor"
-    HOST = "_add_host"
-    UNIT = "_add_unit"
-    PART = "_add_parts"
+    JOB = auto()
+    USER = auto()
+    SIMULATION = auto()
+    OP = auto()
+    AGENT = auto()
+    CONTAINER = auto()
+    TRACE = auto()
+    NUMBER = auto()
+    SUBMITTED = auto()
+    CONDOR = auto()
+    HOST = auto()
+    UNIT = auto()
+    PART = auto()
 
 
 class Reference(NamedTuple):
@@ -225,7 +225,7 @@ def find(
     found: list[Reference] = []
     with contained("finding"):
         found += sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
-    list(FAULTS.each("finding", found, lambda one: getattr(search, one.target.value)(one)))
+    list(FAULTS.each("finding", found, search.resolve))
     with contained("finding"):
         search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:
@@ -320,6 +320,24 @@ class _Search:
         self.surest = 0.0
         """The best score of an exact match."""
         self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
+
+    def resolve(self, reference: Reference) -> None:
+        adders: Mapping[Target, Callable[[Reference], None]] = {
+            Target.JOB: self._add_job,
+            Target.USER: self._add_user,
+            Target.SIMULATION: self._add_simulation,
+            Target.OP: self._add_ops,
+            Target.AGENT: self._add_agents,
+            Target.CONTAINER: self._add_container,
+            Target.TRACE: self._add_trace,
+            Target.NUMBER: self._add_numbered,
+            Target.SUBMITTED: self._add_submitted,
+            Target.CONDOR: self._add_condor,
+            Target.HOST: self._add_host,
+            Target.UNIT: self._add_unit,
+            Target.PART: self._add_parts,
+        }
+        adders[reference.target](reference)
 
     def add_named(self, text: str) -> None:
         """Add the jobs whose name is `text`, or else those whose name contains it."""
