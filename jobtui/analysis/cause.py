@@ -56,9 +56,9 @@ BESIDE = ("headline", "announced", "where", "deeper", "warns")
 """Parts of the formats of which a line tells for or against one beside it."""
 
 
-def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) -> Cause | None:
-    """The cause in what a program wrote; `failed` is whether it is known to have failed."""
-    return None if failed is False else Output(read_lines(text, first_line), load_weights()).cause
+def find_cause(text: str, *, first_line: int = 1) -> Cause | None:
+    """The cause in what a program wrote that did not end well."""
+    return Output(read_lines(text, first_line), load_weights()).cause
 
 
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
@@ -117,7 +117,7 @@ class Output:
 
     @property
     def best(self) -> Suspect | None:
-        """The line that is the likeliest cause; a wrapper tells that something else failed, never why."""
+        """The line that is the likeliest cause; a wrapper says that something else failed, never why."""
         best = next(iter(self._suspects), None)
         is_wrapper = best is not None and self._is(best.at, "wrapper") and not self._is(best.at, "cause")
         return None if is_wrapper else best

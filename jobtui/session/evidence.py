@@ -221,14 +221,13 @@ class Outputs:
         self.problems: list[str] = []
         self.notes: list[str] = []
 
-    async def _read(self, directory: str, name: str) -> FilePart:
-        """Raises Unreadable."""
-        part = await self._reader.read_file(directory, name, tail=True)
+    async def _read(self, directory: str, name: str) -> None:
+        """Read a file unless one of its name was read, or there are enough. Raises Unreadable."""
         if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
-            self.parts.append((directory, part))
-        return part
+            self.parts.append((directory, await self._reader.read_file(directory, name, tail=True)))
 
     async def read_named(self, name: str, directories: Sequence[str]) -> None:
+        """Read a file from the first directory that has it; if none does, the first problem is kept."""
         faults = []
         for directory in directories:
             try:
@@ -239,10 +238,10 @@ class Outputs:
         self.problems += faults[:1]
 
     async def read_in(self, directory: str, command: str) -> None:
-        """What looks like output there, if none is named, and what scripts there write to. Raises Unreadable.
+        """Read what looks like output, if none is named, and what scripts there write to. Raises Unreadable.
 
-        In a directory that it may share with other jobs only that is its own which names its number, and
-        what the script of its command writes to.
+        In a directory that other jobs may share only files with the job's number in their name count, and
+        those to which its own script writes.
         """
         from jobtui.analysis.scripts import directed, redirected  # few look so far
 
@@ -310,9 +309,7 @@ class Gatherer:
     async def script_of(
         self, job: Job, detail: JobDetail | None
     ) -> "tuple[Wanted | None, Job, JobDetail | None]":
-        """The question to archives for its script, if known, and the job of Slurm that it ran as, or itself.
-        Raises Unreadable.
-        """
+        """What to ask archives for, and the job of Slurm that it ran as, or itself. Raises Unreadable."""
         from jobtui.analysis.find import submitted_as  # few look so far
         from jobtui.analysis.scripts import wanted_of_sirepo, wanted_of_slurm
         from jobtui.model.job_reader import SbatchStatus
@@ -471,10 +468,9 @@ class Gatherer:
     async def _read_cause(self, job: Job, stated: Evidence) -> Cause | None:
         from jobtui.analysis.cause import find_cause  # most jobs have not failed
 
-        failed = True if job.status is JobStatus.FAILED else None
         best: Cause | None = None
         for directory, part in (await self.outputs(job, stated.detail, stated.ops)).parts:
-            found = await asyncio.to_thread(find_cause, part.text, failed=failed)
+            found = await asyncio.to_thread(find_cause, part.text)
             if found is not None and (best is None or found.confidence > best.confidence):
                 best = numbered(found, part, f"{directory}/{part.name}")
         agent = self._store.correlation.agent_of(job.id)
@@ -484,7 +480,7 @@ class Gatherer:
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(*posixpath.split(path), tail=True)
                 before, about = about_job(part.text, job.id)
-                found = await asyncio.to_thread(find_cause, about, first_line=before + 1, failed=failed)
+                found = await asyncio.to_thread(find_cause, about, first_line=before + 1)
                 return found and numbered(found, part, path)
         return None
 
@@ -577,9 +573,7 @@ class Gatherer:
         return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
 
     async def sample(self, job: Job) -> Sample:
-        """A job as incidents use it, judged on all evidence. One that is well by record and logs costs
-        little.
-        """
+        """A job as incidents use it, judged on all evidence; cheap where record and logs are good."""
         if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
             stated = self.stated(job.id) if job.status in ENDED_WELL else None
             # Nothing contradicts its record, and no log has a later run

@@ -98,6 +98,9 @@ def test_an_output_is_found_in_whichever_database_has_its_directory(run: Runner,
     flags = ["--srdb", tmp_path / "a", "--srdb", tmp_path / "b"]
     found = run("explain", "oXcGYsM2-ACYVbYcm-heightWeightReport", "--json", "--at", AT, *flags).json["cause"]
     assert found["source"] == f"{tmp_path}/b/user/oXcGYsM2/myapp/ACYVbYcm/heightWeightReport/run.log"
+    (tmp_path / "b/user/ltxFhKlc/myapp/AUDxb5Vv/heightWeightReport/run.log").write_text(MESH)  # it ended well
+    good = run("explain", "ltxFhKlc-AUDxb5Vv-heightWeightReport", "--json", "--at", AT, *flags).json
+    assert good["cause"] is None
 
 
 def test_commands_are_short_where_the_shell_has_the_sources(
