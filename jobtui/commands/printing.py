@@ -34,9 +34,7 @@ class SourceNames:
         return known
 
     def place_of(self, one: "Step | JobLine") -> str:
-        """The place of a line: its number, or the byte where it begins if lines are not counted. An entry of
-        a journal has a cursor and no such place.
-        """
+        """The place of a line: its number, or its first byte if lines are not counted; none in a journal."""
         name = self.short(one.source)
         if one.cursor is not None:
             return name

@@ -575,7 +575,7 @@ def _time_of(date: str, time: str) -> tuple[OutputTime | None, bool]:
 
 
 def _give_years(facts: list[CondorFact], places: list[int], newest: Nanos) -> None:
-    """Give the facts at these places the latest year in which none is later than the next fact."""
+    """Set the year of the facts at these places: the latest in which they stay in order."""
     limit = Nanos(newest + ZONES_S * SECOND)
     for place in reversed(places):
         fact = facts[place]

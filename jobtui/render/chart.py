@@ -233,9 +233,7 @@ def style_names(chart: Chart) -> tuple[str, ...]:
 
 
 def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> DrawnChart:
-    """Draw the visible part: an area, or lines of all curves or only the chosen one. May take long: do not
-    call it on the event loop.
-    """
+    """Draw the visible part: an area, or lines of all curves or the chosen one. Not for the event loop."""
     rows = max(1, frame.rows - 2)  # below are the axis, and the times on it
     curves, styles = main_curves(chart, frame), style_names(chart)
     is_area = chart.kind is not ChartKind.STATES

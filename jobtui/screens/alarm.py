@@ -1,6 +1,4 @@
-"""Counts new failures. Rings, notifies and runs the user's command when a job newly fails, needs a person, or
-ends and the user asked to know.
-"""
+"""Counts new failures. Rings, notifies and runs the user's command for jobs in trouble or awaited."""
 
 import asyncio
 import os

@@ -152,9 +152,7 @@ class JobTracing:
                 self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
 
     def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
-        """Whether a new search may find more than before, as the job is known by now, or a new trace was
-        submitted near it.
-        """
+        """Whether a new search may find more: by the job, known by now, or a new trace submitted near it."""
         if self._job is None:
             return self.is_looked_for and is_job_told
         if self.reader is not None or not self.is_looked_for:

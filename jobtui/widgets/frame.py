@@ -124,9 +124,7 @@ TRAIL = " › "
 
 
 class Header(LineView):
-    """Title on the left; counts, pace and clock on the right. Where it is narrow the pace goes, then counts
-    shrink, then they go.
-    """
+    """Title on the left; counts, pace and clock on the right. Without room the pace goes, then counts."""
 
     title = ShownAttribute("")
 

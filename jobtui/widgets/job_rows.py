@@ -27,8 +27,8 @@ SLICE_S = 0.006
 FIRST, FIRST_S = 100, 0.02
 """How many rows of a new filter are shown before all are looked at, if they are found in this time."""
 FRESH_S, LAST_S = 3_600, 86_400
-"""A job that failed within the first time comes before those that run. Where nothing at all happened in it,
-one comes first that failed within the second before the newest event."""
+"""A job that failed within FRESH_S comes before those that run. If nothing at all happened in that time, one
+that failed within LAST_S before the newest event does."""
 ON_TOP, LOOKED_AT = 3, 500
 """How many of the latest failures come before stuck jobs, and among how many they are searched."""
 SWEPT = 250

@@ -297,9 +297,7 @@ class Following(Protocol):
     """Entries as they are written, in order, none lost, none twice, also over a break of the connection."""
 
     async def take(self, most: int) -> Slice:
-        """The entries since the last call, up to `most`. Raises SourceError. After a break it continues after
-        the last entry.
-        """
+        """The entries since the last call, up to `most`, also after a break. Raises SourceError."""
 
     @property
     def place(self) -> FollowStart | HostPlaces | None:

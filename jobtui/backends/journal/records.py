@@ -255,16 +255,16 @@ class SplitLines:
         for entry in entries:
             writer = entry.host, entry.container, entry.container_id, entry.priority
             begun = self._open.pop(writer, None) if entry.container else None
-            whole = entry
+            line = entry
             if begun is not None:
                 message = (begun.message + entry.message)[:MESSAGE_LIMIT]
-                whole = msgspec.structs.replace(
+                line = msgspec.structs.replace(
                     begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun
                 )
             if not entry.is_begun or not entry.container:
-                yield whole
+                yield line
                 continue
-            self._open[writer] = whole
+            self._open[writer] = line
             if len(self._open) > LINES_OPEN:
                 yield self._open.popitem(last=False)[1]
 

@@ -389,8 +389,8 @@ def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
 
 
 def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
-    """A job out of what both know; `runs` are its runs in accounting, oldest first. `left` is the sentence
-    for a job that slurmctld no longer knows.
+    """A job out of what both know; `runs` are its runs in accounting, oldest first. `left` says that
+    slurmctld no longer knows it.
     """
     job = _present(said[0] if said is not None else None, runs)
     record = records.job_of(job, source, label, left if job.status.is_live else "")

@@ -114,9 +114,7 @@ class Tempo(client.AskedServer):
 
 
 def traceql(search: TraceSearch, *, any_job: bool = False) -> str:
-    """A search in Tempo's language; with `any_job` for spans that name one. A text that is a number may be
-    one there.
-    """
+    """A search in Tempo's language; with `any_job` for spans that name one. Numbers may be numbers there."""
     parts = []
     if search.service:
         parts.append(f"resource.service.name = {_quoted(search.service)}")
