@@ -104,15 +104,15 @@ def _paged(directory: Path, rounds: int) -> Iterator[Row]:
         times = []
         for _ in range(rounds):
             assert found.cursor is not None
-            place, began = found.cursor, time.perf_counter()
-            found = await reader.backward(AtCursor(place), (), SCREEN)
-            times.append((1_000 * (time.perf_counter() - began), place))
+            position, began = found.cursor, time.perf_counter()
+            found = await reader.backward(AtCursor(position), (), SCREEN)
+            times.append((1_000 * (time.perf_counter() - began), position))
             assert len(found.entries) == SCREEN
         await reader.aclose()
         return times
 
-    ours, places = zip(*asyncio.run(pages()), strict=True)
-    theirs = [timed_ms(partial(_journalctl, directory, "--reverse", f"--cursor={at}")) for at in places]
+    ours, positions = zip(*asyncio.run(pages()), strict=True)
+    theirs = [timed_ms(partial(_journalctl, directory, "--reverse", f"--cursor={at}")) for at in positions]
     yield at_most_times(
         f"journal: {SCREEN:,} entries further back", statistics.median(ours), "ms",
         reference=statistics.median(theirs), limit=FIRST_SCREEN_TIMES,
@@ -169,15 +169,15 @@ async def looked_through(directory: Path, rounds: int) -> list[Row]:
     matches = wanted.matches({"_SYSTEMD_UNIT": (UNIT,), "CONTAINER_NAME": (CONTAINER,)})
     selection = Selection(StreamNames(str(directory)), wanted, None, matches)
     pages = JournalPages(str(directory), maker_of(str(directory)), selection)
-    place = (await pages.look()).end
+    position = (await pages.look()).end
     times = []
     for _ in range(20 * rounds):
         began = time.perf_counter()
-        place = (await pages.before(place, SHOWN)).lines[0].place
+        position = (await pages.before(position, SHOWN)).lines[0].position
         times.append(1_000 * (time.perf_counter() - began))
     query = query_of(NEEDLE)
     assert query is not None
-    search = pages.search(query, place)
+    search = pages.search(query, position)
     with longest_step() as longest:
         running = asyncio.create_task(search.run())
         await asyncio.wait([running], timeout=SEARCHED_S)

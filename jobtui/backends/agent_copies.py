@@ -3,8 +3,8 @@
 They are `<root>/user/<uid>/agent-sbatch/<host>/*.log`. Only the directories of those users are looked at who
 have jobs on a cluster: of the many users of a site few do, and a walk through all would load it. The newest
 copies of each come first, at most so many. All of one directory are put together to one log, see
-`formats.agent_copies`: what several of them hold is given once. Places are those of the copies, so that they
-mean the same to whoever reads the directory. Blocks, but for the source itself.
+`formats.agent_copies`: what several of them hold is given once. Positions are those of the copies, the same
+for every reader of the directory. Blocks, but for the source itself.
 """
 
 import math
@@ -107,7 +107,7 @@ class CopiedLog:
         for new in news:
             if new.lines:
                 block = "".join(f"{line.text}\n" for line in new.lines).encode("utf-8", "replace")
-                found = self._parser.parse(block, new.lines[0].place, new.lines[0].number, new.written_at)
+                found = self._parser.parse(block, new.lines[0].position, new.lines[0].number, new.written_at)
                 # a number would be one of that copy, and not one of the log
                 yield found._replace(
                     records=[msgspec.structs.replace(record, line=0) for record in found.records]
@@ -117,7 +117,7 @@ class CopiedLog:
         for new in news:
             yield from _about(new.copy, is_gap=new.is_gap)
             for line in new.lines:
-                yield line_at(line.place, line.text, self._parser, new.written_at)
+                yield line_at(line.position, line.text, self._parser, new.written_at)
 
     def _fresh(self) -> list[tuple[CopyName, Path, FileStat]]:
         """The copies that were not read yet, or are other ones now, in the order of time.
@@ -174,11 +174,13 @@ class CopiedLines:
         self._worker.close()
 
 
-def line_at(place: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None) -> LogLine:
+def line_at(
+    position: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None
+) -> LogLine:
     data = text.encode("utf-8", "replace")
     return LogLine(
-        place=place,
-        end=place + len(data) + 1,
+        position=position,
+        end=position + len(data) + 1,
         text=text[:TEXT_SHOWN],
         size=len(data),
         level=level_of(text) if level is None else level,
@@ -196,15 +198,17 @@ def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
 
 
 def _about(copy: AgentCopy, *, is_gap: bool) -> Iterator[LogLine]:
-    """Words about a copy, in the two places before its first line."""
+    """Words about a copy, in the two positions before its first line."""
     gap = "lines before these may be in no copy; " if is_gap else ""
     text = f"── {gap}copy {copy.name.kind} ──"
     level = Level.WARNING if is_gap else Level.PLAIN
-    place = copy.name.base
-    yield LogLine(place=place, end=place + 1, text=text, size=0, level=level, at=copy.name.at)
+    position = copy.name.base
+    yield LogLine(position=position, end=position + 1, text=text, size=0, level=level, at=copy.name.at)
     if copy.stderr:
         said = " ".join(copy.stderr.split())[:TEXT_SHOWN]
-        yield LogLine(place=place + 1, end=place + 2, text=f"stderr: {said}", size=0, level=Level.ERROR)
+        yield LogLine(
+            position=position + 1, end=position + 2, text=f"stderr: {said}", size=0, level=Level.ERROR
+        )
 
 
 def _read(path: Path, name: CopyName) -> AgentCopy:

@@ -337,12 +337,12 @@ class _WholeLogs:
     async def _read(self, name: str, log: Log, end: int) -> list[LogLine]:
         """The lines up to `end` that were not read yet, and are within the time that is asked for."""
         since, until = self._context.since, self._context.until
-        begin, place, found = self._ends.get(name, -1), end, list[LogLine]()
+        begin, position, found = self._ends.get(name, -1), end, list[LogLine]()
         if until is not None and self._is_tried:
-            place = await log.place_of_time(Nanos(until + LATE_S * SECOND)) or end
-        while place > max(begin, 0) and len(found) < min(self._most, MOST_LINES):
-            page = await log.before(place, self._page)
-            lines = [line for line in page.lines if line.place >= begin]
+            position = await log.position_of_time(Nanos(until + LATE_S * SECOND)) or end
+        while position > max(begin, 0) and len(found) < min(self._most, MOST_LINES):
+            page = await log.before(position, self._page)
+            lines = [line for line in page.lines if line.position >= begin]
             times = list(map(self._time_of, lines))
             fits = [
                 line
@@ -353,7 +353,7 @@ class _WholeLogs:
             is_before = since is not None and any(at is not None and at < since for at in times)
             if not page.lines or page.at_edge or is_before:
                 break
-            place = page.lines[0].place
+            position = page.lines[0].position
         return found
 
     def _time_of(self, line: LogLine) -> Nanos | None:
@@ -361,7 +361,7 @@ class _WholeLogs:
 
     def _line(self, name: str, line: LogLine) -> JobLine:
         cursor = "" if line.at is not None else None
-        place = (line.origin or name, 0, line.place)
+        place = (line.origin or name, 0, line.position)
         text = (
             f"{line.text} ({line.note})" if line.note and line.size > len(line.text.encode()) else line.text
         )

@@ -17,10 +17,10 @@ NAME = re.compile(r"(?P<time>\d{14})-(?P<kind>[a-z][a-z-]{0,40})\.log", re.ASCII
 """The name of a copy."""
 LINES_READ = 2_000
 """How many lines of a copy are read, the last ones; the supervisor writes 200."""
-PLACE_BITS = 24
-"""A place in a copy is below 2 to this."""
-FIRST_PLACE = 2
-"""The place of the first line of a copy; those before it are for words about the copy."""
+POSITION_BITS = 24
+"""A position in a copy is below 2 to this."""
+FIRST_POSITION = 2
+"""The position of the first line of a copy; those before it are for words about the copy."""
 
 _RANKS = {"remote-before-start": 0, "start": 1, "remote": 2, "remote-after-start": 3}
 _ENVIRONMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=", re.ASCII)
@@ -36,10 +36,10 @@ class CopyName(NamedTuple):
 
 
 class CopiedLine(NamedTuple):
-    """One line of a copy: its number there, and the place of its first byte."""
+    """One line of a copy: its number there, and the position of its first byte."""
 
     number: int
-    place: int
+    position: int
     text: str
 
 
@@ -59,8 +59,8 @@ def read_name(name: str) -> CopyName | None:
     at, utc = time_of_iso(written, is_local=True), time_of_iso(written)
     if at is None or utc is None:
         return None
-    # places do not depend on the zone, in which an hour of a year comes twice
-    base = (utc // SECOND * len(_RANKS) + _RANKS.get(found["kind"], 2)) << PLACE_BITS
+    # positions do not depend on the zone, in which an hour of a year comes twice
+    base = (utc // SECOND * len(_RANKS) + _RANKS.get(found["kind"], 2)) << POSITION_BITS
     return CopyName(at, max(0, base), found["kind"])
 
 
@@ -75,8 +75,8 @@ def read_copy(name: CopyName, document: object) -> AgentCopy:
     lines, offset = list[CopiedLine](), 0
     skipped = max(0, len(texts) - LINES_READ)
     for number, text in enumerate(without_environment(texts), 1):
-        if number > skipped and offset + FIRST_PLACE < 1 << PLACE_BITS:
-            lines.append(CopiedLine(number, name.base + FIRST_PLACE + offset, text))
+        if number > skipped and offset + FIRST_POSITION < 1 << POSITION_BITS:
+            lines.append(CopiedLine(number, name.base + FIRST_POSITION + offset, text))
         offset += len(text.encode("utf-8", "replace")) + 1
     return AgentCopy(name, tuple(lines), stderr or "")
 

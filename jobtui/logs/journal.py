@@ -1,8 +1,8 @@
-"""Streams of a journal to be read on a screen: pages from any place, at the end at once, whatever its size.
+"""Streams of a journal for a screen: pages from any position, the end at once, whatever the size.
 
-Nothing is held but some stretches of lines and the counts of the histogram. Places come from the time of
-receipt, so a place of another reading, or of a record, is found again. A journal cannot be searched by text
-where it is, so a search reads all of it, in pieces after and before the reader's place. No method blocks.
+Nothing is held but some stretches of lines and the counts of the histogram. Positions come from the time of
+receipt, so that of another reading, or of a record, is found again. A journal cannot be searched by text
+where it is, so a search reads all of it, in pieces after and before the reader's position. No method blocks.
 
 A log is opened by the name of its stream, `sirepo_job_supervisor@v3`, or by a journal and what is wanted of
 it as journalctl takes it: `ssh://v7 CONTAINER_NAME=srj-p-VUlhaMOD`, with `+` between groups.
@@ -37,7 +37,7 @@ from jobtui.model.journal import (
     Matches,
     Slice,
     Tail,
-    place_at,
+    position_at,
     time_at,
 )
 from jobtui.model.pages import (
@@ -50,7 +50,6 @@ from jobtui.model.pages import (
     LogUnreadable,
     Overview,
     Page,
-    Place,
     Query,
     Stretch,
     overview_of,
@@ -88,7 +87,7 @@ class Selection:
         self._units = None if streams is None else units
 
     def line(self, entry: JournalEntry) -> LogLine | None:
-        """The line that is shown of an entry, which has no place yet; None for one that is not shown."""
+        """The line that is shown of an entry, which has no position yet; None for one that is not shown."""
         stream = self._wanted.stream_of(entry)
         if stream is not None and (self._streams is None or stream in self._streams):
             return line_of(entry, self._names.name_of(stream) if self._mixed else "")
@@ -97,7 +96,7 @@ class Selection:
             return None
         host = entry.host.partition(".")[0]
         return LogLine(
-            place=0,
+            position=0,
             end=1,
             text=records.gap_words(gap)[:RAW_LINE_BYTES],
             size=entry.size,
@@ -109,23 +108,23 @@ class Selection:
         )
 
 
-def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
+def placed_after(shown: Sequence[Shown], after: int) -> list[Kept]:
     placed: list[Kept] = []
     for entry, line in shown:
-        after = records.place_after(after, entry.at)
-        placed.append((entry.cursor, _at_place(line, after)))
+        after = records.position_after(after, entry.at)
+        placed.append((entry.cursor, _at_position(line, after)))
     return placed
 
 
-def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
-    """The lines at their places, all before `limit`; the last line comes last."""
+def placed_before(shown: Sequence[Shown], limit: int) -> list[Kept]:
+    """The lines at their positions, all before `limit`; the last line comes last."""
     placed = placed_after(shown, -1)
     for nth in range(len(placed) - 1, -1, -1):
         cursor, line = placed[nth]
-        if line.place < limit:
+        if line.position < limit:
             break
         limit -= 1
-        placed[nth] = cursor, _at_place(line, limit)
+        placed[nth] = cursor, _at_position(line, limit)
     return placed
 
 
@@ -149,7 +148,7 @@ def line_of(entry: JournalEntry, origin: str) -> LogLine:
     if entry.size and entry.is_begun:
         notes.append(GOES_ON)
     return LogLine(
-        place=0,
+        position=0,
         end=1,
         text=shown,
         size=entry.size,
@@ -161,8 +160,8 @@ def line_of(entry: JournalEntry, origin: str) -> LogLine:
     )
 
 
-def _at_place(line: LogLine, place: Place) -> LogLine:
-    return msgspec.structs.replace(line, place=place, end=place + 1)
+def _at_position(line: LogLine, position: int) -> LogLine:
+    return msgspec.structs.replace(line, position=position, end=position + 1)
 
 
 PASSAGE_LINES = 6_000
@@ -194,19 +193,19 @@ class JournalPassage:
         self.at_begin = at_begin
 
     @property
-    def begin(self) -> Place:
-        return self.kept[0][1].place if self.kept else 0
+    def begin(self) -> int:
+        return self.kept[0][1].position if self.kept else 0
 
     @property
-    def end(self) -> Place:
+    def end(self) -> int:
         return self.kept[-1][1].end if self.kept else 0
 
     def lines(self, begin: int, end: int) -> tuple[LogLine, ...]:
         return tuple(line for _, line in self.kept[begin:end])
 
-    def index(self, place: Place) -> int:
-        """Which line holds `place`, or is the first one after it."""
-        return bisect_right(self.kept, place, key=lambda kept: kept[1].end)
+    def index(self, position: int) -> int:
+        """Which line holds `position`, or is the first one after it."""
+        return bisect_right(self.kept, position, key=lambda kept: kept[1].end)
 
     def append(self, piece: Chunk) -> None:
         self.kept += piece.kept
@@ -236,7 +235,7 @@ async def _readable(answer: Awaitable[T]) -> T:
 def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
     """Entries without the first ones, of whose microsecond there may be more before them.
 
-    Their places count from the beginning of a microsecond. All of them where there is but one.
+    Their positions count from the beginning of a microsecond. All of them where there is but one.
     """
     for index, entry in enumerate(entries):
         if entry.at != entries[0].at:
@@ -259,7 +258,7 @@ class JournalSearch(Search):
 
     limit_s = 30.0
 
-    def __init__(self, pages: "JournalPages", query: Query, around: Place) -> None:
+    def __init__(self, pages: "JournalPages", query: Query, around: int) -> None:
         super().__init__(query, Hits(around, wide=True), HITS_KEPT)
         self._pages = pages
         self._up = self._down = around
@@ -291,14 +290,18 @@ class JournalSearch(Search):
                     return
 
     async def _search(self, piece: Chunk, *, back: bool = False) -> None:
-        kept = [line for line in piece.lines if (line.place < self._up if back else line.place >= self._down)]
-        found: list[Place] = []
+        kept = [
+            line
+            for line in piece.lines
+            if (line.position < self._up if back else line.position >= self._down)
+        ]
+        found: list[int] = []
         if kept:
             program = self._new_program()
-            found = await self._worker.run(lambda: program.places(kept))
+            found = await self._worker.run(lambda: program.positions(kept))
         extent = self._pages.extent
         if back:
-            self._up = kept[0].place if kept else self._up
+            self._up = kept[0].position if kept else self._up
             self.hits.add_below(found[::-1], min(self._up, extent.begin) if piece.at_edge else self._up)
         else:
             self._last = piece.cursor or self._last
@@ -312,7 +315,7 @@ PIECE = 250
 """Entries read at once for a page."""
 TAKEN = 2_000
 """Entries taken at once of what was written."""
-BEHIND_ALL: Place = 1 << 200
+BEHIND_ALL: int = 1 << 200
 TAKES = 5
 """How often more is taken in one look."""
 
@@ -331,13 +334,13 @@ class JournalPages(Log):
         self._is_closed = False
         self._tail: JournalPassage | None = None
         self._near: JournalPassage | None = None
-        """The lines about the place that was read last, where that is not the end."""
+        """The lines about the position that was read last, where that is not the end."""
         self._following: Following | None = None
-        self._begin: Place | None = None
+        self._begin: int | None = None
         self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
-        self._counted_from: Place | None = None
-        """From this place on entries are counted in `_stretches`; None while the end is unknown."""
-        self._counted_after: Place = 0
+        self._counted_from: int | None = None
+        """From this position on entries are counted in `_stretches`; None while the end is unknown."""
+        self._counted_after: int = 0
         """The end when counting backwards began; later entries were counted as they came."""
         self._counted: Cursor | None = None
         self._is_counted = self._is_complete = False
@@ -356,13 +359,13 @@ class JournalPages(Log):
             self._reader = self._make_reader()
         return self._reader
 
-    async def forward(self, start: Begin | At | AtCursor, count: int, after: Place) -> Chunk:
-        """Up to `count` entries from `start` on, their lines at places after `after`."""
+    async def forward(self, start: Begin | At | AtCursor, count: int, after: int) -> Chunk:
+        """Up to `count` entries from `start` on, their lines at positions after `after`."""
         found = await self._noted(self.reader.forward(start, self.selection.matches, count))
         return Chunk(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
 
-    async def backward(self, start: Tail | At | AtCursor, count: int, limit: Place) -> Chunk:
-        """Up to `count` entries before `start`, their lines at places before `limit`."""
+    async def backward(self, start: Tail | At | AtCursor, count: int, limit: int) -> Chunk:
+        """Up to `count` entries before `start`, their lines at positions before `limit`."""
         found = await self._noted(self.reader.backward(start, self.selection.matches, count))
         entries = found.entries if found.at_edge else whole_microseconds(found.entries)
         cursor = entries[0].cursor if entries else found.cursor
@@ -374,9 +377,9 @@ class JournalPages(Log):
         return found
 
     async def pieces(
-        self, start: Begin | At | AtCursor, place: Place, *, back: bool = False
+        self, start: Begin | At | AtCursor, position: int, *, back: bool = False
     ) -> AsyncGenerator[Chunk, None]:
-        """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
+        """Piece after piece from `start` on, their lines after `position`; with `back` before both."""
         held: list[JournalEntry] = []
         async with aclosing(self.reader.stream(start, self.selection.matches, back=back)) as entries:
             some: list[JournalEntry] | None = held
@@ -388,12 +391,12 @@ class JournalPages(Log):
                 whole = held if some is None else held[: len(whole_microseconds(held[::-1]))]
                 held = held[len(whole) :]
                 shown = await self.shown(whole[::-1] if back else whole)
-                lines = placed_before(shown, place) if back else placed_after(shown, place)
-                place = lines[0 if back else -1][1].place if lines else place
+                lines = placed_before(shown, position) if back else placed_after(shown, position)
+                position = lines[0 if back else -1][1].position if lines else position
                 yield Chunk(lines, whole[-1].cursor if whole else None, some is None)
 
-    def back_from(self, place: Place) -> AsyncGenerator[Chunk, None]:
-        limit = place + (1 << ORDINAL_BITS)
+    def back_from(self, position: int) -> AsyncGenerator[Chunk, None]:
+        limit = position + (1 << ORDINAL_BITS)
         return self.pieces(At(time_at(limit)), limit, back=True)
 
     async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
@@ -454,10 +457,10 @@ class JournalPages(Log):
 
     # Pages.
 
-    async def before(self, place: Place, count: int) -> Page:
+    async def before(self, position: int, count: int) -> Page:
         async with self._reading:
-            part = await self._part_at(place)
-            while (stop := part.index(place)) < count and not part.at_begin:
+            part = await self._part_at(position)
+            while (stop := part.index(position)) < count and not part.at_begin:
                 # The first entry of what is read is left out
                 await self._extend_back(part, max(PIECE, count - stop + 1))
             begin = max(0, stop - count)
@@ -469,36 +472,36 @@ class JournalPages(Log):
                 part.last = part.kept[-1][0]
             return page
 
-    async def after(self, place: Place, count: int) -> Page:
+    async def after(self, position: int, count: int) -> Page:
         async with self._reading:
-            part = await self._part_at(place)
-            while len(part.kept) - part.index(place) < count and part is not self._tail:
+            part = await self._part_at(position)
+            while len(part.kept) - part.index(position) < count and part is not self._tail:
                 start: Begin | AtCursor = AtCursor(part.last) if part.last is not None else Begin()
                 piece = await self.forward(start, PIECE, part.end - 1)
                 part.append(piece)
                 if self._tail is not None and (part.end >= self._tail.begin or piece.at_edge):
                     part = self._joined(part, self._tail)
-            begin = part.index(place)
+            begin = part.index(position)
             at_end = part is self._tail and begin + count >= len(part.kept)
             page = Page(part.lines(begin, begin + count), at_end)
             part.cut_begin()
             return page
 
-    async def _part_at(self, place: Place) -> JournalPassage:
-        """The stretch that holds `place`; a new one where none does."""
+    async def _part_at(self, position: int) -> JournalPassage:
+        """The stretch that holds `position`; a new one where none does."""
         if self._tail is None:
             await self.look()
         tail = self._tail
         assert tail is not None
-        if place >= tail.begin or not tail.kept:
+        if position >= tail.begin or not tail.kept:
             return tail
-        if (near := self._near) is not None and near.begin <= place < near.end:
+        if (near := self._near) is not None and near.begin <= position < near.end:
             return near
-        start = Begin() if place <= (self._begin or 0) else At(time_at(place))
+        start = Begin() if position <= (self._begin or 0) else At(time_at(position))
         piece = await self.forward(start, PIECE, -1)
         first = piece.kept[0][0] if piece.kept else piece.cursor
         part = JournalPassage(piece, first, piece.cursor, at_begin=isinstance(start, Begin))
-        while (not part.kept or part.begin > place) and not part.at_begin and part.first is not None:
+        while (not part.kept or part.begin > position) and not part.at_begin and part.first is not None:
             await self._extend_back(part)
         if part.end >= tail.begin:
             return self._joined(part, tail)
@@ -507,7 +510,7 @@ class JournalPages(Log):
 
     def _joined(self, part: JournalPassage, tail: JournalPassage) -> JournalPassage:
         """A stretch that has reached the end of the journal becomes a part of it."""
-        at = bisect_left(part.kept, tail.begin or part.end, key=lambda kept: kept[1].place)
+        at = bisect_left(part.kept, tail.begin or part.end, key=lambda kept: kept[1].position)
         tail.kept[:0] = part.kept[:at]
         tail.first, tail.at_begin = part.first, part.at_begin
         self._near = None
@@ -526,7 +529,7 @@ class JournalPages(Log):
     async def work(self) -> bool:
         if self._begin is None:
             first = await self.forward(Begin(), 1, -1)
-            self._begin = first.lines[0].place if first.kept else place_at(Nanos(0))
+            self._begin = first.lines[0].position if first.kept else position_at(Nanos(0))
             return True
         end = self._counted_after
         if self._is_counted or self._counted_from is None:
@@ -534,9 +537,9 @@ class JournalPages(Log):
         # A little more is counted, backwards
         start = Tail() if self._counted is None else AtCursor(self._counted)
         piece = await self.backward(start, COUNTED_ENTRIES, self._counted_from)
-        lines = [line for line in piece.lines if line.place < end]
+        lines = [line for line in piece.lines if line.position < end]
         self._stretches.extendleft(reversed(stretches_of(lines)))
-        self._counted_from = piece.lines[0].place if piece.kept else self._counted_from
+        self._counted_from = piece.lines[0].position if piece.kept else self._counted_from
         self._counted, self._is_complete = piece.cursor, piece.at_edge
         is_far = time_at(self._counted_from) < time_at(end) - WINDOW_S * SECOND
         is_full = len(self._stretches) >= STRETCHES_KEPT
@@ -549,22 +552,22 @@ class JournalPages(Log):
             self._overview = overview_of(self._stretches, complete=self._is_complete)
         return self._overview
 
-    async def place_of_time(self, at: Nanos) -> Place | None:
-        page = await self.after(place_at(at), 1)
-        return page.lines[0].place if page.lines else None
+    async def position_of_time(self, at: Nanos) -> int | None:
+        page = await self.after(position_at(at), 1)
+        return page.lines[0].position if page.lines else None
 
-    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        onward = self.pieces(At(time_at(place)), -1)
-        found = onward if forward else self.back_from(min(place, self.extent.end))
+    async def next_error(self, position: int, *, forward: bool) -> int | None:
+        onward = self.pieces(At(time_at(position)), -1)
+        found = onward if forward else self.back_from(min(position, self.extent.end))
         async with aclosing(found):
             async for piece in found:
                 for line in piece.lines if forward else reversed(piece.lines):
-                    is_wanted = line.place > place if forward else line.place < place
+                    is_wanted = line.position > position if forward else line.position < position
                     if is_wanted and line.level is Level.ERROR:
-                        return line.place
+                        return line.position
         return None
 
-    def search(self, query: Query, around: Place) -> LogSearch:
+    def search(self, query: Query, around: int) -> LogSearch:
         return JournalSearch(self, query, around)
 
     async def aclose(self) -> None:

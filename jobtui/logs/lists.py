@@ -22,12 +22,12 @@ from jobtui.model.health import SourceError
 from jobtui.transport.remote_dir import answer_of
 from jobtui.transport.ssh import SshShell
 
-place_of: Callable[[pages.LogLine], pages.Place] = attrgetter("place")
-end_of: Callable[[pages.LogLine], pages.Place] = attrgetter("end")
+position_of: Callable[[pages.LogLine], int] = attrgetter("position")
+end_of: Callable[[pages.LogLine], int] = attrgetter("end")
 
 
 class ListLog(pages.Log):
-    """A log that has its `lines` in memory, in the order of their places. They have no numbers."""
+    """A log that has its `lines` in memory, in the order of their positions. They have no numbers."""
 
     _overview: pages.Overview | None = None
 
@@ -46,29 +46,29 @@ class ListLog(pages.Log):
             self._overview = pages.overview_of(stretches, complete=self._is_complete)
         return self._overview
 
-    async def before(self, place: pages.Place, count: int) -> pages.Page:
+    async def before(self, position: int, count: int) -> pages.Page:
         lines = self.lines
-        stop = bisect_right(lines, place, key=end_of)
+        stop = bisect_right(lines, position, key=end_of)
         begin = max(0, stop - count)
         return pages.Page(tuple(lines[begin:stop]), begin == 0)
 
-    async def after(self, place: pages.Place, count: int) -> pages.Page:
+    async def after(self, position: int, count: int) -> pages.Page:
         lines = self.lines
-        begin = bisect_right(lines, place, key=end_of)
+        begin = bisect_right(lines, position, key=end_of)
         return pages.Page(tuple(lines[begin : begin + count]), begin + count >= len(lines))
 
-    async def next_error(self, place: pages.Place, *, forward: bool) -> pages.Place | None:
+    async def next_error(self, position: int, *, forward: bool) -> int | None:
         lines = self.lines
         if forward:
-            wanted = lines[bisect_right(lines, place, key=place_of) :]
+            wanted = lines[bisect_right(lines, position, key=position_of) :]
         else:
-            wanted = lines[: bisect_left(lines, place, key=place_of)][::-1]
-        return next((line.place for line in wanted if line.level is pages.Level.ERROR), None)
+            wanted = lines[: bisect_left(lines, position, key=position_of)][::-1]
+        return next((line.position for line in wanted if line.level is pages.Level.ERROR), None)
 
-    async def place_of_time(self, at: Nanos) -> pages.Place | None:
-        return next((line.place for line in self.lines if line.at is not None and line.at >= at), None)
+    async def position_of_time(self, at: Nanos) -> int | None:
+        return next((line.position for line in self.lines if line.at is not None and line.at >= at), None)
 
-    def search(self, query: pages.Query, around: pages.Place) -> pages.LogSearch:
+    def search(self, query: pages.Query, around: int) -> pages.LogSearch:
         return ListSearch(self, query)
 
 
@@ -81,7 +81,7 @@ class ListSearch(Search):
         self._searched = (0, 0)
 
     @property
-    def _reaches(self) -> tuple[int, pages.Place]:
+    def _reaches(self) -> tuple[int, int]:
         lines = self._log.lines
         return len(lines), lines[-1].end if lines else 0
 
@@ -91,7 +91,7 @@ class ListSearch(Search):
 
     async def _search_all(self) -> None:
         lines, reaches, program = self._log.lines, self._reaches, self._new_program()
-        found = await self._worker.run(lambda: program.places(lines))
+        found = await self._worker.run(lambda: program.positions(lines))
         if not self._stopping:
             hits = pages.Hits(0, wide=True)
             hits.add_above(found, reaches[1])
@@ -120,7 +120,7 @@ class Lines(Protocol):
 
 
 class ListedLog(ListLog):
-    """Lines in the order of their places."""
+    """Lines in the order of their positions."""
 
     def __init__(self, name: str, source: Lines) -> None:
         self.name = name
@@ -156,7 +156,7 @@ class ListedLog(ListLog):
         if not self._lines:
             return pages.Extent(0, 0, revision=self._revision)
         event = "its end only" if self._dropped else ""
-        return pages.Extent(self._lines[0].place, self._lines[-1].end, event, self._revision)
+        return pages.Extent(self._lines[0].position, self._lines[-1].end, event, self._revision)
 
     async def changed(self, timeout_s: float) -> None:
         end = time.monotonic() + timeout_s
@@ -188,7 +188,7 @@ class RemoteLines(Lines):
         self._address = address
         self._parser = LogParser(address)
         self._texts: tuple[str, ...] = ()
-        self._place = 0
+        self._position = 0
         self._looked_at: float | None = None
 
     async def load(self) -> Sequence[pages.LogLine]:
@@ -211,6 +211,6 @@ class RemoteLines(Lines):
         return self._looked_at is None or time.monotonic() - self._looked_at >= LOOK_EVERY_S
 
     def _line(self, text: str, newest: Nanos, level: pages.Level | None = None) -> pages.LogLine:
-        line = line_at(self._place, text, self._parser, newest, level)
-        self._place = line.end
+        line = line_at(self._position, text, self._parser, newest, level)
+        self._position = line.end
         return line

@@ -18,15 +18,15 @@ from contextlib import suppress
 import msgspec
 
 from jobtui.logs.journal import JournalPages
-from jobtui.logs.lists import ListedLog, ListLog, end_of, place_of
+from jobtui.logs.lists import ListedLog, ListLog, end_of, position_of
 from jobtui.logs.pages import LogPages
 from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of, spread_between, to_rfc3339
 from jobtui.model.journal import Gap, time_at
-from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Page, Place
+from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Page
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
-PLACE_BITS = 72
+POSITION_BITS = 72
 ORIGIN_BITS = 12
 TAIL_LINES, TAIL_ENTRIES = 5_000, 1_000
 """Lines of a file, entries of a journal that are read at first."""
@@ -50,8 +50,8 @@ class MergedReading:
         """The time of its first line that was read; None without any."""
         self._number = number
         self._now = now
-        self._read_from: Place = 0
-        self._read_to: Place | None = None
+        self._read_from: int = 0
+        self._read_to: int | None = None
         self._latest: Nanos | None = None
         self._read_at: Nanos | None = None
         self._gap: Gap | None = None
@@ -78,22 +78,22 @@ class MergedReading:
             count = TAIL_ENTRIES if self.is_journal else TAIL_LINES
             page = await self.log.before(extent.end, count)
             self.at_begin = page.at_edge
-            self._read_from = page.lines[0].place if page.lines else extent.begin
-            self._read_to = page.lines[0].place if page.lines else extent.end
+            self._read_from = page.lines[0].position if page.lines else extent.begin
+            self._read_to = page.lines[0].position if page.lines else extent.end
             return self._forward(page.lines)
         found: list[LogLine] = []
         for _ in range(PAGES_AT_ONCE):
             if self._read_to >= extent.end:
                 break
             page = await self.log.after(self._read_to, TAIL_LINES)
-            fresh = self._forward([line for line in page.lines if line.place >= self._read_to])
+            fresh = self._forward([line for line in page.lines if line.position >= self._read_to])
             if not fresh:
                 break
             found += fresh
         return found
 
     def _forward(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        done = [line for line in lines if self.is_journal or line.end - line.place > line.size]
+        done = [line for line in lines if self.is_journal or line.end - line.position > line.size]
         latest = self._latest
         if latest is None and not isinstance(self.log, JournalPages):
             latest = next((line.at for line in done if line.at is not None), self.log.changed_at)
@@ -105,7 +105,7 @@ class MergedReading:
         return keyed
 
     def begin_at(self, line: LogLine) -> None:
-        if line.is_gap or (first := line.place & (1 << PLACE_BITS) - 1) <= self._read_from:
+        if line.is_gap or (first := line.position & (1 << POSITION_BITS) - 1) <= self._read_from:
             return
         self._read_from, self.oldest, self.at_begin = first, _order(line), False
 
@@ -116,7 +116,7 @@ class MergedReading:
             return self._failed(str(error))
         self.at_begin = page.at_edge or not page.lines
         if page.lines:
-            self._read_from = page.lines[0].place
+            self._read_from = page.lines[0].position
         limit = self.oldest if self.oldest is not None else self._now()
         first = next((line.at for line in page.lines if line.at is not None), limit)
         keyed = self._keyed(page.lines, first, limit)
@@ -125,25 +125,25 @@ class MergedReading:
         return keyed
 
     def _keyed(self, lines: Sequence[LogLine], at: Nanos, limit: Nanos | None = None) -> list[LogLine]:
-        """Lines at their places in the order of time: in a file none is before the one before it, or `at`."""
+        """Lines at positions in the order of time: in a file none is before the one before it, or `at`."""
         keyed = []
         for line in lines:
-            at = time_at(line.place) if self.is_journal else max(at, line.at or at)
+            at = time_at(line.position) if self.is_journal else max(at, line.at or at)
             at = at if limit is None else min(at, limit)
-            place = self._place(at, line.place)
+            position = self._position(at, line.position)
             keyed.append(
                 msgspec.structs.replace(
                     line,
-                    place=place,
-                    end=place + line.end - line.place,
+                    position=position,
+                    end=position + line.end - line.position,
                     at=line.at if line.stamped or self.is_journal else at,
                     origin=line.origin or self.name,
                 )
             )
         return keyed
 
-    def _place(self, at: Nanos, within: Place) -> Place:
-        return ((int(at) << ORIGIN_BITS) + self._number << PLACE_BITS) + within
+    def _position(self, at: Nanos, within: int) -> int:
+        return ((int(at) << ORIGIN_BITS) + self._number << POSITION_BITS) + within
 
     # What is missing.
 
@@ -157,28 +157,28 @@ class MergedReading:
         return []
 
     def _mark(self, gap: Gap) -> LogLine:
-        """The line that says that this log could not be read; the same place when it can be again."""
+        """The line that says that this log could not be read; the same position when it can be again."""
         words = f"not reached after this: {gap.why}"
         if gap.end is not None:
             until = to_rfc3339(Nanos(gap.end // SECOND * SECOND)).partition("T")[2]
             words = f"not reached until {until}, read later, nothing missing: {gap.why}"
-        place = self._place(gap.start, (1 << PLACE_BITS - 1) + self._gaps)
+        begin = self._position(gap.start, (1 << POSITION_BITS - 1) + self._gaps)
         return LogLine(
-            place=place, end=place + 1, text=words, size=len(words), level=Level.WARNING, at=gap.start,
+            position=begin, end=begin + 1, text=words, size=len(words), level=Level.WARNING, at=gap.start,
             origin=self.name, stamped=True, is_gap=True,
         )  # fmt: skip
 
 
 def _order(line: LogLine) -> Nanos:
-    return Nanos(line.place >> ORIGIN_BITS + PLACE_BITS)
+    return Nanos(line.position >> ORIGIN_BITS + POSITION_BITS)
 
 
 def reading_of(line: LogLine) -> int:
-    return line.place >> PLACE_BITS & (1 << ORIGIN_BITS) - 1
+    return line.position >> POSITION_BITS & (1 << ORIGIN_BITS) - 1
 
 
-def first_place(at: Nanos) -> Place:
-    return int(at) << ORIGIN_BITS + PLACE_BITS
+def first_place(at: Nanos) -> int:
+    return int(at) << ORIGIN_BITS + POSITION_BITS
 
 
 LINES_KEPT = 100_000
@@ -268,7 +268,7 @@ class MergedLog(ListLog):
     def extent(self) -> Extent:
         if self._first >= len(self._lines):
             return Extent(0, 0, self._event, self._revision)
-        begin, end = self._lines[self._first].place, self._lines[-1].end
+        begin, end = self._lines[self._first].position, self._lines[-1].end
         return Extent(begin, end, self._event, self._revision)
 
     @property
@@ -278,14 +278,14 @@ class MergedLog(ListLog):
         return ", ".join(filter(None, (ends, *words)))
 
     def _add(self, lines: Sequence[LogLine]) -> None:
-        """Put lines where they belong. A line at the place of another is the same line again."""
+        """Put lines where they belong. A line at the position of another is the same line again."""
         if not lines:
             return
-        at = bisect_left(self._lines, min(map(place_of, lines)), key=place_of)
+        at = bisect_left(self._lines, min(map(position_of, lines)), key=position_of)
         self._revision += at < len(self._lines)
         # Sorted from there on only: what comes late comes near the end, again and again
-        behind = sorted((*self._lines[at:], *lines), key=place_of)
-        self._lines[at:] = {line.place: line for line in behind}.values()
+        behind = sorted((*self._lines[at:], *lines), key=position_of)
+        self._lines[at:] = {line.position: line for line in behind}.values()
         surplus = len(self._lines) - LINES_KEPT
         if surplus > 0:
             del self._lines[:surplus]
@@ -311,18 +311,18 @@ class MergedLog(ListLog):
     def _find_first(self) -> None:
         held_up = [r.oldest for r in self._readings if not r.at_begin and r.oldest is not None]
         floor = max(held_up, default=None)
-        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=place_of)
+        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=position_of)
 
     # Pages.
 
-    async def before(self, place: Place, count: int) -> Page:
-        while (stop := self._index(place)) - self._first < count and await self._read_earlier():
+    async def before(self, position: int, count: int) -> Page:
+        while (stop := self._index(position)) - self._first < count and await self._read_earlier():
             pass
         begin = max(self._first, stop - count)
         return self._page(begin, max(begin, stop), begin == self._first and not self._can_go_back)
 
-    async def after(self, place: Place, count: int) -> Page:
-        begin = max(self._first, self._index(place))
+    async def after(self, position: int, count: int) -> Page:
+        begin = max(self._first, self._index(position))
         return self._page(begin, begin + count, begin + count >= len(self._lines))
 
     def _page(self, begin: int, end: int, at_edge: bool) -> Page:
@@ -332,9 +332,9 @@ class MergedLog(ListLog):
             lines = list(_marked(lines, before, offsets))
         return Page(tuple(lines), at_edge)
 
-    def _index(self, place: Place) -> int:
-        """Which line holds `place`, or is the first one after it."""
-        return bisect_right(self._lines, place, key=end_of)
+    def _index(self, position: int) -> int:
+        """Which line holds `position`, or is the first one after it."""
+        return bisect_right(self._lines, position, key=end_of)
 
     @property
     def _held_up_by(self) -> MergedReading | None:
@@ -362,10 +362,10 @@ class MergedLog(ListLog):
 
     # The log as a whole.
 
-    async def place_of_time(self, at: Nanos) -> Place | None:
+    async def position_of_time(self, at: Nanos) -> int | None:
         while self.extent.begin > first_place(at) and await self._read_earlier():
             pass
-        return await super().place_of_time(at)
+        return await super().position_of_time(at)
 
     async def aclose(self) -> None:
         tasks: list[asyncio.Task[object]] = [*self._takes.values(), *self._waits.values()]

@@ -1,9 +1,9 @@
-"""A log to be read on a screen: pages from any place, at its tail at once, whatever its size.
+"""A log to be read on a screen: pages from any position, at its tail at once, whatever its size.
 
-Nothing of the file is held but what is asked for and a sparse index. Places go on over a rotation: the file
-before is kept open, so that one can read back into it. A file that was truncated or rewritten begins again
-behind the places it had. Pages are read in one thread, everything slow in another, so that reading on never
-waits for a search. No method blocks the event loop.
+Nothing of the file is held but what is asked for and a sparse index. Positions go on over a rotation: the
+file before is kept open, so that one can read back into it. A file that was truncated or rewritten begins
+again after the positions it had. Pages are read in one thread, everything slow in another, so that reading
+on never waits for a search. No method blocks the event loop.
 """
 
 import time
@@ -17,7 +17,7 @@ from jobtui.formats.parser import LogParser
 from jobtui.logs.segments import SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
-from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
+from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Query
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
 from jobtui.transport.files import FileStat, look, look_quietly, open_file, source_error, written_at
 from jobtui.transport.watch import Watch
@@ -108,28 +108,28 @@ class LogPages(Log):
 
     # Pages.
 
-    async def before(self, place: Place, count: int) -> Page:
-        return await self._in(self._reads, lambda: self._before(place, count))
+    async def before(self, position: int, count: int) -> Page:
+        return await self._in(self._reads, lambda: self._before(position, count))
 
-    def _before(self, place: Place, count: int) -> Page:
+    def _before(self, position: int, count: int) -> Page:
         lines: list[LogLine] = []
         for segment in reversed(self.segments):
-            if place > segment.base:
-                offset = min(place - segment.base, segment.size)
+            if position > segment.base:
+                offset = min(position - segment.base, segment.size)
                 lines[:0] = segment.pages.before(offset, segment.size, count - len(lines))
-                if len(lines) >= count or (lines and lines[0].place > segment.base):
+                if len(lines) >= count or (lines and lines[0].position > segment.base):
                     break
-                place = segment.base
-        return Page(tuple(lines), not lines or lines[0].place <= self.extent.begin)
+                position = segment.base
+        return Page(tuple(lines), not lines or lines[0].position <= self.extent.begin)
 
-    async def after(self, place: Place, count: int) -> Page:
-        return await self._in(self._reads, lambda: self._after(place, count))
+    async def after(self, position: int, count: int) -> Page:
+        return await self._in(self._reads, lambda: self._after(position, count))
 
-    def _after(self, place: Place, count: int) -> Page:
+    def _after(self, position: int, count: int) -> Page:
         lines: list[LogLine] = []
         for segment in self.segments:
-            if place < segment.end and len(lines) < count:
-                offset = max(0, place - segment.base)
+            if position < segment.end and len(lines) < count:
+                offset = max(0, position - segment.base)
                 lines += segment.pages.after(offset, segment.size, count - len(lines))
                 if lines and lines[-1].end < segment.end:
                     break
@@ -158,13 +158,13 @@ class LogPages(Log):
             complete=all(segment.index.complete for segment in segments),
         )
 
-    async def number_of(self, place: Place) -> int | None:
-        segment = next((part for part in self.segments if part.base <= place < part.end), None)
+    async def number_of(self, position: int) -> int | None:
+        segment = next((part for part in self.segments if part.base <= position < part.end), None)
         if segment is None:
             return None
-        return await self._in(self._reads, partial(segment.index.number_of, place - segment.base))
+        return await self._in(self._reads, partial(segment.index.number_of, position - segment.base))
 
-    async def place_of_line(self, number: int) -> Place | None:
+    async def position_of_line(self, number: int) -> int | None:
         if not self.segments:
             return None
         segment = self.segments[-1]
@@ -172,38 +172,38 @@ class LogPages(Log):
             await self.work()
         return segment.base + min(offset, max(0, segment.size - 1))
 
-    async def place_of_time(self, at: Nanos) -> Place | None:
+    async def position_of_time(self, at: Nanos) -> int | None:
         for segment in self.segments:
             if (offset := await self._in(self._works, partial(segment.offset_of_time, at))) is not None:
                 return segment.base + offset
         return None
 
-    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
+    async def next_error(self, position: int, *, forward: bool) -> int | None:
         extent = self.extent
-        at: Place | None = place + 1 if forward else place
+        at: int | None = position + 1 if forward else position
         while at is not None and extent.begin <= at <= extent.end:
             found, at = await self._in(self._works, partial(self._error_at, at, forward))
             if found is not None:
                 return found
         return None
 
-    def _error_at(self, place: Place, forward: bool) -> tuple[Place | None, Place | None]:
+    def _error_at(self, position: int, forward: bool) -> tuple[int | None, int | None]:
         """The next error as far as was looked in a slice of time, or where to go on."""
         until = time.monotonic() + SLICE_S
         for segment in self.segments if forward else reversed(self.segments):
-            while place < segment.end if forward else place > segment.base:
-                begin = max(0, place - segment.base if forward else place - segment.base - SCAN_BYTES)
-                end = min(segment.size, begin + SCAN_BYTES if forward else place - segment.base)
+            while position < segment.end if forward else position > segment.base:
+                begin = max(0, position - segment.base if forward else position - segment.base - SCAN_BYTES)
+                end = min(segment.size, begin + SCAN_BYTES if forward else position - segment.base)
                 errors = segment.index.errors_in(begin, end)
                 at = next(errors, None) if forward else max(errors, default=None)
                 if at is not None:
                     return segment.base + at, None
-                place = segment.base + (end if forward else begin)
+                position = segment.base + (end if forward else begin)
                 if time.monotonic() > until:
-                    return None, place
+                    return None, position
         return None, None
 
-    def search(self, query: Query, around: Place) -> LogSearch:
+    def search(self, query: Query, around: int) -> LogSearch:
         # Imported here, as reading on does not need it
         from jobtui.logs.search import FileSearch
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
 from jobtui.model.health import SourceError
 from jobtui.model.numbers import whole
-from jobtui.model.pages import Hits, LogLine, LogUnreadable, Place, Query, SearchState
+from jobtui.model.pages import Hits, LogLine, LogUnreadable, Query, SearchState
 from jobtui.model.secret_words import CUT, MASK
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 from jobtui.transport.files import ByteSource
@@ -105,12 +105,12 @@ class SearchProgram:
         for hits in self._run(arguments(self._query, "-", program=ripgrep()), pieces, ()):
             yield [number - 1 for number, _ in hits]
 
-    def places(self, lines: Sequence[LogLine]) -> list[Place]:
-        """The places of lines that are hits as they are shown. Raises SearchFailed."""
+    def positions(self, lines: Sequence[LogLine]) -> list[int]:
+        """The positions of lines that are hits as they are shown. Raises SearchFailed."""
         shown = [mask_line(line.text) for line in lines]
         if self._query.is_regex:
-            return [lines[nth].place for some in self.found_in_lines(shown) for nth in some]
-        return [line.place for line, text in zip(lines, shown, strict=True) if holds(self._query, text)]
+            return [lines[nth].position for some in self.found_in_lines(shown) for nth in some]
+        return [line.position for line, text in zip(lines, shown, strict=True) if holds(self._query, text)]
 
     def stop(self) -> None:
         """End it at once. May be called at any time, from any thread."""
@@ -341,8 +341,8 @@ class FileSearch(Search):
                 continue
             begin = max(0, self.hits.high - segment.base)
             for offsets in self._found(segment, begin):
-                places = array("q", [segment.base + offset for offset in offsets])
-                self.hits.add_above(places, places[-1] if places else self.hits.high)
+                positions = array("q", [segment.base + offset for offset in offsets])
+                self.hits.add_above(positions, positions[-1] if positions else self.hits.high)
                 self._stop_when_full()
             self.hits.high = segment.end
         self._searched_to = end

@@ -1,4 +1,4 @@
-"""One file of a log: pages of it from any place, its index of lines, times and errors.
+"""One file of a log: pages of it from any position, its index of lines, times and errors.
 
 What is read for one call is bounded by PAGE_BYTES; of a line that is longer a piece is given as a line.
 Runs of NUL bytes at the beginning of a line are not shown, and named.
@@ -41,7 +41,7 @@ def line_start(source: ByteSource, offset: int) -> int:
 
 
 class PageReader:
-    """Pages of one file. `base` is added to its offsets to make places. Methods raise OSError."""
+    """Pages of one file. `base` is added to its offsets to make positions. Methods raise OSError."""
 
     def __init__(self, source: ByteSource, base: int, time_of: TimeOf) -> None:
         self._source = source
@@ -100,7 +100,7 @@ class PageReader:
                 notes.append(f"{len(text):,} bytes in this line")
             shown = text[:RAW_LINE_BYTES].decode("utf-8", "replace")
             yield LogLine(
-                place=self._base + begin,
+                position=self._base + begin,
                 end=self._base + end,
                 text=shown,
                 size=len(part),
@@ -176,16 +176,16 @@ class LineIndex:
         before = 1 if begin else 0
         data = self._source.read(begin - before, before + stop - begin + LEVEL_BYTES)
         origin = begin - before
-        place = begin
-        while place < stop:
-            end = min(stop, place - place % self.block + self.block)
-            block = place // self.block
-            lines = data.count(b"\n", place - origin, end - origin)
+        position = begin
+        while position < stop:
+            end = min(stop, position - position % self.block + self.block)
+            block = position // self.block
+            lines = data.count(b"\n", position - origin, end - origin)
             self._lines[block] += lines
             self.lines += lines
             if not self._times[block]:
-                self._times[block] = self._first_time(data, place - origin, end - origin) or 0
-            place = end
+                self._times[block] = self._first_time(data, position - origin, end - origin) or 0
+            position = end
         if self._first_size - begin > ERRORS_BYTES:
             return
         for at in error_lines(data, before, stop - origin):
@@ -206,7 +206,7 @@ class LineIndex:
         return None
 
     def stretches(self, base: int) -> Iterator[Stretch]:
-        """The counts, some blocks together; `base` makes a place of an offset."""
+        """The counts, some blocks together; `base` makes a position of an offset."""
         first, count = self.low // self.block, len(self._lines)
         together = (count - first) // STRETCHES + 1
         for block in range(first, count, together):
@@ -280,7 +280,7 @@ class TextBytes(ByteSource):
 
 
 class Segment:
-    """A file whose first byte is the place `base`, as far as it was when it was last looked at.
+    """A file whose first byte is the position `base`, as far as it was when it was last looked at.
 
     Methods that read raise OSError.
     """

@@ -8,10 +8,9 @@ from typing import NamedTuple, NewType
 import msgspec
 
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Place
 
 Cursor = NewType("Cursor", str)
-"""The place of an entry. Opaque; two journals give one entry different cursors."""
+"""The position of an entry. Opaque; two journals give one entry different cursors."""
 
 Match = tuple[str, str]
 
@@ -67,7 +66,7 @@ class At(NamedTuple):
 
 
 class AtCursor(NamedTuple):
-    """The place of an entry, which is itself not read."""
+    """The position of an entry, which is itself not read."""
 
     cursor: Cursor
 
@@ -99,17 +98,17 @@ class Slice(NamedTuple):
 
 
 ORDINAL_BITS = 12
-"""Bits of a place that number the entries received in the same microsecond."""
+"""Bits of a position that number the entries received in the same microsecond."""
 _MICROSECOND = 1_000
 
 
-def place_at(at: Nanos) -> Place:
-    """The place, as of a line of a log, of the first entry received at this time."""
+def position_at(at: Nanos) -> int:
+    """The position, as of a line of a log, of the first entry received at this time."""
     return at // _MICROSECOND << ORDINAL_BITS
 
 
-def time_at(place: Place) -> Nanos:
-    return Nanos((place >> ORDINAL_BITS) * _MICROSECOND)
+def time_at(position: int) -> Nanos:
+    return Nanos((position >> ORDINAL_BITS) * _MICROSECOND)
 
 
 class Gap(NamedTuple):

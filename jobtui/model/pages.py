@@ -1,7 +1,7 @@
-"""Lines of a log as one reads them on a screen: by place, some at a time, without loading the log.
+"""Lines of a log as one reads them on a screen: by position, some at a time, without loading the log.
 
-A place is a number that grows from line to line and stays with its line while the log grows. In a file it is
-a byte offset. A view needs only a `LineSource`, and nothing else of where lines come from.
+A position is a number that grows from line to line and stays with its line while the log grows. In a file
+it is a byte offset. A view needs only a `LineSource`, and nothing else of where lines come from.
 """
 
 from array import array
@@ -13,8 +13,6 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from jobtui.model.clock import Nanos
-
-Place = int
 
 
 class LogUnreadable(Exception):
@@ -30,7 +28,7 @@ class Level(StrEnum):
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One line. `end` is the place right after it, `size` its length in bytes without the newline.
+    """One line. `end` is the position right after it, `size` its length in bytes without the newline.
 
     `text` is decoded with errors replaced, perhaps cut: not masked, not safe for a terminal. `note` says in
     words what of the line is not in `text`. `origin` names its source where lines of several are mixed.
@@ -39,8 +37,8 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     line before it. `folded`: so many lines after it that it stands for, up to `end`.
     """
 
-    place: Place
-    end: Place
+    position: int
+    end: int
     text: str
     size: int
     level: Level = Level.PLAIN
@@ -66,8 +64,8 @@ class Extent(NamedTuple):
     `revision` is another one when lines have come between others.
     """
 
-    begin: Place
-    end: Place
+    begin: int
+    end: int
     event: str = ""
     revision: int = 0
 
@@ -75,7 +73,7 @@ class Extent(NamedTuple):
 class Stretch(NamedTuple):
     """A part of a log for the histogram: where and when it begins, how many lines and errors are in it."""
 
-    place: Place
+    position: int
     at: Nanos | None
     lines: int
     errors: int
@@ -98,7 +96,7 @@ def stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
     errors = (sum(line.level is Level.ERROR for line in part) for part in parts)
     times = (next((line.at for line in part if line.at is not None), None) for part in parts)
     whole = zip(parts, times, errors, strict=True)
-    return [Stretch(part[0].place, at, len(part), bad) for part, at, bad in whole]
+    return [Stretch(part[0].position, at, len(part), bad) for part, at, bad in whole]
 
 
 def overview_of(stretches: Iterable[Stretch], *, complete: bool) -> Overview:
@@ -131,13 +129,13 @@ def query_of(typed: str) -> Query | None:
 
 
 class Hits:
-    """Places found by a search, in order, and how far was searched. Grows at both ends while the search runs.
+    """Positions found by a search, in order, and how far was searched. Grows at both ends while it runs.
 
-    With `wide` places may be numbers of more than 63 bits. Written by one thread, read by another: the reader
-    may lag behind, and is never wrong.
+    With `wide` positions may have more than 63 bits. Written by one thread, read by another: the reader may
+    lag behind, and is never wrong.
     """
 
-    def __init__(self, around: Place, *, wide: bool = False) -> None:
+    def __init__(self, around: int, *, wide: bool = False) -> None:
         self.low = around
         self.high = around
         # Small numbers are kept in little room
@@ -147,38 +145,38 @@ class Hits:
     def __len__(self) -> int:
         return len(self._below) + len(self._above)
 
-    def add_above(self, places: Sequence[int], high: Place) -> None:
-        """Take in ascending places behind all others; searched up to `high`."""
-        self._above.extend(places)
+    def add_above(self, positions: Sequence[int], high: int) -> None:
+        """Take in ascending positions behind all others; searched up to `high`."""
+        self._above.extend(positions)
         self.high = high
 
-    def add_below(self, places: Sequence[int], low: Place) -> None:
-        """Take in descending places before all others; searched down to `low`."""
+    def add_below(self, positions: Sequence[int], low: int) -> None:
+        """Take in descending positions before all others; searched down to `low`."""
         # Negative ones, so that both halves ascend
-        self._below.extend([-place for place in places])
+        self._below.extend([-position for position in positions])
         self.low = low
 
-    def forget_from(self, place: Place) -> None:
-        del self._above[bisect_left(self._above, place) :]
-        self.high = min(self.high, place)
+    def forget_from(self, position: int) -> None:
+        del self._above[bisect_left(self._above, position) :]
+        self.high = min(self.high, position)
 
-    def next_after(self, place: Place) -> Place | None:
-        at = bisect_right(self._below, -place)
+    def next_after(self, position: int) -> int | None:
+        at = bisect_right(self._below, -position)
         if at:
             return -self._below[at - 1]
-        at = bisect_left(self._above, place)
+        at = bisect_left(self._above, position)
         return self._above[at] if at < len(self._above) else None
 
-    def last_before(self, place: Place) -> Place | None:
-        at = bisect_left(self._above, place)
+    def last_before(self, position: int) -> int | None:
+        at = bisect_left(self._above, position)
         if at:
             return self._above[at - 1]
-        at = bisect_right(self._below, -place)
+        at = bisect_right(self._below, -position)
         return -self._below[at] if at < len(self._below) else None
 
-    def rank(self, place: Place) -> int:
-        above = bisect_left(self._above, place)
-        return len(self._below) - bisect_right(self._below, -place) + above
+    def rank(self, position: int) -> int:
+        above = bisect_left(self._above, position)
+        return len(self._below) - bisect_right(self._below, -position) + above
 
 
 class SearchState(StrEnum):
@@ -193,13 +191,13 @@ class SearchState(StrEnum):
 
 
 class LineSource(Protocol):
-    """Lines by place, in both directions. Both methods raise LogUnreadable."""
+    """Lines by position, in both directions. Both methods raise LogUnreadable."""
 
-    async def before(self, place: Place, count: int) -> Page:
-        """Up to `count` lines before the one that holds `place`; fewer do not mean the edge."""
+    async def before(self, position: int, count: int) -> Page:
+        """Up to `count` lines before the one that holds `position`; fewer do not mean the edge."""
 
-    async def after(self, place: Place, count: int) -> Page:
-        """Up to `count` lines from the one that holds `place` on."""
+    async def after(self, position: int, count: int) -> Page:
+        """Up to `count` lines from the one that holds `position` on."""
 
 
 class LogSearch(Protocol):
@@ -241,21 +239,21 @@ class Log(LineSource, Protocol):
 
     def overview(self) -> Overview: ...
 
-    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        """The first error after the line at `place`, or the last before it. Raises LogUnreadable."""
+    async def next_error(self, position: int, *, forward: bool) -> int | None:
+        """The first error after the line at `position`, or the last before it. Raises LogUnreadable."""
 
-    async def number_of(self, place: Place) -> int | None:
-        """The number of the line at `place` in its file, None while the lines before it are not counted."""
+    async def number_of(self, position: int) -> int | None:
+        """The number of the line at `position` in its file, None while lines before it are not counted."""
         return None
 
-    async def place_of_line(self, number: int) -> Place | None:
+    async def position_of_line(self, number: int) -> int | None:
         """Where the line with this number begins, or the last line; None where lines have no numbers."""
         return None
 
-    async def place_of_time(self, at: Nanos) -> Place | None:
+    async def position_of_time(self, at: Nanos) -> int | None:
         """Where the first line of this time or later begins, None without any. Raises LogUnreadable."""
 
-    def search(self, query: Query, around: Place) -> LogSearch:
+    def search(self, query: Query, around: int) -> LogSearch:
         """A search, not yet begun; one that takes long begins at `around`."""
 
     def rest(self) -> None:

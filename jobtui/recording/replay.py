@@ -470,8 +470,9 @@ class ReplayedLines(Lines):
         for record in sorted((r for r in records if r.source in self._names), key=lambda one: one.at or 0):
             for text in record.text.split("\n"):
                 lines.append(LogLine(
-                    place=self._count, end=self._count + 1, text=text, size=len(text), level=level_of(text),
-                    at=record.at, origin=record.source if len(self._names) > 1 else "", stamped=True,
+                    position=self._count, end=self._count + 1, text=text, size=len(text),
+                    level=level_of(text), at=record.at,
+                    origin=record.source if len(self._names) > 1 else "", stamped=True,
                 ))  # fmt: skip
                 self._count += 1
         return lines

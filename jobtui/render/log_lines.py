@@ -11,7 +11,7 @@ from jobtui.analysis.timeline import BAD, JobLine
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ops import Certainty
-from jobtui.model.pages import Level, LogLine, Overview, Place, Query, Stretch
+from jobtui.model.pages import Level, LogLine, Overview, Query, Stretch
 from jobtui.model.secrets import mask_line
 from jobtui.render.columns import Cells, TableColumn, count_column, fixed
 from jobtui.render.sources import labels
@@ -199,7 +199,7 @@ Ranges = list[tuple[int, int]]
 Finder = Callable[[str], Ranges]
 
 MARKED = 100
-"""Places marked in one line at most."""
+"""Positions marked in one line at most."""
 _REPEATS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(?P<group>\)[*+?{])|(?P<repeat>[*+?{])|(?P<back>\(\?(?!:))")
 _LIMITS = (16_384, 2_000, 250)
 """How much of a line is searched, by the number of repeats in the expression."""
@@ -274,7 +274,7 @@ _MINUTE = 60 * SECOND
 
 
 class Histogram:
-    """The bars of one overview at one width. Worked out once; only the place of the reader moves in them."""
+    """The bars of one overview at one width. Worked out once; only the reader's position moves in them."""
 
     def __init__(self, overview: Overview, cells: int) -> None:
         timed = [stretch for stretch in overview.stretches if stretch.at is not None]
@@ -284,18 +284,18 @@ class Histogram:
         self._words: Line = (errors, Piece(f" of {overview.lines:,}{more} lines", "dim"))
         self._begin, self._end, count = _frame(timed, cells - width_of(self._words))
         self._bars: list[Piece] = []
-        self._places = [stretch.place for stretch in timed]
+        self._positions = [stretch.position for stretch in timed]
         if count >= FEWEST_BARS:
             first, last = _ends(timed)
             cells_ns = max(1, last - first)
             since = (stretch.at - first for stretch in timed if stretch.at is not None)
-            self._of_place = [min(count - 1, passed * count // cells_ns) for passed in since]
-            self._bars = _bars(timed, self._of_place, count)
+            self._of_position = [min(count - 1, passed * count // cells_ns) for passed in since]
+            self._bars = _bars(timed, self._of_position, count)
 
-    def line(self, place: Place | None) -> Line:
+    def line(self, position: int | None) -> Line:
         bars = list(self._bars)
-        if place is not None and bars:
-            here = self._of_place[max(0, bisect_right(self._places, place) - 1)]
+        if position is not None and bars:
+            here = self._of_position[max(0, bisect_right(self._positions, position) - 1)]
             bars[here] = bars[here]._replace(style=f"{bars[here].style} cursor")
         begin = (Piece(f" {self._begin} " if self._begin else " ", "dim"),)
         left = (*begin, *bars, Piece(" " if bars else "", "", len(bars[:1])), *self._words)

@@ -6,9 +6,8 @@ from jobtui.actions import Place as At
 from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import place_at
+from jobtui.model.journal import position_at
 from jobtui.model.ops import Agent
-from jobtui.model.pages import Place
 from jobtui.render.agents import AGENT_COLUMNS, agent_facts, is_trouble, log_facts, urgent_first
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
@@ -20,8 +19,8 @@ from jobtui.widgets.text_pane import TextPane
 
 COPIES = "agent-sbatch"
 """The directory in which the supervisor keeps copies of the logs of agents on clusters."""
-Opening = tuple[str, Place | None, Nanos | None]
-"""The name of a log, the place in it, None for its end, and a time to go to instead if it goes so far."""
+Opening = tuple[str, int | None, Nanos | None]
+"""The name of a log, the position in it, None for its end, and a time to go to instead if it goes so far."""
 
 
 class AgentLogScreen(ErrorScreen):
@@ -54,7 +53,7 @@ def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None
         return log.name, agent.supervisor_at, at
     if log.place is LogPlace.JOURNAL:
         is_its_own = agent.container_id is not None or log.at is None
-        return log.described, None if is_its_own else place_at(Nanos((log.at or 0) - SLACK)), at
+        return log.described, None if is_its_own else position_at(Nanos((log.at or 0) - SLACK)), at
     if log.place is LogPlace.CLUSTER:
         found = [name for name in shared.logs.names() if log.copies and name.startswith(log.copies)]
         return (found[-1], None, at) if found else None

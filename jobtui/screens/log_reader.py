@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
+from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Query, SearchState
 from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show, telling
@@ -50,22 +50,22 @@ STATE_WORDS = {
 class LogReader:
     """An open log: its position, search and bookmarks. `name` is None for all logs in one."""
 
-    def __init__(self, log: Log, name: str | None, place: Place | None = None) -> None:
+    def __init__(self, log: Log, name: str | None, position: int | None = None) -> None:
         self.log = log
         self.name = name
-        self.place = place
-        """The place when another log was chosen; None at the end."""
+        self.position = position
+        """The position when another log was chosen; None at the end."""
         self.extent = Extent(0, 0)
         self.search: LogSearch | None = None
         self.is_filtered = False
-        self.left_from: Place | None = None
-        """The place when all lines but the hits were hidden."""
+        self.left_from: int | None = None
+        """The position when all lines but the hits were hidden."""
         self.problem = ""
         self.read_at: Nanos | None = None
         """When it was last looked at with success."""
         self.seeks = 0
         """The direction of the hit that is awaited: 1 after the cursor, -1 before it, 0 none."""
-        self.bookmarks: set[Place] = set()
+        self.bookmarks: set[int] = set()
         self.folds = Folds()
         self.conditions: tuple[Condition, ...] = ()
 
@@ -79,7 +79,7 @@ class LogReader:
     def lines(self) -> LineSource:
         return FoldedLines(self.unfolded, self.folds) if self.folds else self.unfolded
 
-    def begin_search(self, query: Query, around: Place) -> LogSearch:
+    def begin_search(self, query: Query, around: int) -> LogSearch:
         self.end_search()
         self.search = self.log.search(query, around)
         return self.search
@@ -98,26 +98,26 @@ class LogReader:
     def is_searching(self) -> bool:
         return self.search is not None and self.search.state is SearchState.RUNNING
 
-    def next_hit(self, begin: Place, end: Place, direction: int) -> Place | None:
+    def next_hit(self, begin: int, end: int, direction: int) -> int | None:
         if self.search is None:
             return None
         hits = self.search.hits
         return hits.next_after(end) if direction > 0 else hits.last_before(begin)
 
-    def may_come(self, begin: Place, end: Place, direction: int) -> bool:
+    def may_come(self, begin: int, end: int, direction: int) -> bool:
         if self.search is None or not self.is_searching:
             return False
         hits = self.search.hits
         return hits.high < self.extent.end if direction > 0 else hits.low > self.extent.begin
 
-    def set_filtered(self, place: Place | None, *, on: bool) -> None:
-        """Show only hits, or all lines; `place` is where one is."""
+    def set_filtered(self, position: int | None, *, on: bool) -> None:
+        """Show only hits, or all lines; `position` is where one is."""
         self.is_filtered = on
-        self.left_from = place if on else None
+        self.left_from = position if on else None
 
-    def place_in_all(self, begin: Place, end: Place) -> Place:
-        """The place to go to when all lines are shown again, with the cursor on the hit at `begin` .. `end`:
-        the one before, if the cursor is still on the hit nearest to it.
+    def position_in_all(self, begin: int, end: int) -> int:
+        """Where to go when all lines are shown again, with the cursor on the hit at `begin` .. `end`: where
+        one was before, if the cursor is still on the hit nearest to it.
         """
         left = self.left_from
         if left is None or self.search is None:
@@ -126,7 +126,7 @@ class LogReader:
         nearest = self.search.hits.next_after(left) if nearest is None else nearest
         return left if nearest is not None and begin <= nearest < end else begin
 
-    def search_words(self, begin: Place, end: Place) -> str:
+    def search_words(self, begin: int, end: int) -> str:
         if self.search is None:
             return ""
         if self.search.state is SearchState.FAILED:
@@ -152,7 +152,7 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
     words = [(fit(show(problem), PROBLEM_CELLS).rstrip(), "error")] if problem else []
     if reader.search is not None:
         line = view.line_at_cursor
-        begin, end = (line.place, line.end) if line else (0, 0)
+        begin, end = (line.position, line.end) if line else (0, 0)
         sign = "&" if reader.is_filtered else "/"
         typed = safe(reader.search.query.text)
         short = typed if len(typed) <= QUERY_CELLS else fit(typed, QUERY_CELLS)
@@ -170,7 +170,7 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
 def _position(reader: LogReader, view: LogView, number: int | None) -> str:
     if number is not None:
         return f"line {number:,}"
-    place, extent = view.place, reader.extent
-    if place is None or extent.end <= extent.begin or reader.name is None:
+    position, extent = view.position, reader.extent
+    if position is None or extent.end <= extent.begin or reader.name is None:
         return ""
-    return f"{(place - extent.begin) * 100 // (extent.end - extent.begin)} %"
+    return f"{(position - extent.begin) * 100 // (extent.end - extent.begin)} %"

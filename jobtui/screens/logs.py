@@ -18,7 +18,7 @@ from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.numbers import counted, whole
-from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
+from jobtui.model.pages import Extent, LogLine, LogUnreadable, Query, SearchState, query_of
 from jobtui.model.tables import tables_of
 from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.spans import Paragraph
@@ -64,7 +64,7 @@ class LogScreen(LiveScreen):
         self,
         shared: Shared,
         source_name: str | None = None,
-        offset: Place | None = None,
+        offset: int | None = None,
         at: Nanos | None = None,
     ) -> None:
         super().__init__(shared)
@@ -144,13 +144,13 @@ class LogScreen(LiveScreen):
 
     def _choose(self, chosen: int) -> None:
         if self._reader is not None:
-            self._reader.place = None if self._view.follows else self._view.place
+            self._reader.position = None if self._view.follows else self._view.position
         self._chosen = chosen
         name = self._names[chosen]
         reader = self._readers.get(name)
         if reader is None:
             log = self.shared.logs.merged(self._set) if name is None else self.shared.logs.open(name)
-            reader = self._readers[name] = LogReader(log, name, place=self._offset)
+            reader = self._readers[name] = LogReader(log, name, position=self._offset)
             self._offset = None
         self._reader = reader
         self._number = None
@@ -204,12 +204,12 @@ class LogScreen(LiveScreen):
         feed = LogFeed(reader.lines)
         at, self._at = self._at, None
         try:
-            found = None if at is None else await reader.log.place_of_time(at)
-            reader.place = reader.place if found is None else found
-            await feed.jump(reader.place)
+            found = None if at is None else await reader.log.position_of_time(at)
+            reader.position = reader.position if found is None else found
+            await feed.jump(reader.position)
         except LogUnreadable as error:
             self._set_problem(reader, str(error))
-        self._view.take_over(feed, reader.place)
+        self._view.take_over(feed, reader.position)
         self._shown.set()
 
     async def _look(self, reader: LogReader) -> bool:
@@ -265,7 +265,7 @@ class LogScreen(LiveScreen):
 
     @on(LogView.Moved)
     def _moved(self) -> None:
-        self._histogram.place = self._view.place
+        self._histogram.position = self._view.position
         self._show_status()
         self._show_number()
 
@@ -276,9 +276,9 @@ class LogScreen(LiveScreen):
 
     @work(group="number", exclusive=True)
     async def _show_number(self) -> None:
-        if self._reader is not None and self._view.place is not None:
+        if self._reader is not None and self._view.position is not None:
             try:
-                self._number = await self._reader.log.number_of(self._view.place)
+                self._number = await self._reader.log.number_of(self._view.position)
             except LogUnreadable:
                 self._number = None
             self._show_status()
@@ -334,7 +334,7 @@ class LogScreen(LiveScreen):
 
 
 class LogsScreen(LogScreen):
-    """Opened at a place of one source or at a time, else at the end."""
+    """Opened at a position of one source or at a time, else at the end."""
 
     PLACE = At.LOGS
 
@@ -390,22 +390,22 @@ class LogsScreen(LogScreen):
         yield from (Paragraph(""), *(Paragraph(show(one.text)) for one in record))
 
     async def _record(self, reader: LogReader, line: LogLine) -> AsyncIterator[LogLine]:
-        page = await reader.unfolded.after(line.place, RECORD_LINES)
+        page = await reader.unfolded.after(line.position, RECORD_LINES)
         for one in page.lines:
-            if one.place >= line.end and (line.folded or not continues(line, one)):
+            if one.position >= line.end and (line.folded or not continues(line, one)):
                 return
             yield one
 
     # Folding, and leaving lines out.
 
-    def _show_again(self, reader: LogReader, place: Place | None) -> None:
-        self._view.show(reader.lines, place)
+    def _show_again(self, reader: LogReader, position: int | None) -> None:
+        self._view.show(reader.lines, position)
         self._show_status()
 
     def action_fold_all(self) -> None:
         if self._reader is not None:
             self._reader.folds.toggle_all()
-            self._show_again(self._reader, None if self._view.follows else self._view.place)
+            self._show_again(self._reader, None if self._view.follows else self._view.position)
 
     @work(group="fold", exclusive=True)
     async def action_fold(self) -> None:
@@ -413,31 +413,31 @@ class LogsScreen(LogScreen):
         if reader is None or line is None:
             return
         if not line.folded:
-            before = (await reader.unfolded.before(line.place, FOLDED)).lines
-            after = (await reader.unfolded.after(line.place, FOLDED)).lines
-            run = next(run for run in runs_of((*before, *after)) if run[-1].end > line.place)
+            before = (await reader.unfolded.before(line.position, FOLDED)).lines
+            after = (await reader.unfolded.after(line.position, FOLDED)).lines
+            run = next(run for run in runs_of((*before, *after)) if run[-1].end > line.position)
             if len(run) < 2:
                 self.say("no lines here to fold")
                 return
             line = folded(run)
-        reader.folds.toggle(line.place, line.end)
-        self._show_again(reader, line.place)
+        reader.folds.toggle(line.position, line.end)
+        self._show_again(reader, line.position)
 
     @work(group="facets", exclusive=True)
     async def action_facets(self) -> None:
         if (reader := self._reader) is None:
             return
         try:
-            place = (await reader.log.look()).end  # what the screen shows may be older, or nothing yet
+            position = (await reader.log.look()).end  # what the screen shows may be older, or nothing yet
         except LogUnreadable as error:
             self.say(str(error))
             return
         lines: list[LogLine] = []
         at_edge = False
         while len(lines) < COUNTED_LINES and not at_edge:
-            page = await reader.unfolded.before(place, COUNTED_LINES // 10)
+            page = await reader.unfolded.before(position, COUNTED_LINES // 10)
             lines[:0], at_edge = page.lines, page.at_edge or not page.lines
-            place = lines[0].place if lines else place
+            position = lines[0].position if lines else position
         counts = await asyncio.to_thread(count_facets, lines)
         of = counted(len(lines), "line") if at_edge else f"the newest {len(lines):,} lines"
         self.open_late(screen_at(At.FACETS, self.shared, counts, of, self._add_condition))
@@ -449,7 +449,7 @@ class LogsScreen(LogScreen):
     def _set_conditions(self, conditions: tuple[Condition, ...]) -> None:
         if self._reader is not None:
             self._reader.conditions = conditions
-            self._show_again(self._reader, None if self._view.follows else self._view.place)
+            self._show_again(self._reader, None if self._view.follows else self._view.position)
 
     # Taking along.
 
@@ -469,7 +469,7 @@ class LogsScreen(LogScreen):
         name = line.origin or reader.name or ""
         if not is_file(self.shared, name):
             return CopyTarget(show(line.text), self.shared.command("find", about=[line.text]))
-        taken = file_target(name, *((self._number or 0, line.place) if reader.name else ()))
+        taken = file_target(name, *((self._number or 0, line.position) if reader.name else ()))
         if reader.name is None and self._view.follows:
             files = (known for known in self._names if known and is_file(self.shared, known))
             taken = taken._replace(command=Command("tail", "-F", about=[*map(os.path.abspath, files)]))
@@ -490,7 +490,7 @@ class LogsScreen(LogScreen):
                 lines = [one async for one in self._record(reader, line)]
             else:
                 page = await reader.unfolded.after(chosen[0], COPIED_LINES)
-                lines = [one for one in page.lines if one.place <= chosen[1]]
+                lines = [one for one in page.lines if one.position <= chosen[1]]
         except LogUnreadable as error:
             self._set_problem(reader, str(error))
             return
@@ -499,14 +499,12 @@ class LogsScreen(LogScreen):
     # Errors.
 
     def action_error(self, direction: int) -> None:
-        if self._reader is not None and (place := self._view.place) is not None:
-            find = partial(self._reader.log.next_error, place, forward=direction > 0)
+        if self._reader is not None and (position := self._view.position) is not None:
+            find = partial(self._reader.log.next_error, position, forward=direction > 0)
             self._seek(self._reader, find, f"no error {'below' if direction > 0 else 'above'}")
 
     @work(group="seek", exclusive=True, description="")
-    async def _seek(
-        self, reader: LogReader, find: Callable[[], Awaitable[Place | None]], nowhere: str
-    ) -> None:
+    async def _seek(self, reader: LogReader, find: Callable[[], Awaitable[int | None]], nowhere: str) -> None:
         """Go to the line searched for among all lines; `nowhere` is shown if there is none."""
         try:
             found = await find()
@@ -533,14 +531,14 @@ class LogsScreen(LogScreen):
         typed, reader, here = command.strip(), self._reader, self._view.time or self.shared.now()
         number = whole(typed.replace(",", ""))
         if reader is not None and number is not None and typed[:1] not in "+-":
-            self._seek(reader, partial(reader.log.place_of_line, number), "lines here have no numbers")
+            self._seek(reader, partial(reader.log.position_of_line, number), "lines here have no numbers")
         elif reader is None or not looks_like_time(typed):
             return None
         elif (at := time_near(typed, here, self.shared.now(), Zone.offset_s(here))) is None:
             return f"{typed} is not a time; such as 20:42:55, -10m, 2026-11-20 20:42"
         else:
             late = f"no line is known to be from {date_time(at)}{Zone.mark()} or later"
-            self._seek(reader, partial(reader.log.place_of_time, at), late)
+            self._seek(reader, partial(reader.log.position_of_time, at), late)
         return ""
 
     def on_filter_bar_edited(self, message: FilterBar.Edited) -> None:
@@ -565,12 +563,12 @@ class LogsScreen(LogScreen):
 
     @work(group="search", exclusive=True, description="")
     async def _search(self, reader: LogReader, query: Query) -> None:
-        place = self._view.place
-        search = reader.begin_search(query, reader.extent.end if place is None else place)
+        position = self._view.position
+        search = reader.begin_search(query, reader.extent.end if position is None else position)
         reader.seeks = FORWARD
         self._view.set_finder(finder(query))
         if reader.is_filtered:
-            self._view.show(reader.lines, place)
+            self._view.show(reader.lines, position)
         watching = self.set_interval(SEARCH_S, lambda: self._found_more(reader))
         try:
             await search.run()
@@ -598,7 +596,7 @@ class LogsScreen(LogScreen):
             self.say("nothing is searched for: / starts a search")
         elif not self._go_to_hit(reader, direction):
             line = self._view.line_at_cursor
-            if line is not None and reader.may_come(line.place, line.end, direction):
+            if line is not None and reader.may_come(line.position, line.end, direction):
                 reader.seeks = direction
             else:
                 self.say(NOTHING[direction])
@@ -606,7 +604,7 @@ class LogsScreen(LogScreen):
     def _go_to_hit(self, reader: LogReader, direction: int, *, nearest: bool = False) -> bool:
         """Go to the next hit; with `nearest` the line itself counts, and when all is searched any other."""
         line = self._view.line_at_cursor
-        begin, end = (line.place, line.end) if line else (reader.extent.end, reader.extent.end)
+        begin, end = (line.position, line.end) if line else (reader.extent.end, reader.extent.end)
         found = reader.next_hit(begin, begin if nearest and direction > 0 else end, direction)
         if found is None and nearest and not reader.may_come(begin, end, direction):
             found = reader.next_hit(begin, end, -direction)
@@ -621,21 +619,21 @@ class LogsScreen(LogScreen):
         if reader is None or reader.search is None:
             self.say("nothing is searched for: / starts a search")
             return
-        place = self._view.place
+        position = self._view.position
         if reader.is_filtered:
-            place = self._place_in_all(reader)
-        reader.set_filtered(place, on=not reader.is_filtered)
-        self._show_again(reader, place)
+            position = self._position_in_all(reader)
+        reader.set_filtered(position, on=not reader.is_filtered)
+        self._show_again(reader, position)
 
-    def _place_in_all(self, reader: LogReader) -> Place | None:
+    def _position_in_all(self, reader: LogReader) -> int | None:
         line = self._view.line_at_cursor
-        return reader.place_in_all(line.place, line.end) if line else reader.left_from
+        return reader.position_in_all(line.position, line.end) if line else reader.left_from
 
     def _end_search(self, reader: LogReader) -> None:
-        was_filtered, place = reader.is_filtered, self._place_in_all(reader)
+        was_filtered, position = reader.is_filtered, self._position_in_all(reader)
         reader.end_search()
         reader.set_filtered(None, on=False)
         self._view.set_finder(None)
         if was_filtered:
-            self._view.show(reader.lines, place)
+            self._view.show(reader.lines, position)
         self._show_status()

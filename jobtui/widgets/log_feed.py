@@ -7,7 +7,7 @@ import msgspec
 
 from jobtui.analysis.log_shapes import continues, goes_on
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Level, LineSource, LogLine, LogSearch, Page, Place
+from jobtui.model.pages import Level, LineSource, LogLine, LogSearch, Page
 
 KEPT = 1_200
 """Lines held at most; those farthest from the screen are dropped first."""
@@ -22,17 +22,17 @@ class LogWindow:
         self.lines = list(lines)
         self.at_begin = at_begin
         self.at_end = at_end
-        self._places = [line.place for line in lines]
+        self._positions = [line.position for line in lines]
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def index_of(self, place: Place) -> int:
-        """The index of the line that holds `place`, else of the last one before it, else 0."""
-        return max(0, bisect_right(self._places, place) - 1)
+    def index_of(self, position: int) -> int:
+        """The index of the line that holds `position`, else of the last one before it, else 0."""
+        return max(0, bisect_right(self._positions, position) - 1)
 
-    def holds(self, place: Place) -> bool:
-        return bool(self.lines) and self.lines[0].place <= place < self.lines[-1].end
+    def holds(self, position: int) -> bool:
+        return bool(self.lines) and self.lines[0].position <= position < self.lines[-1].end
 
     def time_at(self, index: int) -> Nanos | None:
         """The time of a line; of the nearest one before it, else after it, where it has none itself."""
@@ -40,24 +40,24 @@ class LogWindow:
         return next((at for at in times if at is not None), None)
 
     def prepend(self, page: Page) -> int:
-        fresh = [line for line in page.lines if not self.lines or line.place < self.lines[0].place]
+        fresh = [line for line in page.lines if not self.lines or line.position < self.lines[0].position]
         self.lines[:0] = fresh
-        self._places[:0] = [line.place for line in fresh]
+        self._positions[:0] = [line.position for line in fresh]
         self.at_begin = page.at_edge
         return len(fresh)
 
     def append(self, page: Page) -> bool:
         """Take in lines from the last one on, which may have grown; whether anything is new."""
         last = self.lines[-1] if self.lines else None
-        fresh = [line for line in page.lines if last is None or line.place >= last.place]
+        fresh = [line for line in page.lines if last is None or line.position >= last.position]
         self.at_end = page.at_edge
         if not fresh or fresh == [last]:
             return False
-        if last is not None and fresh[0].place == last.place:
+        if last is not None and fresh[0].position == last.position:
             self.lines.pop()
-            self._places.pop()
+            self._positions.pop()
         self.lines += fresh
-        self._places += [line.place for line in fresh]
+        self._positions += [line.position for line in fresh]
         return True
 
     def trim(self, first: int, last: int) -> int:
@@ -67,11 +67,11 @@ class LogWindow:
             return 0
         at_end = min(surplus, max(0, len(self.lines) - last - KEPT // 3))
         if at_end:
-            del self.lines[-at_end:], self._places[-at_end:]
+            del self.lines[-at_end:], self._positions[-at_end:]
             self.at_end = False
         at_begin = min(surplus - at_end, max(0, first - KEPT // 3))
         if at_begin:
-            del self.lines[:at_begin], self._places[:at_begin]
+            del self.lines[:at_begin], self._positions[:at_begin]
             self.at_begin = False
         return at_begin
 
@@ -87,28 +87,28 @@ class FilteredLines:
         self._source = source
         self._search = search
 
-    async def before(self, place: Place, count: int) -> Page:
-        """Up to `count` lines with hits before the line that holds `place`. Raises LogUnreadable."""
+    async def before(self, position: int, count: int) -> Page:
+        """Up to `count` lines with hits before the line that holds `position`. Raises LogUnreadable."""
         lines: list[LogLine] = []
-        own = (await self._source.after(place, 1)).lines
-        before = own[0].place if own else place
+        own = (await self._source.after(position, 1)).lines
+        before = own[0].position if own else position
         while len(lines) < count and (hit := self._search.hits.last_before(before)) is not None:
             page = (await self._source.after(hit, 1)).lines
-            if not page or page[0].place >= before:
+            if not page or page[0].position >= before:
                 break
-            near = (*(await self._source.before(page[0].place, TOGETHER)).lines, page[0])
+            near = (*(await self._source.before(page[0].position, TOGETHER)).lines, page[0])
             found = [line for line in near if self._is_hit(line)]
             lines[:0] = found
-            before = near[0].place
+            before = near[0].position
         kept = lines[-count:]
-        first = kept[0].place if kept else before
+        first = kept[0].position if kept else before
         return Page(tuple(kept), self._search.hits.last_before(first) is None)
 
-    async def after(self, place: Place, count: int) -> Page:
-        """Up to `count` lines with hits from the one that holds `place` on. Raises LogUnreadable."""
+    async def after(self, position: int, count: int) -> Page:
+        """Up to `count` lines with hits from the one that holds `position` on. Raises LogUnreadable."""
         lines: list[LogLine] = []
-        own = (await self._source.after(place, 1)).lines
-        at = own[0].place if own else place
+        own = (await self._source.after(position, 1)).lines
+        at = own[0].position if own else position
         while len(lines) < count and (hit := self._search.hits.next_after(at)) is not None:
             page = (await self._source.after(hit, TOGETHER)).lines
             if not page or page[-1].end <= at:
@@ -120,7 +120,7 @@ class FilteredLines:
         return Page(tuple(kept), self._search.hits.next_after(last) is None)
 
     def _is_hit(self, line: LogLine) -> bool:
-        hit = self._search.hits.next_after(line.place)
+        hit = self._search.hits.next_after(line.position)
         return hit is not None and hit < line.end
 
 
@@ -138,35 +138,39 @@ class KeptLines:
     def __init__(self, source: LineSource, keeps: Callable[[LogLine], bool]) -> None:
         self._source = source
         self._keeps = keeps
-        self._done: tuple[Place, Place, LogLine | None] = (-1, -1, None)
-        """The last line that was given, to where lines after it were looked at, the record at that place."""
+        self._done: tuple[int, int, LogLine | None] = (-1, -1, None)
+        """The last line that was given, to where lines after it were looked at, the record there."""
 
-    async def before(self, place: Place, count: int) -> Page:
-        """Up to `count` kept lines before the one that holds `place`. Raises LogUnreadable."""
+    async def before(self, position: int, count: int) -> Page:
+        """Up to `count` kept lines before the one that holds `position`. Raises LogUnreadable."""
         kept: list[LogLine] = []
         while True:
-            page = await self._source.before(place, RAW)
+            page = await self._source.before(position, RAW)
             kept[:0] = self._passing(page.lines, None)[0]
             if page.at_edge or not page.lines or len(kept) >= count:
                 return Page(tuple(kept[-count:]), page.at_edge and len(kept) <= count)
-            place = page.lines[0].place
+            position = page.lines[0].position
 
-    async def after(self, place: Place, count: int) -> Page:
-        """Up to `count` kept lines from the one that holds `place` on. Raises LogUnreadable."""
-        own = (await self._source.after(place, 1)).lines
+    async def after(self, position: int, count: int) -> Page:
+        """Up to `count` kept lines from the one that holds `position` on. Raises LogUnreadable."""
+        own = (await self._source.after(position, 1)).lines
         kept: list[LogLine] = []
-        at, head = own[0].place if own else place, None
+        at, head = own[0].position if own else position, None
         if own and self._done[0] == at:
             kept, (_, at, head) = list(own), self._done
         while True:
             page = await self._source.after(at, RAW)
-            passing, head = self._passing((line for line in page.lines if line.place >= at), head)
+            passing, head = self._passing((line for line in page.lines if line.position >= at), head)
             kept += passing
             if page.at_edge or not page.lines or len(kept) > count:
                 break
             at = page.lines[-1].end
         if kept and len(kept) <= count:
-            self._done = kept[-1].place, max(kept[-1].end, page.lines[-1].place if page.lines else at), head
+            self._done = (
+                kept[-1].position,
+                max(kept[-1].end, page.lines[-1].position if page.lines else at),
+                head,
+            )
         return Page(tuple(kept[:count]), page.at_edge and len(kept) <= count)
 
     def _passing(
@@ -184,19 +188,19 @@ class KeptLines:
 
 
 class Folds:
-    """Which runs of lines are folded: none or all, but for those in some ranges of places."""
+    """Which runs of lines are folded: none or all, but for those in some ranges of positions."""
 
     def __init__(self) -> None:
         self.are_all = False
-        self._others: set[tuple[Place, Place]] = set()
+        self._others: set[tuple[int, int]] = set()
 
     def __bool__(self) -> bool:
         return self.are_all or bool(self._others)
 
-    def holds(self, place: Place) -> bool:
-        return self.are_all != any(begin <= place < end for begin, end in self._others)
+    def holds(self, position: int) -> bool:
+        return self.are_all != any(begin <= position < end for begin, end in self._others)
 
-    def toggle(self, begin: Place, end: Place) -> None:
+    def toggle(self, begin: int, end: int) -> None:
         found = {one for one in self._others if one[0] <= begin < one[1]}
         self._others = self._others - found if found else {*self._others, (begin, end)}
 
@@ -236,17 +240,17 @@ SEVERITY = (Level.ERROR, Level.WARNING, Level.PLAIN)
 
 
 class FoldedLines:
-    """The lines of a source, runs of them folded. A new run begins at any place that is asked for."""
+    """The lines of a source, runs of them folded. A new run begins at any position that is asked for."""
 
     def __init__(self, source: LineSource, folds: Folds) -> None:
         self._source = source
         self._folds = folds
 
-    async def before(self, place: Place, count: int) -> Page:
-        """Up to `count` lines before the one that holds `place`. Raises LogUnreadable."""
+    async def before(self, position: int, count: int) -> Page:
+        """Up to `count` lines before the one that holds `position`. Raises LogUnreadable."""
         lines: list[LogLine] = []
         while True:
-            page = await self._source.before(lines[0].place if lines else place, RAW)
+            page = await self._source.before(lines[0].position if lines else position, RAW)
             lines[:0] = page.lines
             shown = self._folded(lines)
             if page.at_edge or not page.lines or len(shown) > count or len(lines) >= LOOKED_AT:
@@ -255,13 +259,13 @@ class FoldedLines:
         whole = shown if page.at_edge or len(shown) < 2 else shown[1:]
         return Page(tuple(whole[-count:]), page.at_edge and len(whole) <= count)
 
-    async def after(self, place: Place, count: int) -> Page:
-        """Up to `count` lines from the one that holds `place` on. Raises LogUnreadable."""
+    async def after(self, position: int, count: int) -> Page:
+        """Up to `count` lines from the one that holds `position` on. Raises LogUnreadable."""
         lines: list[LogLine] = []
         while True:
-            start = lines[-1].end if lines else place
+            start = lines[-1].end if lines else position
             page = await self._source.after(start, RAW)
-            lines += page.lines if not lines else [line for line in page.lines if line.place >= start]
+            lines += page.lines if not lines else [line for line in page.lines if line.position >= start]
             shown = self._folded(lines)
             if page.at_edge or not page.lines or len(shown) > count or len(lines) >= LOOKED_AT:
                 return Page(tuple(shown[:count]), page.at_edge and len(shown) <= count)
@@ -269,7 +273,7 @@ class FoldedLines:
     def _folded(self, lines: Iterable[LogLine]) -> list[LogLine]:
         shown: list[LogLine] = []
         for run in runs_of(lines):
-            is_folded = len(run) > 1 and self._folds.holds(run[0].place)
+            is_folded = len(run) > 1 and self._folds.holds(run[0].position)
             shown += [folded(run)] if is_folded else run
         return shown
 
@@ -277,7 +281,7 @@ class FoldedLines:
 AHEAD = 200
 """Lines that are held ready beyond the screen, and asked for at once."""
 LAST = 1 << 200
-"""A place after every line."""
+"""A position after every line."""
 
 
 class LogFeed:
@@ -287,11 +291,11 @@ class LogFeed:
         self.source = source
         self.window = LogWindow()
 
-    async def jump(self, place: Place | None) -> None:
-        before = await self.source.before(LAST if place is None else place, AHEAD)
-        window = LogWindow(before.lines, at_begin=before.at_edge, at_end=place is None)
-        if place is not None:
-            window.append(await self.source.after(place, AHEAD))
+    async def jump(self, position: int | None) -> None:
+        before = await self.source.before(LAST if position is None else position, AHEAD)
+        window = LogWindow(before.lines, at_begin=before.at_edge, at_end=position is None)
+        if position is not None:
+            window.append(await self.source.after(position, AHEAD))
             window.at_begin = before.at_edge
         self.window = window
 
@@ -310,12 +314,12 @@ class LogFeed:
         """Ask for lines beyond `first` .. `last`: how far down these moved; None when enough are held."""
         window = self.window
         if self._wants_after(last):
-            page = await self.source.after(window.lines[-1].place, AHEAD)
+            page = await self.source.after(window.lines[-1].position, AHEAD)
             if not window.append(page):
                 window.at_end = True
             return -window.trim(first, last)
         if self._wants_before(first):
-            page = await self.source.before(window.lines[0].place, AHEAD)
+            page = await self.source.before(window.lines[0].position, AHEAD)
             moved = window.prepend(page)
             return moved - window.trim(first + moved, last + moved)
         return None

@@ -2,7 +2,7 @@
 
 It opens at the end and stays there while lines come, until somebody moves away; then it stays with its lines.
 Lines come from a `LineSource`, asked for in workers ahead of the screen: keys never wait for a file. What is
-searched, filtered or followed is decided by its screen, which hands it a source and places to go to.
+searched, filtered or followed is decided by its screen, which hands it a source and positions to go to.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from textual.message import Message
 
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import contained
-from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overview, Place
+from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overview
 from jobtui.render import log_lines
 from jobtui.render.sources import judge_age
 from jobtui.render.spans import Line, Piece, crop, fitting, padded, rows, styled, width_of
@@ -46,11 +46,11 @@ class LogView(LineView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bookmarks: set[Place] = set()
+        self.bookmarks: set[int] = set()
         """Lines somebody wants to find again."""
         self._look = self._drawn_look = log_lines.LineLook()
         self._find: log_lines.Finder | None = None
-        self._bodies: dict[tuple[Place, int], Line] = {}
+        self._bodies: dict[tuple[int, int], Line] = {}
         """Lines as they are drawn, whole."""
         self.wraps = False
         self._left = 0
@@ -72,21 +72,21 @@ class LogView(LineView):
         return self._window.lines[self._cursor] if len(self._window) else None
 
     @property
-    def place(self) -> Place | None:
+    def position(self) -> int | None:
         line = self.line_at_cursor
-        return line.place if line else None
+        return line.position if line else None
 
     @property
     def time(self) -> Nanos | None:
         return self._window.time_at(self._cursor)
 
     @property
-    def selection(self) -> tuple[Place, Place] | None:
-        """The first and last place of the selected lines, None when none are."""
+    def selection(self) -> tuple[int, int] | None:
+        """The first and last position of the selected lines, None when none are."""
         line = self.line_at_cursor
         if self._anchor is None or line is None:
             return None
-        return min(self._anchor.place, line.place), max(self._anchor.end, line.end) - 1
+        return min(self._anchor.position, line.position), max(self._anchor.end, line.end) - 1
 
     @property
     def shows_heads(self) -> bool:
@@ -119,8 +119,8 @@ class LogView(LineView):
         self._redraw()
 
     def toggle_bookmark(self) -> None:
-        if self.place is not None:
-            self.bookmarks ^= {self.place}
+        if self.position is not None:
+            self.bookmarks ^= {self.position}
             self.repaint()
 
     # How it is drawn.
@@ -156,11 +156,11 @@ class LogView(LineView):
         else:
             shown = [self._cropped(whole, cells)]
         hides_hit = has_hit(whole) and not any(map(has_hit, shown))
-        first = log_lines.gutter(line, bookmarked=line.place in self.bookmarks, hides_hit=hides_hit)
+        first = log_lines.gutter(line, bookmarked=line.position in self.bookmarks, hides_hit=hides_hit)
         return [(*(log_lines.NO_GUTTER if at else first), *row) for at, row in enumerate(shown)]
 
     def _body(self, line: LogLine) -> Line:
-        key = (line.place, line.size)
+        key = (line.position, line.size)
         found = self._bodies.get(key)
         if found is None:
             if len(self._bodies) >= DRAWN:
@@ -192,8 +192,8 @@ class LogView(LineView):
         for line in self._window.lines[self._top :]:
             if len(layout) >= self.rows_high:
                 break
-            style = "cursor" if line.place == self.place else ""
-            if not style and chosen and chosen[0] <= line.place <= chosen[1]:
+            style = "cursor" if line.position == self.position else ""
+            if not style and chosen and chosen[0] <= line.position <= chosen[1]:
                 style = "selected"
             drawn = self._rows_of(line)[0 if layout else self._skip :]
             layout += [_in_style(padded(row, self.cells), style) if style else row for row in drawn]
@@ -221,29 +221,31 @@ class LogView(LineView):
 
     # What it is told.
 
-    def show(self, source: LineSource, place: Place | None = None) -> None:
-        """Show lines of another source, at `place`; at its end without one, following it."""
+    def show(self, source: LineSource, position: int | None = None) -> None:
+        """Show lines of another source, at `position`; at its end without one, following it."""
         self._feed = LogFeed(source)
         self._anchor = None
-        self._jump_to(place, self._cursor - self._top)
+        self._jump_to(position, self._cursor - self._top)
 
-    def take_over(self, feed: LogFeed, place: Place | None) -> None:
-        """Show lines that are held already, at `place` or at the end; also before there is a screen."""
+    def take_over(self, feed: LogFeed, position: int | None) -> None:
+        """Show lines that are held already, at `position` or at the end; also before there is a screen."""
         self._feed = feed
         self._anchor = None
-        self.follows = place is None
+        self.follows = position is None
         self._owed = 0
-        self._show_window(feed, place, self.rows_high // 3)
+        self._show_window(feed, position, self.rows_high // 3)
 
-    def go_to(self, place: Place | None) -> None:
-        at = self._window.index_of(place) if place is not None and self._holds(place) else None
-        if at is not None and (not self._window.lines[at].folded or self._window.lines[at].place == place):
+    def go_to(self, position: int | None) -> None:
+        at = self._window.index_of(position) if position is not None and self._holds(position) else None
+        if at is not None and (
+            not self._window.lines[at].folded or self._window.lines[at].position == position
+        ):
             self._go(at)
         else:
-            self._jump_to(place, self.rows_high // 3)
+            self._jump_to(position, self.rows_high // 3)
 
     def reload(self) -> None:
-        self._jump_to(None if self.follows else self.place, self._cursor - self._top)
+        self._jump_to(None if self.follows else self.position, self._cursor - self._top)
 
     def grown(self, extent: Extent) -> None:
         if not len(self._window):
@@ -269,7 +271,7 @@ class LogView(LineView):
         self.move(move)
 
     def next_bookmark(self) -> None:
-        here = -1 if self.place is None else self.place
+        here = -1 if self.position is None else self.position
         if self.bookmarks:
             self.go_to(min((mark for mark in self.bookmarks if mark > here), default=min(self.bookmarks)))
 
@@ -300,29 +302,29 @@ class LogView(LineView):
 
     # How it gets lines.
 
-    def _holds(self, place: Place) -> bool:
-        return self._feed is not None and self._window is self._feed.window and self._window.holds(place)
+    def _holds(self, position: int) -> bool:
+        return self._feed is not None and self._window is self._feed.window and self._window.holds(position)
 
-    def _jump_to(self, place: Place | None, row: int) -> None:
+    def _jump_to(self, position: int | None, row: int) -> None:
         if self._feed is not None:
-            self.follows = place is None
+            self.follows = position is None
             self._owed = 0
-            self._jump(self._feed, place, row)
+            self._jump(self._feed, position, row)
 
     @work(group="jump", exclusive=True, description="")
-    async def _jump(self, feed: LogFeed, place: Place | None, row: int) -> None:
+    async def _jump(self, feed: LogFeed, position: int | None, row: int) -> None:
         try:
-            await feed.jump(place)
+            await feed.jump(position)
         except LogUnreadable as error:
             self.post_message(self.Failed(str(error)))
             return
         if feed is self._feed:  # else another log was chosen meanwhile
-            self._show_window(feed, place, row)
+            self._show_window(feed, position, row)
 
-    def _show_window(self, feed: LogFeed, place: Place | None, row: int) -> None:
+    def _show_window(self, feed: LogFeed, position: int | None, row: int) -> None:
         self._window = feed.window
-        self._bodies.clear()  # another log may have a line of the same size at the same place
-        self._cursor = len(self._window) - 1 if place is None else self._window.index_of(place)
+        self._bodies.clear()  # another log may have a line of the same size at the same position
+        self._cursor = len(self._window) - 1 if position is None else self._window.index_of(position)
         self._top = self._cursor - row
         if self.is_attached:
             self._redraw()
@@ -438,10 +440,10 @@ class LogHeader(LineView):
 
 
 class LogHistogram(LineView):
-    """Lines and errors over time, with the place of the cursor."""
+    """Lines and errors over time, with the position of the cursor."""
 
     overview = ShownAttribute(Overview((), 0, 0, complete=False))
-    place = ShownAttribute[Place | None](None)
+    position = ShownAttribute[int | None](None)
     _drawn: log_lines.Histogram | None = None
     _drawn_for: tuple[Overview, int] | None = None
 
@@ -454,4 +456,4 @@ class LogHistogram(LineView):
         if self._drawn is None or before is None or before[0] is not self.overview or before[1] != self.cells:
             self._drawn = log_lines.Histogram(self.overview, self.cells)
             self._drawn_for = (self.overview, self.cells)
-        return self._drawn.line(self.place)
+        return self._drawn.line(self.position)

@@ -183,7 +183,7 @@ HEAD = "Nov 20 20:34:01 7 0 a/b.py:1:f "
 
 def lines_of(*texts: str, origin: str = "x.log") -> list[LogLine]:
     return [
-        LogLine(place=nth, end=nth + 1, text=text, size=1, level=level_of(text), origin=origin)
+        LogLine(position=nth, end=nth + 1, text=text, size=1, level=level_of(text), origin=origin)
         for nth, text in enumerate(texts)
     ]
 

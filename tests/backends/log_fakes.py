@@ -13,7 +13,7 @@ from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
-from jobtui.model.pages import Log, LogLine, LogSearch, Place, Query, query_of
+from jobtui.model.pages import Log, LogLine, LogSearch, Query, query_of
 from jobtui.transport.blocks import Limits
 from tests.polling import Reading
 
@@ -216,20 +216,20 @@ def open_inodes() -> set[int]:
 
 
 END = 1 << 300
-"""A place after the last line of any log."""
+"""A position after the last line of any log."""
 
 
 async def all_before(log: Log, most: int) -> list[LogLine]:
     page = await log.before(END, most)
     found = [*page.lines]
     while not page.at_edge:
-        page = await log.before(page.lines[0].place, most)
+        page = await log.before(page.lines[0].position, most)
         found[:0] = page.lines
     return found
 
 
-async def all_after(log: Log, place: Place, most: int) -> list[LogLine]:
-    page = await log.after(place, most)
+async def all_after(log: Log, position: int, most: int) -> list[LogLine]:
+    page = await log.after(position, most)
     found = [*page.lines]
     while not page.at_edge:
         page = await log.after(page.lines[-1].end, most)
@@ -243,7 +243,7 @@ def asked(typed: str) -> Query:
     return query
 
 
-async def searched(log: Log, typed: str, around: Place = 0) -> LogSearch:
+async def searched(log: Log, typed: str, around: int = 0) -> LogSearch:
     await log.look()
     search = log.search(asked(typed), around)
     await search.run()
@@ -253,24 +253,24 @@ async def searched(log: Log, typed: str, around: Place = 0) -> LogSearch:
 
 async def all_found(log: Log, search: LogSearch) -> list[str]:
     """The lines found, walked through forwards; the same backwards."""
-    found, place = [], 0
-    while (hit := search.hits.next_after(place)) is not None:
+    found, position = [], 0
+    while (hit := search.hits.next_after(position)) is not None:
         line = (await log.after(hit, 1)).lines[0]
         found.append(line.text)
-        place = line.end
-    back, place = [], END
-    while (hit := search.hits.last_before(place)) is not None:
+        position = line.end
+    back, position = [], END
+    while (hit := search.hits.last_before(position)) is not None:
         line = (await log.after(hit, 1)).lines[0]
         back.append(line.text)
-        place = line.place
+        position = line.position
     assert back == found[::-1]
     return found
 
 
-async def all_errors(log: Log, place: Place, *, forward: bool) -> list[str]:
-    """The lines with errors from a place on, in the order in which they are gone through."""
+async def all_errors(log: Log, position: int, *, forward: bool) -> list[str]:
+    """The lines with errors from a position on, in the order in which they are gone through."""
     found = []
-    while (at := await log.next_error(place, forward=forward)) is not None:
+    while (at := await log.next_error(position, forward=forward)) is not None:
         found.append((await log.after(at, 1)).lines[0].text)
-        place = at
+        position = at
     return found

@@ -186,7 +186,7 @@ def test_a_file_closed_under_a_reader_is_an_error_and_not_another_file(tmp_path:
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 
 
-def place_of(data: bytes, seconds: int) -> int | None:
+def position_of(data: bytes, seconds: int) -> int | None:
     time_of = partial(KeepingParser("").time_of, newest=Nanos(0))
     return offset_of_time(MemoryBytes(data), len(data), Nanos(seconds * SECOND), time_of)
 
@@ -206,7 +206,7 @@ def test_no_line_of_the_time_is_before_the_place_found(steps: list[tuple[int, by
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(file_search, "PROBE_BYTES", 300)
         patch.setattr(file_search, "_WINDOW_BYTES", 64)
-        found = place_of(data, wanted)
+        found = position_of(data, wanted)
     assert found is not None
     assert found <= (len(data) if due is None else due)
 
@@ -214,11 +214,11 @@ def test_no_line_of_the_time_is_before_the_place_found(steps: list[tuple[int, by
 def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
     data = b"".join(b"@%d line\n  more of it\n" % (nth // 2) for nth in range(200_000))
     for wanted in (0, 1, 31_234, 99_999):
-        found = place_of(data, wanted)
+        found = position_of(data, wanted)
         assert found == data.index(b"@%d line" % wanted)
-    assert place_of(data, 100_000) == len(data)
-    assert place_of(b"line\n" * 1_000, 7) is None
-    assert place_of(b"", 7) is None
+    assert position_of(data, 100_000) == len(data)
+    assert position_of(b"line\n" * 1_000, 7) is None
+    assert position_of(b"", 7) is None
     assert file_search.align(MemoryBytes(b"\0\0text\n"), 1, 100) == 1
 
 
@@ -279,10 +279,10 @@ def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finishe
     at = size
     while page := reader.before(at, size, 3):
         up[:0] = page
-        at = page[0].place - 100
+        at = page[0].position - 100
     assert down == up
     assert [line.size for line in down] == [len(part) for part in data.split(b"\n")][: len(down)]
-    assert sum(line.end - line.place for line in down) == size
+    assert sum(line.end - line.position for line in down) == size
 
 
 def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,8 +292,8 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
     at, lines = len(data), list[LogLine]()
     while page := reader.before(at, len(data), 5):
         lines[:0] = page
-        at = page[0].place
-    assert [line.place for line in lines[1:]] == [line.end for line in lines[:-1]]
+        at = page[0].position
+    assert [line.position for line in lines[1:]] == [line.end for line in lines[:-1]]
     assert (lines[0].text, lines[-1].text) == ("first", "last")
     monkeypatch.undo()
     reader = PageReader(MemoryBytes(b"y" * 100_000 + b"\n"), 0, no_time)
@@ -310,9 +310,9 @@ async def test_what_is_written_is_seen_also_the_rest_of_a_line(pages: LogPages) 
     last = (await pages.before(END, 1)).lines[0]
     write(pages, "shed\nmore\n", "a")
     await pages.look()
-    page = await pages.after(last.place, 10)
+    page = await pages.after(last.position, 10)
     assert [line.text for line in page.lines] == ["unfinished", "more"]
-    assert page.lines[0].place == last.place
+    assert page.lines[0].position == last.position
 
 
 async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: LogPages) -> None:
@@ -327,8 +327,8 @@ async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: Lo
     assert after.event == "rotated"
     assert (after.begin, after.end > before.end) == (0, True)
     assert [line.text.split()[-1] for line in (await all_before(pages, 7))[-4:]] == ["9", "late", "50", "51"]
-    place = (await pages.before(after.end, 3)).lines[0].place
-    assert [line.text.split()[-1] for line in (await pages.after(place, 3)).lines] == ["late", "50", "51"]
+    position = (await pages.before(after.end, 3)).lines[0].position
+    assert [line.text.split()[-1] for line in (await pages.after(position, 3)).lines] == ["late", "50", "51"]
 
 
 @pytest.mark.parametrize("text", ["new\n", numbered(20, 70)])
@@ -345,12 +345,12 @@ async def test_a_file_written_anew_begins_again_behind_the_places_it_had(pages: 
 async def test_a_copy_kept_by_renaming_goes_on_at_its_places(pages: LogPages) -> None:
     write(pages, numbered(20))
     before = await pages.look()
-    place = (await pages.before(before.end, 1)).lines[0].place
+    position = (await pages.before(before.end, 1)).lines[0].position
     write(pages, numbered(25), at=".new")
     os.rename(pages.name + ".new", pages.name)
     after = await pages.look()
     assert (after.begin, after.event) == (0, "")
-    assert len((await pages.after(place, 100)).lines) == 6
+    assert len((await pages.after(position, 100)).lines) == 6
 
 
 async def test_a_missing_file_and_a_closed_log_are_told_and_what_was_read_stays(pages: LogPages) -> None:
@@ -372,19 +372,19 @@ async def test_lines_are_numbered_when_all_before_them_are_counted(pages: LogPag
     write(pages, numbered(20_000))
     extent = await pages.look()
     last = (await pages.before(extent.end, 1)).lines[0]
-    assert await pages.number_of(last.place) is None
-    place = await pages.place_of_line(15_000)
-    assert place == len(numbered(14_999))
+    assert await pages.number_of(last.position) is None
+    position = await pages.position_of_line(15_000)
+    assert position == len(numbered(14_999))
     while await pages.work():
         pass
-    assert await pages.number_of(last.place) == 20_000
-    assert await pages.place_of_line(15_000) == place
-    assert await pages.number_of(place) == 15_000
+    assert await pages.number_of(last.position) == 20_000
+    assert await pages.position_of_line(15_000) == position
+    assert await pages.number_of(position) == 15_000
     for number, expected in ((0, 1), (1, 1), (20_000, 20_000), (10**9, 20_000)):
-        found = await pages.place_of_line(number)
+        found = await pages.position_of_line(number)
         assert found is not None
         line = (await pages.after(found, 1)).lines[0]
-        assert await pages.number_of(line.place) == expected
+        assert await pages.number_of(line.position) == expected
 
 
 async def test_a_time_leads_to_the_first_line_at_or_after_it_also_of_the_file_before(pages: LogPages) -> None:
@@ -397,9 +397,9 @@ async def test_a_time_leads_to_the_first_line_at_or_after_it_also_of_the_file_be
     for clock, text in (("20:00:00", "Nov 20 20:34:00 0"), ("20:34:30", "Nov 20 20:34:30 30"),
                         ("20:34:31", "Nov 20 20:34:40 40"), ("20:34:51", "Nov 20 20:35:00 0")):  # fmt: skip
         assert (at := latest(f"Nov 20 {clock}", pages.changed_at)) is not None
-        assert (found := await pages.place_of_time(at)) is not None
+        assert (found := await pages.position_of_time(at)) is not None
         assert (await pages.after(found, 1)).lines[0].text == text
-    assert await pages.place_of_time(pages.changed_at) is None
+    assert await pages.position_of_time(pages.changed_at) is None
 
 
 async def test_the_index_follows_growth_and_counts_every_line_once(pages: LogPages) -> None:
@@ -663,11 +663,15 @@ async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pyte
 
 
 @given(st.lists(st.integers(0, 1_000), unique=True), st.lists(st.integers(0, 1_001)), st.integers(0, 1_000))
-def test_hits_are_found_on_both_sides(places: list[int], asked_at: list[int], around: int) -> None:
+def test_hits_are_found_on_both_sides(positions: list[int], asked_at: list[int], around: int) -> None:
     hits = Hits(around)
-    hits.add_above(sorted(place for place in places if place >= around), 1_001)
-    hits.add_below(sorted((place for place in places if place < around), reverse=True), 0)
+    hits.add_above(sorted(position for position in positions if position >= around), 1_001)
+    hits.add_below(sorted((position for position in positions if position < around), reverse=True), 0)
     for at in asked_at:
-        assert hits.next_after(at) == min((place for place in places if place >= at), default=None)
-        assert hits.last_before(at) == max((place for place in places if place < at), default=None)
-        assert hits.rank(at) == sum(place < at for place in places)
+        assert hits.next_after(at) == min(
+            (position for position in positions if position >= at), default=None
+        )
+        assert hits.last_before(at) == max(
+            (position for position in positions if position < at), default=None
+        )
+        assert hits.rank(at) == sum(position < at for position in positions)

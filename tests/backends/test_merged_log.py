@@ -97,13 +97,13 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
     assert [line.origin for line in merged.lines] == [
         str(file), "sirepo_job_supervisor@v3", "sirepo_job_supervisor@v7", str(file),
     ]  # fmt: skip
-    places = {line.text: line.place for line in merged.lines}
+    positions = {line.text: line.position for line in merged.lines}
     write(other, 3.5, "k35 late", host="v7")
     await asyncio.wait_for(merged.changed(LONG_S), LONG_S / 2)
     after = await merged.look()
     assert words(merged) == ["f1", "j2", "k3", "late", "f4"]
     assert after.revision != before.revision
-    assert all(places.get(line.text, line.place) == line.place for line in merged.lines)
+    assert all(positions.get(line.text, line.position) == line.position for line in merged.lines)
 
 
 async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: Make) -> None:
@@ -117,9 +117,9 @@ async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: 
     assert words(merged)[0] == "5000"  # not the quiet one's lines from before
     seen = await all_before(merged, 700)
     assert len(seen) == 7_600
-    assert [line.place for line in seen] == sorted({line.place for line in seen})
+    assert [line.position for line in seen] == sorted({line.position for line in seen})
     assert [line.text for line in seen if "busy" in line.text] == [f"busy {n}" for n in range(6_000)]
-    ahead = await merged.after(seen[100].place, 7_600)
+    ahead = await merged.after(seen[100].position, 7_600)
     assert list(ahead.lines) == seen[100:]
 
 
@@ -131,9 +131,9 @@ async def test_a_time_before_what_was_read_is_read_back_to(merged_of: Make, tmp_
     for merged in (merged_of({"v3": journal_pages(journal), "x": LogPages(file)}), journal_pages(journal)):
         await merged.look()
         for second, text in ((50, "entry 50"), (49.5, "entry 50"), (2_999, "entry 2999")):
-            assert (found := await merged.place_of_time(Nanos(T0 + round(second * SECOND)))) is not None
+            assert (found := await merged.position_of_time(Nanos(T0 + round(second * SECOND)))) is not None
             assert (await merged.after(found, 1)).lines[0].text == text
-        assert await merged.place_of_time(Nanos(T0 + 9_000 * SECOND)) is None
+        assert await merged.position_of_time(Nanos(T0 + 9_000 * SECOND)) is None
 
 
 async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock) -> None:
@@ -155,7 +155,7 @@ async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock)
     clock.advance(11)
     await merged.look()
     assert [line.text.split()[0] for line in merged.lines] == ["j1", "k2", "not", "k7", "j8"]
-    assert merged.lines[2].place == gap.place
+    assert merged.lines[2].position == gap.position
     assert "until 20:37:00Z" in merged.lines[2].text
     assert "nothing missing" in merged.lines[2].text
 
@@ -241,7 +241,7 @@ async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path
     seen = await all_before(merged, 700)
     assert [held for held in seen if held.is_gap] == gaps
     assert [held.text for held in seen if not held.is_gap] == [held.text for held in whole] + ["busy 8000"]
-    assert [held.place for held in seen] == sorted({held.place for held in seen})
+    assert [held.position for held in seen] == sorted({held.position for held in seen})
 
 
 async def test_it_waits_while_nothing_happens_and_fails_where_nothing_can_be_read(merged_of: Make) -> None:
@@ -387,7 +387,7 @@ async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
     text = "\n".join(line.text for line in page.lines)
     assert "── copy remote-after-start ──" in text
     assert "lines before these may be in no copy" in text
-    by_place = {line.place: line.text for line in page.lines}
+    by_place = {line.position: line.text for line in page.lines}
     for record in batch.records:
         assert record.text.split("\n")[0][:50] in by_place[record.offset]
     search = await searched(log, "sbatch_login", extent.begin)
@@ -418,7 +418,7 @@ async def test_a_log_of_copies_goes_on_when_one_comes(tmp_path: Path) -> None:
     lines = (await log.after(extent.begin, 10)).lines
     assert [line.level for line in lines][1] is Level.ERROR
     assert lines[1].text == "stderr: tail: no such file"
-    assert await log.next_error(extent.begin, forward=True) == lines[1].place
+    assert await log.next_error(extent.begin, forward=True) == lines[1].position
     write_copy(tmp_path, "20261120204852-start.log", records(2))
     await log.changed(30.0)
     grown = await log.look()

@@ -30,7 +30,7 @@ def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> Non
     ]
     bases = [named(name).base for name in names]
     assert bases == sorted(set(bases))
-    assert all(later - earlier >= 1 << agent_copies.PLACE_BITS for earlier, later in pairwise(bases))
+    assert all(later - earlier >= 1 << agent_copies.POSITION_BITS for earlier, later in pairwise(bases))
 
 
 @pytest.mark.parametrize(("stdout", "copied"), ROWS["environments in copies"])

@@ -248,8 +248,8 @@ def _document(data: bytes) -> None:
     parse_script(document, "a")
     sbatch_status(document)
     with suppress(ValueError):
-        places = [line.place for line in read_copy(CopyName(NOW, 0, "b"), document).lines]
-        assert places == sorted(set(places))
+        positions = [line.position for line in read_copy(CopyName(NOW, 0, "b"), document).lines]
+        assert positions == sorted(set(positions))
 
 
 def _entry(data: bytes) -> None:

@@ -25,7 +25,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Op, Step
-from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
+from jobtui.model.pages import Extent, LogLine, Overview, Page
 from jobtui.model.traces import Resource, SpanEvent, SpanLog, Trace, summary_of
 from jobtui.model.traces import Span as TraceSpan
 from jobtui.model.verdicts import Verdict
@@ -114,18 +114,20 @@ class HostileLines:
     def extent(self) -> Extent:
         return Extent(0, 200)
 
-    async def before(self, place: Place, count: int) -> Page:
-        return self._page(range(max(0, place // 10 - count), min(20, place // 10)), place // 10 <= count)
+    async def before(self, position: int, count: int) -> Page:
+        return self._page(
+            range(max(0, position // 10 - count), min(20, position // 10)), position // 10 <= count
+        )
 
-    async def after(self, place: Place, count: int) -> Page:
-        first = place // 10
+    async def after(self, position: int, count: int) -> Page:
+        first = position // 10
         return self._page(range(first, min(20, first + count)), first + count >= 20)
 
     def _page(self, numbers: Sequence[int], at_edge: bool) -> Page:
         return Page(tuple(map(self._line, numbers)), at_edge)
 
     def _line(self, number: int) -> LogLine:
-        return hostile(LogLine, self._text, place=number * 10, end=number * 10 + 10)
+        return hostile(LogLine, self._text, position=number * 10, end=number * 10 + 10)
 
 
 class TraceTable(record_list.RecordTable[ListedTrace]):

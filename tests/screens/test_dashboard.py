@@ -225,7 +225,7 @@ async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() ->
         await until(app, pilot, "read later, nothing missing")
 
 
-LINE = LogLine(place=1, end=2, text="the message", size=11, at=T0, stamped=True)
+LINE = LogLine(position=1, end=2, text="the message", size=11, at=T0, stamped=True)
 
 
 def line_of(line: LogLine, tags: Tags | None = None) -> str:
@@ -237,9 +237,9 @@ def test_a_line_whose_time_is_known_elsewhere_shows_it() -> None:
 
 
 def test_a_gap_and_a_doubt_are_marked() -> None:
-    gap = LogLine(place=1, end=2, text="nothing here", size=0, at=T0, stamped=True, is_gap=True)
+    gap = LogLine(position=1, end=2, text="nothing here", size=0, at=T0, stamped=True, is_gap=True)
     assert line_of(gap) == "20:36:40 ╌╌ nothing here ╌╌"
-    doubtful = LogLine(place=1, end=2, text="x", size=0, unproven=True)
+    doubtful = LogLine(position=1, end=2, text="x", size=0, unproven=True)
     assert gutter(doubtful, bookmarked=False, hides_hit=False)[0].text == "±"
     assert gutter(LINE, bookmarked=False, hides_hit=False)[0].text == " "
 

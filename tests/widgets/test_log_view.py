@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.app import App
 from textual.pilot import Pilot
 
-from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page, Place, Query, SearchState
+from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page, Query, SearchState
 from jobtui.render.log_lines import LineLook, finder
 from jobtui.widgets import log_feed
 from jobtui.widgets.log_feed import KEPT, FilteredLines, FoldedLines, Folds, KeptLines, LogFeed, LogWindow
@@ -22,7 +22,7 @@ WHOLE = LineLook(whole=True)
 
 
 class Lines:
-    """Lines in memory, ten places each; `asked` counts how many were given."""
+    """Lines in memory, ten positions each; `asked` counts how many were given."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = list(texts)
@@ -32,7 +32,7 @@ class Lines:
     def line(self, nth: int) -> LogLine:
         text = self.texts[nth]
         level = Level.ERROR if "ERROR" in text else Level.PLAIN
-        return LogLine(place=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
+        return LogLine(position=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
 
     def page(self, begin: int, end: int, *, at_edge: bool) -> Page:
         if self.broken:
@@ -41,12 +41,12 @@ class Lines:
         self.asked += max(0, end - begin)
         return Page(tuple(map(self.line, range(begin, end))), at_edge)
 
-    async def before(self, place: Place, count: int) -> Page:
-        stop = min(place // 10, len(self.texts))
+    async def before(self, position: int, count: int) -> Page:
+        stop = min(position // 10, len(self.texts))
         return self.page(stop - count, stop, at_edge=stop <= count)
 
-    async def after(self, place: Place, count: int) -> Page:
-        begin = place // 10
+    async def after(self, position: int, count: int) -> Page:
+        begin = position // 10
         return self.page(begin, begin + count, at_edge=begin + count >= len(self.texts))
 
     @property
@@ -60,14 +60,14 @@ def numbered(count: int) -> Lines:
 
 @asynccontextmanager
 async def shown(
-    lines: Lines, place: Place | None = None, *, size: tuple[int, int] = (40, 10), look: LineLook = WHOLE
+    lines: Lines, position: int | None = None, *, size: tuple[int, int] = (40, 10), look: LineLook = WHOLE
 ) -> AsyncIterator[tuple[LogView, Pilot[None]]]:
     view = LogView()
     view.set_look(look)
     app: App[None] = WidgetApp(view)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        view.show(lines, place)
+        view.show(lines, position)
         await wait_until(lambda: view.line_at_cursor is not None or not lines.texts, pilot)
         await pilot.pause()
         yield view, pilot
@@ -85,7 +85,7 @@ async def test_it_opens_at_the_end_of_a_million_lines_and_both_ends_are_a_key_aw
         assert lines.asked <= KEPT
         view.move(Move.TOP)
         await wait_until(lambda: seen(view)[0] == "line 0", pilot)
-        assert view.place == 0
+        assert view.position == 0
         view.move(Move.BOTTOM)
         await wait_until(lambda: seen(view)[-1] == "line 999999", pilot)
         assert lines.asked <= 2 * KEPT
@@ -97,7 +97,7 @@ async def test_it_stays_at_the_end_while_lines_come() -> None:
         lines.texts += ["new 1", "new 2"]
         view.grown(lines.extent)
         await wait_until(lambda: seen(view)[-1] == "new 2", pilot)
-        assert view.place == 510
+        assert view.position == 510
         lines.texts[-1:] = ["new 2, finished", "new 3"]
         view.grown(lines.extent)
         await wait_until(lambda: seen(view)[-2:] == ["new 2, finished", "new 3"], pilot)
@@ -154,11 +154,11 @@ async def test_selection_goes_over_lines_and_ends_and_bookmarks_are_found_again(
         view.toggle_bookmark()
         assert any(row.startswith("◆") for row in seen(view))
         view.go_to(20)
-        await wait_until(lambda: view.place == 20, pilot)
+        await wait_until(lambda: view.position == 20, pilot)
         view.toggle_bookmark()
-        for place in (10_010, 20):
+        for position in (10_010, 20):
             view.next_bookmark()
-            await wait_until(lambda place=place: view.place == place, pilot)
+            await wait_until(lambda position=position: view.position == position, pilot)
         view.toggle_bookmark()
         assert view.bookmarks == {10_010}
 
@@ -174,15 +174,15 @@ def test_a_window_lets_go_of_lines_that_are_far_from_the_screen() -> None:
     window.append(Page(tuple(map(lines.line, range(KEPT - 1, KEPT + 300))), at_edge=False))
     gone = window.trim(KEPT, KEPT + 10)
     assert len(window) == KEPT
-    assert window.lines[0].place == gone * 10
+    assert window.lines[0].position == gone * 10
     assert not window.at_begin
 
 
 class Found:
-    def __init__(self, places: Sequence[int]) -> None:
+    def __init__(self, positions: Sequence[int]) -> None:
         self.query = Query("x", False, False)
         self.hits = Hits(0)
-        self.hits.add_above(sorted(places), 1 << 40)
+        self.hits.add_above(sorted(positions), 1 << 40)
         self.state = SearchState.DONE
         self.problem = ""
 
@@ -200,10 +200,10 @@ async def test_only_lines_with_hits_are_given_in_both_directions(
     lines = FilteredLines(numbered(200), Found([nth * 10 + 3 for nth in found]))
     wanted = sorted(found)
     after = await lines.after(at * 10 + 5, count)
-    assert [line.place // 10 for line in after.lines] == [nth for nth in wanted if nth >= at][:count]
+    assert [line.position // 10 for line in after.lines] == [nth for nth in wanted if nth >= at][:count]
     assert after.at_edge == (len([nth for nth in wanted if nth >= at]) <= count)
     before = await lines.before(at * 10 + 5, count)
-    assert [line.place // 10 for line in before.lines] == [nth for nth in wanted if nth < at][-count:]
+    assert [line.position // 10 for line in before.lines] == [nth for nth in wanted if nth < at][-count:]
     assert before.at_edge == (len([nth for nth in wanted if nth < at]) <= count)
 
 
@@ -211,16 +211,16 @@ HEAD = "Nov 20 20:34:01 7 0 a/b.py:1:f "
 KINDS = (f"{HEAD}GET /1", f"{HEAD}idle", "  more", f"{HEAD}error=1", "A=1")
 
 
-async def whole(source: KeptLines | FoldedLines, start: Place, rng: Callable[[int], int]) -> list[LogLine]:
-    """All lines of a source as a view comes to hold them: from a place, on at both ends."""
+async def whole(source: KeptLines | FoldedLines, start: int, rng: Callable[[int], int]) -> list[LogLine]:
+    """All lines of a source as a view comes to hold them: from a position, on at both ends."""
     feed = LogFeed(source)
     await feed.jump(start)
     while (await feed.fill(rng(len(feed.window)), rng(len(feed.window)))) is not None:
         pass
     window = feed.window
     while not window.at_begin:
-        window.prepend(await source.before(window.lines[0].place, 3))
-    while window.append(await source.after(window.lines[-1].place, 3)):
+        window.prepend(await source.before(window.lines[0].position, 3))
+    while window.append(await source.after(window.lines[-1].position, 3)):
         pass
     return window.lines
 
@@ -238,10 +238,10 @@ async def test_lines_left_out_and_folded_are_the_same_from_every_place(
         folds = Folds()
         folds.toggle_all()
         runs = await whole(FoldedLines(lines, folds), start, lambda most: 0)
-    left_out = {line.place for line in raw} - {line.place for line in found}
-    assert [line.place for line in found] == sorted(line.place for line in found)
+    left_out = {line.position for line in raw} - {line.position for line in found}
+    assert [line.position for line in found] == sorted(line.position for line in found)
     assert all("GET" in line.text or line.text in ("  more", "A=1") for line in found)
-    assert all("GET" not in raw[place // 10].text for place in left_out)
-    assert [run.place for run in runs] == [0, *(run.end for run in runs[:-1])]
+    assert all("GET" not in raw[position // 10].text for position in left_out)
+    assert [run.position for run in runs] == [0, *(run.end for run in runs[:-1])]
     assert runs[-1].end == len(raw) * 10
-    assert all(run.end - run.place == 10 * (run.folded + 1) for run in runs)
+    assert all(run.end - run.position == 10 * (run.folded + 1) for run in runs)

@@ -20,10 +20,9 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import rows_of
-from jobtui.model.journal import Gap, JournalEntry, Match, Matches, place_at
+from jobtui.model.journal import Gap, JournalEntry, Match, Matches, position_at
 from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import counted, whole
-from jobtui.model.pages import Place
 
 UNIT, IDENTIFIER, CONTAINER = "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME"
 HOST = "_HOSTNAME"
@@ -162,9 +161,9 @@ class StreamNames:
         return short if owner == host else host
 
 
-def place_after(last: Place, at: Nanos) -> Place:
-    """The place of an entry received at this time, whose one before it has the place `last`."""
-    return max(place_at(at), last + 1)
+def position_after(last: int, at: Nanos) -> int:
+    """The position of an entry received at this time, whose one before it has the position `last`."""
+    return max(position_at(at), last + 1)
 
 
 RATE_LIMIT_S = 30
@@ -284,7 +283,7 @@ class EntryRecords:
         self._wanted = wanted
         self._names = names
         self._parsers = Bounded[_Process, LogParser](PARSERS_KEPT)
-        self._places = Bounded[Stream, Place](PARSERS_KEPT)
+        self._positions = Bounded[Stream, int](PARSERS_KEPT)
         self._lines = SplitLines()
         self.lost: list[str] = []
         """Why entries were left out; whoever says so clears it."""
@@ -308,12 +307,12 @@ class EntryRecords:
         return records, gaps, wanted
 
     def _records(self, entry: JournalEntry, stream: Stream) -> Iterator[LogRecord]:
-        place = self._places[stream] = place_after(self._places.get(stream, -1), entry.at)
+        position = self._positions[stream] = position_after(self._positions.get(stream, -1), entry.at)
         container = stream.name if stream.kind is StreamKind.CONTAINER else None
         # A container's process has another number on the host than in it: that of docker itself
         pid = None if container else entry.pid
         at = entry.sent_at or entry.at
-        found = self._parser(stream, entry).read_message(entry.message, place, 0, at, pid)
+        found = self._parser(stream, entry).read_message(entry.message, position, 0, at, pid)
         for nth, record in enumerate(found):
             yield msgspec.structs.replace(
                 record,

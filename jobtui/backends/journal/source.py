@@ -23,7 +23,6 @@ from jobtui.model import journal
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.logs import LogRecord
-from jobtui.model.pages import Place
 from jobtui.model.specs import ReadWindow, SourceSpec
 
 KIND = "journald"
@@ -178,7 +177,7 @@ class Journal(PolledSource):
     # What a record was made of.
 
     async def continuations(
-        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool], most: int = ENTRIES_READ
+        self, source: str, wanted: Mapping[str, int], ends: Callable[[str], bool], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
         """Some entries of a stream, each with the next ones of its process, up to where `ends` is true.
         `wanted` are their cursors with their places. About `most` entries are read in one go. Empty for an

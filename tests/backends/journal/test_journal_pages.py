@@ -1,4 +1,4 @@
-"""A journal on a screen: pages both ways, places that stay, growth, search, errors, gaps, bounds."""
+"""A journal on a screen: pages both ways, positions that stay, growth, search, errors, gaps, bounds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from jobtui.backends.journal.records import Stream, StreamKind, StreamNames, Wan
 from jobtui.logs import journal as journal_log
 from jobtui.logs.journal import GOES_ON, JournalPages, Selection, matches_of
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.journal import place_at
+from jobtui.model.journal import position_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState
 from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.backends.log_fakes import END, all_after, all_before, all_errors, all_found, asked, searched
@@ -58,12 +58,12 @@ async def test_it_begins_at_the_end_and_goes_to_the_beginning_and_forwards_again
     assert extent.end == page.lines[-1].end
     while await pages.work():
         pass
-    assert (await pages.look()).begin == place_at(T0)
+    assert (await pages.look()).begin == position_at(T0)
     seen = await all_before(pages, 170)
     assert numbers(seen) == list(range(3_000))
-    places = [line.place for line in seen]
-    assert places == sorted(set(places))
-    assert await all_after(pages, places[0], 130) == seen
+    positions = [line.position for line in seen]
+    assert positions == sorted(set(positions))
+    assert await all_after(pages, positions[0], 130) == seen
 
 
 async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides() -> None:
@@ -76,7 +76,7 @@ async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides()
     pages = pages_of(journal, Stream(StreamKind.CONTAINER, "srj-p-x", "v3"))
     await pages.look()
     backward: list[LogLine] = []
-    while (page := await pages.before(backward[0].place if backward else END, 1)).lines:
+    while (page := await pages.before(backward[0].position if backward else END, 1)).lines:
         backward[:0] = page.lines
     forward = (await pages.after(0, 50)).lines
     for lines in (backward, list(forward)):
@@ -88,12 +88,12 @@ async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides()
 @pytest.mark.parametrize("number", [0, 1, 499, 1_500, 2_640, 2_999])
 async def test_from_any_place(pages: JournalPages, number: int) -> None:
     await pages.look()
-    place = place_at(Nanos(T0 + number * SECOND))
-    assert numbers((await pages.after(place, 3)).lines) == list(range(number, min(3_000, number + 3)))
-    assert numbers((await pages.before(place, 3)).lines) == list(range(max(0, number - 3), number))
+    position = position_at(Nanos(T0 + number * SECOND))
+    assert numbers((await pages.after(position, 3)).lines) == list(range(number, min(3_000, number + 3)))
+    assert numbers((await pages.before(position, 3)).lines) == list(range(max(0, number - 3), number))
     # between two lines
-    assert numbers((await pages.after(place + 5, 1)).lines) == ([number + 1] if number < 2_999 else [])
-    assert numbers((await pages.before(place + 5, 1)).lines) == [number]
+    assert numbers((await pages.after(position + 5, 1)).lines) == ([number + 1] if number < 2_999 else [])
+    assert numbers((await pages.before(position + 5, 1)).lines) == [number]
 
 
 async def test_it_grows(journal: MemoryJournal, pages: JournalPages) -> None:
@@ -128,11 +128,11 @@ async def test_entries_have_one_place_each_in_their_order_from_both_sides(is_set
     await pages.look()
     page = await pages.before(END, 2_000)
     assert numbers(page.lines) == list(range(2_000))
-    places = [line.place for line in page.lines]
-    assert places == sorted(set(places))
+    positions = [line.position for line in page.lines]
+    assert positions == sorted(set(positions))
     await fresh.look()
     assert (await fresh.after(0, 2_000)).lines == page.lines
-    assert (await fresh.after(page.lines[1_000].place, 1)).lines == (page.lines[1_000],)
+    assert (await fresh.after(page.lines[1_000].position, 1)).lines == (page.lines[1_000],)
     await pages.aclose()
     await fresh.aclose()
 
@@ -140,7 +140,7 @@ async def test_entries_have_one_place_each_in_their_order_from_both_sides(is_set
 @pytest.mark.parametrize("typed", ["line 12", "~ne 12\\d*$"])
 @pytest.mark.parametrize("around", [0, 1_200, 3_000])
 async def test_search(pages: JournalPages, typed: str, around: int) -> None:
-    search = await searched(pages, typed, place_at(Nanos(T0 + around * SECOND)))
+    search = await searched(pages, typed, position_at(Nanos(T0 + around * SECOND)))
     assert search.state is SearchState.DONE
     wanted = [text for n in range(3_000) if (text := f"line {n}").startswith("line 12")]
     assert await all_found(pages, search) == wanted
@@ -174,7 +174,9 @@ async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: Jou
         pass
     overview = pages.overview()
     assert (overview.lines, overview.errors, overview.complete) == (3_000, 0, True)
-    assert [part.place for part in overview.stretches] == sorted(part.place for part in overview.stretches)
+    assert [part.position for part in overview.stretches] == sorted(
+        part.position for part in overview.stretches
+    )
     journal.write("ERROR:root:no", unit=UNIT, host="v3", pid=7)
     await pages.look()
     assert (pages.overview().lines, pages.overview().errors) == (3_001, 1)
@@ -216,10 +218,10 @@ async def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_log, "PASSAGE_LINES", 1_000)
     pages = pages_of(filled(4_000))
     await pages.look()
-    place = END
+    position = END
     for _ in range(24):
-        page = await pages.before(place, 150)
-        place = page.lines[0].place
+        page = await pages.before(position, 150)
+        position = page.lines[0].position
     assert numbers(page.lines)[0] == 4_000 - 24 * 150
     held = [part for part in (pages._near, pages._tail) if part is not None]
     assert sum(len(part.kept) for part in held) < 2 * 1_500
