@@ -88,7 +88,7 @@ class TellingApp(dashboard.JobtuiApp):
             "screens": [type(screen).__name__ for screen in self.screen_stack],
             "listeners": len(store._listeners),
             "tasks": len(asyncio.all_tasks()),
-            "faults": [[one.kind, one.stage, one.place, one.count] for one in FAULTS.all()],
+            "faults": [[one.kind, one.stage, one.location, one.count] for one in FAULTS.all()],
             "threads": sorted(thread.name for thread in threading.enumerate()),
         }
         draft = self.place / f"{TOLD}.new"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from benchmarks.terminal import KEYS
-from jobtui.actions import ACTIONS, SHOWN_KEYS, Action, Place, actions_at
+from jobtui.actions import ACTIONS, SHOWN_KEYS, Action, ScreenName, actions_at
 
 ENTER, ESCAPE = KEYS["enter"], KEYS["escape"]
 LEAVING = frozenset({"app.quit", "app.suspend_process", "app.page", "app.edit"})
@@ -42,7 +42,7 @@ TYPED: Mapping[str, str] = {
 class Leg(NamedTuple):
     """One stretch of the tour: where it is, what to type on the way there, and what then."""
 
-    place: Place
+    screen: ScreenName
     way: tuple[str, ...]
     typed: tuple[str, ...]
 
@@ -56,25 +56,25 @@ def sent_for(key: str) -> str:
     return key if len(key) == 1 else SHOWN_KEYS[key]
 
 
-def way_to(place: Place) -> tuple[str, ...]:
+def way_to(screen: ScreenName) -> tuple[str, ...]:
     """What to type to come to a screen. Raises KeyError when no way is known."""
     for action in ACTIONS:
-        if action.keys and action.call == f"app.go('{place}')":
+        if action.keys and action.call == f"app.go('{screen}')":
             return tuple(map(sent_for, action.keys[:1]))
-    return PATHS[place]
+    return PATHS[screen]
 
 
-def is_known(place: Place) -> bool:
+def is_known(screen: ScreenName) -> bool:
     """Whether a way to a screen is known; a test says of which it is not."""
-    return place in PATHS or any(action.call == f"app.go('{place}')" for action in ACTIONS)
+    return screen in PATHS or any(action.call == f"app.go('{screen}')" for action in ACTIONS)
 
 
 def tour(user: str) -> Iterator[Leg]:
-    for place in (place for place in Place if is_known(place)):
-        way = tuple(words.replace("{user}", user) for words in way_to(place))
-        for action in actions_at(place):
+    for screen in (screen for screen in ScreenName if is_known(screen)):
+        way = tuple(words.replace("{user}", user) for words in way_to(screen))
+        for action in actions_at(screen):
             for key in _keys(action):
-                yield Leg(place, way, (sent_for(key), *_afterwards(action)))
+                yield Leg(screen, way, (sent_for(key), *_afterwards(action)))
 
 
 def _keys(action: Action) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from jobtui.model.settings import ANYWHERE, KeyWish
 from jobtui.model.tables import tables_of
 
 
-class Place(StrEnum):
+class ScreenName(StrEnum):
     """A screen on which an action can be taken."""
 
     JOBS = "jobs"
@@ -32,7 +32,7 @@ class Place(StrEnum):
     SEEN = "seen"
 
 
-EVERYWHERE = frozenset(Place)
+EVERYWHERE = frozenset(ScreenName)
 
 
 class Topic(StrEnum):
@@ -52,7 +52,7 @@ class Topic(StrEnum):
 
 OF_ONE_SCREEN = frozenset({Topic.JOB, Topic.LOGS, Topic.CHARTS, Topic.TRACES})
 """Topics whose name is that of a screen."""
-FEW_PLACES = 3
+FEW_SCREENS = 3
 
 
 class Action(NamedTuple):
@@ -67,7 +67,7 @@ class Action(NamedTuple):
     keys: tuple[str, ...]
     help: str
     topic: Topic
-    places: frozenset[Place] = EVERYWHERE
+    screens: frozenset[ScreenName] = EVERYWHERE
     hint: str | None = None
     rank: int = 3
 
@@ -87,33 +87,33 @@ class Action(NamedTuple):
             return ":" + self.call.split("'")[1]
         return " ".join(map(shown_key, self.keys))
 
-    def is_of(self, place: Place) -> bool:
-        return place in self.places and len(self.places) <= FEW_PLACES
+    def is_of(self, screen: ScreenName) -> bool:
+        return screen in self.screens and len(self.screens) <= FEW_SCREENS
 
     @property
     def where(self) -> str:
-        if self.topic in OF_ONE_SCREEN or len(self.places) > FEW_PLACES:
+        if self.topic in OF_ONE_SCREEN or len(self.screens) > FEW_SCREENS:
             return ""
-        return ", ".join(sorted(self.places))
+        return ", ".join(sorted(self.screens))
 
 
-_SORTED = frozenset({Place.JOBS, Place.AGENTS, Place.NODES, Place.TRACES, Place.SEEN})
-_PLACES = {
+_SORTED = frozenset(map(ScreenName, ("jobs", "agents", "nodes", "traces", "seen")))
+_SCREENS = {
     "everywhere": EVERYWHERE,
-    "not logs": EVERYWHERE - {Place.LOGS},
+    "not logs": EVERYWHERE - {ScreenName.LOGS},
     "sorted": _SORTED,
-    "about jobs": frozenset({Place.JOBS, Place.JOB}),
-    "marking": frozenset({Place.JOBS, Place.TRACES}),
-    "some traces": frozenset({Place.TRACES, Place.TRACE}),
-    "lists": _SORTED | {Place.JOB, Place.SOURCES, Place.INCIDENTS},
-    **{place.value: frozenset({place}) for place in Place},
+    "about jobs": frozenset({ScreenName.JOBS, ScreenName.JOB}),
+    "marking": frozenset({ScreenName.JOBS, ScreenName.TRACES}),
+    "some traces": frozenset({ScreenName.TRACES, ScreenName.TRACE}),
+    "lists": _SORTED | {ScreenName.JOB, ScreenName.SOURCES, ScreenName.INCIDENTS},
+    **{screen.value: frozenset({screen}) for screen in ScreenName},
 }
 _TABLE = tables_of("jobtui", "actions")
 NAMES: Mapping[str, str] = _TABLE["names"]
 SHOWN_KEYS: Mapping[str, str] = _TABLE["keys"]
 ACTIONS = tuple(
-    Action(call, tuple(keys.split()), help, Topic[topic], _PLACES[places], hint or None, rank)
-    for call, keys, help, topic, places, hint, rank in _TABLE["actions"]
+    Action(call, tuple(keys.split()), help, Topic[topic], _SCREENS[screens], hint or None, rank)
+    for call, keys, help, topic, screens, hint, rank in _TABLE["actions"]
 )
 """All of them, in the order of footer and help."""
 
@@ -131,8 +131,8 @@ def shown_key(key: str) -> str:
     return key if Keymap.in_words and not shown.isascii() else shown
 
 
-def actions_at(place: Place) -> Iterator[Action]:
-    return (action for action in Keymap.actions if place in action.places)
+def actions_at(screen: ScreenName) -> Iterator[Action]:
+    return (action for action in Keymap.actions if screen in action.screens)
 
 
 def key_of(call: str) -> str:
@@ -149,10 +149,10 @@ class Hint(NamedTuple):
     rank: int
 
 
-def hints_at(place: Place) -> list[Hint]:
+def hints_at(screen: ScreenName) -> list[Hint]:
     """What the footer of a screen says; the screens in one word while their keys are digits."""
-    needless = {f"app.go('{place}')"} | ({"back"} if place is Place.JOBS else set())
-    screens = [one for one in actions_at(place) if one.call.startswith("app.go(") and one.keys]
+    needless = {f"app.go('{screen}')"} | ({"back"} if screen is ScreenName.JOBS else set())
+    screens = [one for one in actions_at(screen) if one.call.startswith("app.go(") and one.keys]
     digits = "".join(one.keys[0] for one in screens)
     in_one: list[Hint] = []
     if digits and digits in "123456789":
@@ -160,7 +160,7 @@ def hints_at(place: Place) -> list[Hint]:
         in_one = [Hint(f"{digits[0]}-{digits[-1]}", "screens", 3)]
     return in_one + [
         Hint(shown_key(action.keys[0]), action.hint, action.rank)
-        for action in actions_at(place)
+        for action in actions_at(screen)
         if action.hint and action.keys and action.call not in needless
     ]
 
@@ -188,7 +188,7 @@ class Clash(NamedTuple):
     """A key that means two actions on a screen; the key as a person writes it."""
 
     key: str
-    place: str
+    screen: str
     first: str
     second: str
 
@@ -218,31 +218,31 @@ def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
     """The actions with the keys that a user wants; one with other keys on some screens is there for each."""
     actions: list[Action] = []
     for action in ACTIONS:
-        keys, elsewhere = action.keys, dict[Place, tuple[str, ...]]()
+        keys, elsewhere = action.keys, dict[ScreenName, tuple[str, ...]]()
         for wish in wishes:
             if wish.action != action.name:
                 continue
-            if wish.place == ANYWHERE:
+            if wish.screen == ANYWHERE:
                 keys = wish.keys
-            elif Place(wish.place) in action.places:
-                elsewhere[Place(wish.place)] = wish.keys
-        if places := action.places - elsewhere.keys():
-            actions.append(action._replace(keys=keys, places=frozenset(places)))
-        actions += [action._replace(keys=own, places=frozenset({at})) for at, own in elsewhere.items()]
+            elif ScreenName(wish.screen) in action.screens:
+                elsewhere[ScreenName(wish.screen)] = wish.keys
+        if screens := action.screens - elsewhere.keys():
+            actions.append(action._replace(keys=keys, screens=frozenset(screens)))
+        actions += [action._replace(keys=own, screens=frozenset({at})) for at, own in elsewhere.items()]
     return tuple(actions)
 
 
 def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:
     seen = set()
     actions = with_wishes(wishes)
-    for place in Place:
+    for screen in ScreenName:
         meaning: dict[str, Action] = {}
         for action in actions:
-            for key in action.keys if place in action.places else ():
+            for key in action.keys if screen in action.screens else ():
                 first = meaning.setdefault(key, action)
                 if first.call != action.call and (key, first.name, action.name) not in seen:
                     seen.add((key, first.name, action.name))
-                    yield Clash(shown_key(key), place.value, first.name, action.name)
+                    yield Clash(shown_key(key), screen.value, first.name, action.name)
 
 
 def unreachable(wishes: Sequence[KeyWish]) -> list[str]:

@@ -15,7 +15,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
-from jobtui.actions import ACTIONS, Keymap, Place, with_wishes
+from jobtui.actions import ACTIONS, Keymap, ScreenName, with_wishes
 from jobtui.allocator import give_back, share_heaps
 from jobtui.model.clock import SECOND, Nanos, Offsets
 from jobtui.model.health import SourceState
@@ -45,7 +45,7 @@ PLAY_TICK_S = 0.25
 """How often recorded time is moved on while it is played."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
 NOTHING_HERE = "nothing to copy here"
-PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})
+PASSING = frozenset({ScreenName.READING, ScreenName.CHOOSING, ScreenName.COLUMNS, ScreenName.LOG_SET})
 """Screens that are over when one goes elsewhere."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
@@ -125,7 +125,7 @@ class JobtuiApp(TerminalApp[None]):
         elif isinstance(self._open_at, JobFilter):
             self.commander().lowest().set_filter(self._open_at.text)
         elif self._open_at is not None:
-            open_screen(self, Place.JOB, self._shared, self._open_at)
+            open_screen(self, ScreenName.JOB, self._shared, self._open_at)
         self._session.store.subscribe(self._watch_sources)
         self.set_timer(READ_AFTER_S, self._read)  # if nothing is painted for that long
 
@@ -173,17 +173,17 @@ class JobtuiApp(TerminalApp[None]):
 
     # Going from screen to screen.
 
-    def action_go(self, place: str) -> None:
-        if place not in self._kept and place != Place.JOBS:
-            self._kept[place] = screen_at(place, self._shared)
+    def action_go(self, name: str) -> None:
+        if name not in self._kept and name != ScreenName.JOBS:
+            self._kept[name] = screen_at(name, self._shared)
             # An installed screen is not removed when another takes its place
-            self.install_screen(self._kept[place], place)
-        screen = self.screen_stack[0] if place == Place.JOBS else self._kept[place]
+            self.install_screen(self._kept[name], name)
+        screen = self.screen_stack[0] if name == ScreenName.JOBS else self._kept[name]
         if screen in self.screen_stack:
             while self.screen is not screen:
                 self.pop_screen()
             return
-        while isinstance(top := self.screen, LiveScreen) and top.PLACE in PASSING:
+        while isinstance(top := self.screen, LiveScreen) and top.NAME in PASSING:
             self.pop_screen()
         # One that was gone to takes the place of the one gone to before
         go = self.switch_screen if self.screen in self._kept.values() else self.push_screen
@@ -199,7 +199,7 @@ class JobtuiApp(TerminalApp[None]):
         from jobtui.screens.text import HelpScreen
 
         if isinstance(self.screen, LiveScreen) and not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self._shared, self.screen.PLACE))
+            self.push_screen(HelpScreen(self._shared, self.screen.NAME))
 
     def commander(self) -> "Commander":
         from jobtui.screens.commander import Commander

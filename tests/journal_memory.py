@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from jobtui.backends.journal.client import Ask, ExportReader, Following, HostPlaces
+from jobtui.backends.journal.client import Ask, ExportReader, Following, HostStarts
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.model import journal as model
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
@@ -99,8 +99,8 @@ class MemoryReader(ExportReader):
         await self.turn()
         return self.journal.conditions
 
-    def follow(self, start: model.FollowStart | HostPlaces, matches: model.Matches) -> Following:
-        assert not isinstance(start, HostPlaces)
+    def follow(self, start: model.FollowStart | HostStarts, matches: model.Matches) -> Following:
+        assert not isinstance(start, HostStarts)
         return MemoryFollowing(MemoryReader(self.journal, self.name), start, matches)
 
     async def aclose(self) -> None:
@@ -116,7 +116,7 @@ class MemoryFollowing:
         self._at: model.FollowStart = start
 
     @property
-    def place(self) -> model.FollowStart:
+    def next_start(self) -> model.FollowStart:
         return self._at
 
     async def take(self, most: int) -> model.Slice:

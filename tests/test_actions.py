@@ -5,7 +5,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
-from jobtui.actions import ACTIONS, Place, actions_at
+from jobtui.actions import ACTIONS, ScreenName, actions_at
 from jobtui.model.ids import JobId, TraceId
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.command_table import COMMAND_BY_NAME
@@ -17,15 +17,15 @@ from tests.screens.scene import Scene
 
 
 def test_no_key_means_two_things_on_a_screen() -> None:
-    for place in Place:
-        keys = [key for action in actions_at(place) for key in action.keys]
-        assert len(keys) == len(set(keys)), place
+    for screen in ScreenName:
+        keys = [key for action in actions_at(screen) for key in action.keys]
+        assert len(keys) == len(set(keys)), screen
 
 
-ABOUT: dict[Place, tuple[object, ...]] = {
-    Place.JOB: (JobId("EPRSqtUW-IVh7w74d-myReport"),), Place.TRACE: (TraceId("4" * 32),),
-    Place.TRACE_CHANGES: (TraceId("4" * 32),), Place.COLUMNS: (View(), print),
-    Place.LOG_SET: ({"a": "a"}, ("a",), print), Place.FACETS: ((), "1 line", print),
+ABOUT: dict[ScreenName, tuple[object, ...]] = {
+    ScreenName.JOB: (JobId("EPRSqtUW-IVh7w74d-myReport"),), ScreenName.TRACE: (TraceId("4" * 32),),
+    ScreenName.TRACE_CHANGES: (TraceId("4" * 32),), ScreenName.COLUMNS: (View(), print),
+    ScreenName.LOG_SET: ({"a": "a"}, ("a",), print), ScreenName.FACETS: ((), "1 line", print),
 }  # fmt: skip
 """What a screen is about that cannot be opened without."""
 
@@ -40,14 +40,14 @@ def test_without_a_key_a_screen_is_shown_by_its_command_and_nothing_else_is() ->
 async def test_every_screen_takes_the_actions_and_binds_the_keys_of_the_table() -> None:
     app = Scene().app
     screens: list[LiveScreen] = [JobsScreen(app._shared)]
-    screens += [screen_at(place, app._shared, *ABOUT.get(Place(place), ())) for place in SCREENS]
-    assert {screen.PLACE for screen in screens} == set(Place) - {Place.READING, Place.CHOOSING}
+    screens += [screen_at(screen, app._shared, *ABOUT.get(ScreenName(screen), ())) for screen in SCREENS]
+    assert {screen.NAME for screen in screens} == set(ScreenName) - {ScreenName.READING, ScreenName.CHOOSING}
     for screen in screens:
-        for action in actions_at(screen.PLACE):
+        for action in actions_at(screen.NAME):
             name = action.call.partition("(")[0]
             owner = app if name.startswith("app.") else screen
             assert callable(getattr(owner, f"action_{name.removeprefix('app.')}", None)), action
-        keys = {key for action in actions_at(screen.PLACE) for key in action.keys}
+        keys = {key for action in actions_at(screen.NAME) for key in action.keys}
         assert set(screen._bindings.key_to_bindings) == keys
 
 

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.painted import CLIPBOARD, Painted
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
-from jobtui.actions import Place as Screen
+from jobtui.actions import ScreenName as Screen
 
 
 def painted(*parts: bytes, columns: int = 12, rows: int = 3) -> Painted:
@@ -27,13 +27,11 @@ def test_what_should_not_be_sent_is_a_stray() -> None:
 
 
 def test_the_tour_presses_every_key_but_those_that_leave() -> None:
-    assert [place for place in Screen if not is_known(place)] == []
+    assert [screen for screen in Screen if not is_known(screen)] == []
     legs = list(tour("EPRSqtUW"))
-    for place in Screen:
-        wanted = {
-            sent_for(key) for action in actions_at(place) if action.call not in LEAVING for key in action.keys
-        }
-        assert {leg.typed[0] for leg in legs if leg.place is place} == wanted
+    for screen in Screen:
+        wanted = {sent_for(key) for one in actions_at(screen) if one.call not in LEAVING for key in one.keys}
+        assert {leg.typed[0] for leg in legs if leg.screen is screen} == wanted
     assert any("EPRSqtUW" in words for leg in legs for words in leg.way)
     assert {action.call for action in ACTIONS} >= LEAVING
     with pytest.raises(KeyError):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from jobtui import actions as keys
 from jobtui.config import Config, ConfigError, load
-from jobtui.config.file import SettingPlace as TomlPlace
-from jobtui.config.file import places_of
+from jobtui.config.file import SettingPosition as TomlPosition
+from jobtui.config.file import positions_of
 from jobtui.model.settings import ANYWHERE, Alarms, Appearance, KeyWish
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import mistake_in_style, style_names
@@ -180,7 +180,7 @@ def test_a_table_of_a_profile_holds_for_it(
 
 @given(st.text(alphabet="ab1.=[]{}\"'\\,#\n \t-", max_size=60))
 def test_no_text_makes_it_raise(text: str) -> None:
-    assert places_of(text).of(("x",)) == TomlPlace(1, 1)
+    assert positions_of(text).of(("x",)) == TomlPosition(1, 1)
 
 
 def test_settings_of_the_terminal(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_settings_of_the_terminal(tmp_path: Path) -> None:
 def test_keys_are_written_as_a_person_writes_them(tmp_path: Path) -> None:
     text = '[keys]\ncopy = ["ctrl+X", "F5"]\nfilter = "("\n[keys.logs]\nfollow = []\n'
     wishes = config_of(tmp_path, text + '[profiles.p.keys]\ncopy = "Y"\n').looks.keys
-    assert [(wish.place, wish.action, wish.keys) for wish in wishes] == [
+    assert [(wish.screen, wish.action, wish.keys) for wish in wishes] == [
         (ANYWHERE, "copy", ("ctrl+x", "f5")),
         (ANYWHERE, "filter", ("left_parenthesis",)),
         ("logs", "follow", ()),
@@ -216,8 +216,8 @@ def test_every_action_has_one_name_and_keys_that_can_be_written() -> None:
         assert action.name.replace("-", "").isalnum(), action
         assert {keys.key_named(keys.shown_key(key)) for key in action.keys} == set(action.keys)
     assert {action.name for action in keys.ACTIONS} >= set(keys.NEEDED)
-    at = [(action.name, place) for action in keys.ACTIONS for place in action.places]
-    calls = {(action.name, place, action.call) for action in keys.ACTIONS for place in action.places}
+    at = [(action.name, place) for action in keys.ACTIONS for place in action.screens]
+    calls = {(action.name, place, action.call) for action in keys.ACTIONS for place in action.screens}
     assert len(set(at)) == len(calls)
 
 
@@ -229,9 +229,9 @@ def test_the_usual_keys_clash_nowhere() -> None:
 
 def test_a_key_can_be_given_on_one_screen_only() -> None:
     actions = keys.with_wishes((KeyWish("jobs", "sort", ("f5",), ""), KeyWish(ANYWHERE, "copy", ("f6",), "")))
-    sorts = {place: one.keys for one in actions if one.name == "sort" for place in one.places}
-    assert sorts[keys.Place.JOBS] == ("f5",)
-    assert sorts[keys.Place.AGENTS] == ("s",)
+    sorts = {place: one.keys for one in actions if one.name == "sort" for place in one.screens}
+    assert sorts[keys.ScreenName.JOBS] == ("f5",)
+    assert sorts[keys.ScreenName.AGENTS] == ("s",)
     assert {one.keys for one in actions if one.name == "copy"} == {("f6",)}
 
 

@@ -27,7 +27,7 @@ from jobtui.analysis.correlation.agent_lines import AgentPass
 from jobtui.analysis.correlation.correlator import Correlator, SupervisorPass, WriterSurvey
 from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.archive.search import ScriptQuery, Tally, find_script, search
-from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
+from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
 from jobtui.backends.base import LISTS, Batch, Source, Unopened
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import SOURCES, build
@@ -43,7 +43,7 @@ from jobtui.formats.job_output import OutputReader
 from jobtui.formats.parser import LogParser, SiteLogParser
 from jobtui.grammar import COMMAND_BY_NAME, COMMANDS, DASHBOARD, Invocation, Subcommand
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.health import MOST_PLACES, Faults, SourceHealth, SourceState, contained, place_of
+from jobtui.model.health import MOST_LOCATIONS, Faults, SourceHealth, SourceState, contained, location_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND
 from jobtui.model.jobs import JobStatus
@@ -90,26 +90,26 @@ def test_a_fault_is_known_by_its_place_and_never_by_what_it_says(
         Nanos(int(SECRET))
     with contained("trying"):
         to_rfc3339("x")  # type: ignore[arg-type]
-    by_place = {fault.place.partition(":")[0]: fault for fault in expected_faults.all()}
-    assert [*by_place] == [__name__, "jobtui.model.clock"]
-    assert {fault.kind for fault in by_place.values()} == {"ValueError", "TypeError"}
+    by_location = {fault.location.partition(":")[0]: fault for fault in expected_faults.all()}
+    assert [*by_location] == [__name__, "jobtui.model.clock"]
+    assert {fault.kind for fault in by_location.values()} == {"ValueError", "TypeError"}
     assert not any(SECRET in fault.line for fault in expected_faults.all())
     with pytest.raises(ValueError, match=SECRET) as raised:
         int(SECRET)
-    assert place_of(raised.value).startswith(f"{__name__}:")
-    assert place_of(ValueError(SECRET)) == "?"
-    monkeypatch.setattr("jobtui.model.health.place_of", fail)
-    assert Faults().note(raised.value, "trying").place == "?"
+    assert location_of(raised.value).startswith(f"{__name__}:")
+    assert location_of(ValueError(SECRET)) == "?"
+    monkeypatch.setattr("jobtui.model.health.location_of", fail)
+    assert Faults().note(raised.value, "trying").location == "?"
 
 
 def test_faults_are_counted_and_their_places_are_bounded(expected_faults: Faults) -> None:
-    for number in range(MOST_PLACES + 50):
+    for number in range(MOST_LOCATIONS + 50):
         kind = type(f"Kind{number}", (Exception,), {})
         for _ in range(2):
             with contained("trying"):
                 raise kind
-    assert len(expected_faults) == 2 * (MOST_PLACES + 50)
-    assert len(expected_faults.all()) <= MOST_PLACES + 1
+    assert len(expected_faults) == 2 * (MOST_LOCATIONS + 50)
+    assert len(expected_faults.all()) <= MOST_LOCATIONS + 1
     assert expected_faults.all()[0].count == 2
 
 
@@ -503,7 +503,7 @@ def test_a_command_about_a_job_prints_what_it_has(
     monkeypatch.setattr("jobtui.commands.reader.WHOLE_BYTES", 0)
     monkeypatch.setattr(broken, fail_later if broken.endswith(("_early_end", "_here")) else fail)
     flags = ("--srdb", CAPTURE, "--log", CAPTURE / "supervisor.log", "--at", AT)
-    command = {"finding": "find", "looking for places": "show"}.get(stage, "explain")
+    command = {"finding": "find", "looking for locations": "show"}.get(stage, "explain")
     ran = run(command, FAILED_OF_CAPTURE, *flags, "--json")
     assert FAILED_OF_CAPTURE in ran.out
     assert [one["stage"] for one in ran.json["faults"]] == [stage]
@@ -525,7 +525,7 @@ def test_doctor_lists_faults_and_fails(
     ran = run("doctor", "--srdb", CAPTURE, "--log", CAPTURE / "supervisor.log", "--at", AT)
     fault = expected_faults.all()[0]
     assert (ran.code, fault.stage) == (1, "correlating" if owner is Correlator else "examining a source")
-    assert says.format(place=fault.place, words=fault.words) in ran.out
+    assert says.format(place=fault.location, words=fault.words) in ran.out
     assert SECRET not in ran.out + ran.err
 
 
@@ -581,7 +581,7 @@ async def read_by(source: Source) -> tuple[list[Any], SourceHealth]:
 def site_logs(path: Path) -> Source:
     (path.parent / "log").mkdir()
     path.rename(path.parent / "log" / "service_2026-11-22_003951.log")
-    return SiteLogs(lambda: (SitePlace("balsam", (str(path.parent),)),))
+    return SiteLogs(lambda: (SiteDirectories("balsam", (str(path.parent),)),))
 
 
 SITE_LOG = FIXTURES / "balsam" / "site_logs" / "service_2026-11-20_173100.log"

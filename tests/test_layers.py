@@ -49,7 +49,7 @@ def layer_of(module: Path) -> str:
 def test_every_screen_that_others_open_is_where_the_table_says() -> None:
     for place, name in SCREENS.items():
         module, _, one = name.partition(".")
-        assert place == getattr(import_module(f"jobtui.screens.{module}"), one).PLACE
+        assert place == getattr(import_module(f"jobtui.screens.{module}"), one).NAME
 
 
 def test_every_source_of_a_setting_is_made_where_its_descriptor_says() -> None:

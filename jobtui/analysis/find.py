@@ -473,8 +473,8 @@ class _Search:
         ops = of_named or ops
         score, why = self._shared(reference.weight, reference.why, len(ops), "ops")
         for op in ops[-MAX_CANDIDATES:]:
-            place = op.jid or "an unknown job"
-            self._add("op", op.op, score, f"{why}: {op.name} of {place}", op.jid)
+            job = op.jid or "an unknown job"
+            self._add("op", op.op, score, f"{why}: {op.name} of {job}", op.jid)
 
     def _add_agents(self, reference: Reference, why: str = "") -> None:
         named = reference.text

@@ -56,8 +56,8 @@ class _Lengths:
 
     def usual(self, status: JobStatus) -> UsualTime | None:
         if status not in self._usual:
-            place = 0 if status is JobStatus.PENDING else 1
-            self._usual[status] = usual_of([taken[place] for taken in self._taken.values()])
+            index = 0 if status is JobStatus.PENDING else 1
+            self._usual[status] = usual_of([taken[index] for taken in self._taken.values()])
         return self._usual[status]
 
 

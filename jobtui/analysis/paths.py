@@ -1,4 +1,4 @@
-"""The places of a job's files and of an agent's log, and commands that read what jobtui cannot reach.
+"""Where files of a job and logs of agents are, and commands that read what jobtui cannot reach.
 
 A local agent writes into the supervisor's log, a Docker agent into the journal of its docker host, and an
 agent on a cluster into a file there, of whose end the supervisor keeps copies. This module decides by names
@@ -32,8 +32,8 @@ LAST_LINES = 1_000
 _CONTAINER = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
-class LogPlace(StrEnum):
-    """The kind of place of a log."""
+class LogKind(StrEnum):
+    """Where a log is kept."""
 
     SUPERVISOR = "supervisor"
     READ = "read"
@@ -53,7 +53,7 @@ class AgentLog(NamedTuple):
     `at` is when the agent began, if that is known. All of it is outside text.
     """
 
-    place: LogPlace
+    kind: LogKind
     name: str = ""
     matches: Matches = ()
     at: Nanos | None = None
@@ -64,12 +64,12 @@ class AgentLog(NamedTuple):
 
     @property
     def described(self) -> str:
-        match self.place:
-            case LogPlace.SUPERVISOR | LogPlace.READ:
+        match self.kind:
+            case LogKind.SUPERVISOR | LogKind.READ:
                 return self.name
-            case LogPlace.JOURNAL:
+            case LogKind.JOURNAL:
                 return f"{self.name} {words_of(self.matches)}"
-            case LogPlace.CLUSTER:
+            case LogKind.CLUSTER:
                 return self.copies or self.path or self.note
             case _:
                 return self.command or self.note
@@ -86,14 +86,14 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
     """
     if agent.driver == "LocalDriver":
         name = agent.log or agent.supervisor
-        return AgentLog(LogPlace.SUPERVISOR, name, at=agent.started_at)
+        return AgentLog(LogKind.SUPERVISOR, name, at=agent.started_at)
     if agent.driver == "DockerDriver":
         found = _of_container(agent, hosts)
         if agent.log is None or agent.log == agent.supervisor:
             return found
-        return found._replace(place=LogPlace.READ, name=agent.log, note="")
+        return found._replace(kind=LogKind.READ, name=agent.log, note="")
     if agent.driver != "SbatchDriver":
-        return AgentLog(LogPlace.UNKNOWN, note=f"it is not known where a {agent.driver} keeps its log")
+        return AgentLog(LogKind.UNKNOWN, note=f"it is not known where a {agent.driver} keeps its log")
     path, host, root = agent.cluster_log or "", agent.host or "", next(iter(roots), None)
     copies = ""
     if root is not None and len(agent.uid) == 8:
@@ -102,7 +102,7 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
     command = over_ssh(host, ["tail", "-n", str(LAST_LINES), "--"], path) if path else Command()
     note = "" if copies or path else "its log is on the cluster; nothing that was read says where"
     spec = spec_of_host(host, hosts) or ""
-    return AgentLog(LogPlace.CLUSTER, spec, (), agent.started_at, copies, path, command, note)
+    return AgentLog(LogKind.CLUSTER, spec, (), agent.started_at, copies, path, command, note)
 
 
 def spec_of_host(host: str, hosts: Mapping[str, str]) -> str | None:
@@ -113,20 +113,20 @@ def spec_of_host(host: str, hosts: Mapping[str, str]) -> str | None:
 def _of_container(agent: Agent, hosts: Mapping[str, str]) -> AgentLog:
     name, host = agent.container, agent.host
     if name is None or _CONTAINER.fullmatch(name) is None:
-        return AgentLog(LogPlace.UNKNOWN, note="its container is not known: no line that names it was read")
+        return AgentLog(LogKind.UNKNOWN, note="its container is not known: no line that names it was read")
     identity = (("CONTAINER_ID", agent.container_id),) if agent.container_id else ()
     group = (("CONTAINER_NAME", str(name)), *identity)
     words, at = _journal_words(agent, group), agent.started_at
     if host is None:
         note = "its Docker host is not known"
-        return AgentLog(LogPlace.REMOTE, "", (group,), at, command=Command(*words), note=note)
+        return AgentLog(LogKind.REMOTE, "", (group,), at, command=Command(*words), note=note)
     command = over_ssh(host, words)
     if spec := spec_of_host(host, hosts):
-        return AgentLog(LogPlace.JOURNAL, spec, (group,), at, command=command)
+        return AgentLog(LogKind.JOURNAL, spec, (group,), at, command=command)
     note = f"the journal of {host} is not configured: name it under [hosts]"
     if not command:
         note = "the name of its host is not valid"
-    return AgentLog(LogPlace.REMOTE, "", (group,), at, command=command, note=note)
+    return AgentLog(LogKind.REMOTE, "", (group,), at, command=command, note=note)
 
 
 def _journal_words(agent: Agent, group: tuple[tuple[str, str], ...]) -> list[str]:
@@ -164,7 +164,7 @@ class ClusterAccess(NamedTuple):
 
 
 def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "") -> Iterator[str]:
-    """The places at which a path on a cluster may be read, likeliest first.
+    """The paths by which a path on a cluster may be read, likeliest first.
 
     `source` is the source of the path. If it is read over ssh, so is the path: here it may be another file.
     """
@@ -201,17 +201,17 @@ def run_dirs_of(
     root is `<root>/user/<uid>/<app>/<simulation>/<model>`, except on a cluster; it may be in another now.
     """
     known, host = tuple(ops), job.host if job is not None else None
-    place = detail.directory if detail is not None else None
+    given = detail.directory if detail is not None else None
     sent = _dirs_of(known, lambda op: op.sent_dir)
     on_cluster = (path for there in sent for path in reached(there, host, reach))
-    named = reached(place, host, reach, job.source if job else "") if place else ()
+    named = reached(given, host, reach, job.source if job else "") if given else ()
     roots = (*([job.source] if job else ()), *reach.roots)
     beside, moved = _beside(job, roots) if job else (), _moved(known, roots)
     logged = _dirs_of(known, lambda op: op.run_dir)
     return tuple(dict.fromkeys((*named, *on_cluster, *logged, *beside, *moved)))
 
 
-def output_places(detail: JobDetail | None, reach: ClusterAccess) -> dict[str, list[str]]:
+def output_dirs(detail: JobDetail | None, reach: ClusterAccess) -> dict[str, list[str]]:
     """The directories in which the files of its output and errors may be read, likeliest first, by name."""
     found: dict[str, list[str]] = {}
     if detail is None:

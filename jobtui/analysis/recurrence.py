@@ -60,7 +60,7 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Ended
     ended_at, started, queued = ended.ended_at or ended.updated_at, ended.started_at, ended.queued_at
     if ended_at is None or ended.status.is_live or job.is_quasi:
         return None
-    place, of_nodes = ended.host or job.host or "", job.system in (SLURM, CONDOR, JOBSUB)
+    where, of_nodes = ended.host or job.host or "", job.system in (SLURM, CONDOR, JOBSUB)
     tags = dict(word.partition(":")[::2] for word in job.tags.split())
     return EndedRun(
         id=job.id,
@@ -72,8 +72,8 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Ended
         app=job.app,
         model=_model(job),
         driver=ended.driver or job.driver or "",
-        host="" if of_nodes else place,
-        node=place if of_nodes else "",
+        host="" if of_nodes else where,
+        node=where if of_nodes else "",
         version=next((tags[name] for name in VERSION_TAGS if name in tags), ""),
         is_failed=bool(text),
         text=text,

@@ -156,7 +156,7 @@ _NOISE = re.compile(
     |(?<=/tmp/)[\w.-]+""",
     re.VERBOSE | re.ASCII,
 )
-PLACE = "\x00"
+ANY_NAME = "\x00"
 
 
 class RowKind(StrEnum):
@@ -214,9 +214,9 @@ def diff_scripts(this: ArchivedScript, other: ArchivedScript) -> ScriptDiff:
 
 
 def without_noise(text: str, ids: frozenset[str] = frozenset()) -> str:
-    text = _NOISE.sub(PLACE, text)
+    text = _NOISE.sub(ANY_NAME, text)
     for one in ids:
-        text = re.sub(rf"(?<![\w.]){re.escape(one)}(?![\w])", PLACE, text)
+        text = re.sub(rf"(?<![\w.]){re.escape(one)}(?![\w])", ANY_NAME, text)
     return text
 
 
@@ -350,18 +350,18 @@ def redirected(script: str, number: str = "") -> tuple[str, ...]:
 
     `number` is that of its job in Slurm; none with another variable.
     """
-    place: str | None = "."
+    directory: str | None = "."
     found: dict[str, None] = {}
     for line in _SUBMITTED_IN.sub(_BASE, _NUMBER.sub(number, script)).split("\n"):
-        before = place
+        before = directory
         for step in () if line.lstrip().startswith("#") else _WRITES.finditer(line):
-            there = _below(place, step["entered"] or step["written"])
+            there = _below(directory, step["entered"] or step["written"])
             if step["entered"]:
-                place = there
+                directory = there
             elif there is not None:
                 found[there] = None
         if line.lstrip().startswith("("):  # a subshell, whose `cd` ends with it
-            place = before
+            directory = before
     return tuple(found)
 
 
@@ -374,13 +374,13 @@ def directed(script: str, number: str) -> Iterator[str]:
             yield _joined(options.get("chdir", ""), filled(pattern, values))
 
 
-def _below(place: str | None, name: str) -> str | None:
+def _below(directory: str | None, name: str) -> str | None:
     """A path that is named in a directory, from that of the script; None if that is not known or above."""
     if name.startswith(_BASE):
-        place, name = ".", name.removeprefix(_BASE).lstrip("/")
-    if place is None or name[:1] in ("/", "-", "~") or "$" in name:
+        directory, name = ".", name.removeprefix(_BASE).lstrip("/")
+    if directory is None or name[:1] in ("/", "-", "~") or "$" in name:
         return None
-    path = posixpath.normpath(posixpath.join(place, name))
+    path = posixpath.normpath(posixpath.join(directory, name))
     return None if path.startswith("..") else path
 
 

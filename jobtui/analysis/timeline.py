@@ -306,7 +306,7 @@ class JobLine(Step, frozen=True, gc=False):
     continues: bool = False
 
     @property
-    def place(self) -> tuple[str, int, str]:
+    def key(self) -> tuple[str, int, str]:
         """Its identity; output of a container can hold several records in one line."""
         return self.source, self.offset, self.text
 
@@ -322,9 +322,9 @@ def job_lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) ->
     surest: dict[tuple[str, int, str], JobLine] = {}
     of_ops = (_line(job_id, step, op) for op in ops for step in op.steps)
     for line in chain(of_ops, (_line(job_id, one.step, None) for one in unlinked)):
-        before = surest.get(line.place)
+        before = surest.get(line.key)
         if before is None or line.certainty.rank < before.certainty.rank:
-            surest[line.place] = line
+            surest[line.key] = line
     return in_time_order(surest.values())
 
 
@@ -334,5 +334,5 @@ def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
 
 
 def in_time_order(lines: Iterable[JobLine]) -> list[JobLine]:
-    """Lines of several sources by time, those of each by their place in it; see `model.ops.in_order`."""
+    """Lines of several sources by time, those of each in its own order; see `model.ops.in_order`."""
     return list(in_order(sorted(lines, key=lambda line: line.offset)))

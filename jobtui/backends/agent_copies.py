@@ -174,13 +174,11 @@ class CopiedLines:
         self._worker.close()
 
 
-def line_at(
-    position: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None
-) -> LogLine:
+def line_at(begin: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None) -> LogLine:
     data = text.encode("utf-8", "replace")
     return LogLine(
-        position=position,
-        end=position + len(data) + 1,
+        position=begin,
+        end=begin + len(data) + 1,
         text=text[:TEXT_SHOWN],
         size=len(data),
         level=level_of(text) if level is None else level,
@@ -202,13 +200,12 @@ def _about(copy: AgentCopy, *, is_gap: bool) -> Iterator[LogLine]:
     gap = "lines before these may be in no copy; " if is_gap else ""
     text = f"── {gap}copy {copy.name.kind} ──"
     level = Level.WARNING if is_gap else Level.PLAIN
-    position = copy.name.base
-    yield LogLine(position=position, end=position + 1, text=text, size=0, level=level, at=copy.name.at)
+    begin = copy.name.base
+    yield LogLine(position=begin, end=begin + 1, text=text, size=0, level=level, at=copy.name.at)
     if copy.stderr:
         said = " ".join(copy.stderr.split())[:TEXT_SHOWN]
-        yield LogLine(
-            position=position + 1, end=position + 2, text=f"stderr: {said}", size=0, level=Level.ERROR
-        )
+        text = f"stderr: {said}"
+        yield LogLine(position=begin + 1, end=begin + 2, text=text, size=0, level=Level.ERROR)
 
 
 def _read(path: Path, name: CopyName) -> AgentCopy:

@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from jobtui.backends.journal.client import HostPlaces, JournalReader, Lane, check_field, checked
+from jobtui.backends.journal.client import HostStarts, JournalReader, Lane, check_field, checked
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.bounded import Bounded
@@ -67,7 +67,7 @@ class EngineRow(NamedTuple):
         return Cursor(f"{self.at}/{self.id}")
 
 
-def place_of(cursor: str) -> tuple[Nanos, str]:
+def key_of(cursor: str) -> tuple[Nanos, str]:
     """The time and id in a cursor; the beginning for what is none."""
     at, _, identity = cursor.partition("/")
     number = whole(at, 0)
@@ -180,9 +180,9 @@ Key = tuple[Nanos, str]
 
 
 async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, back: bool) -> Slice:
-    """Up to `most` rows from a place on, or before it, in the order of their times."""
-    place: Key | None = place_of(start.cursor) if isinstance(start, AtCursor) else None
-    at = start.time if isinstance(start, At) else place[0] if place else None
+    """Up to `most` rows from a cursor on, or before it, in the order of their times."""
+    after: Key | None = key_of(start.cursor) if isinstance(start, AtCursor) else None
+    at = start.time if isinstance(start, At) else after[0] if after else None
     if back and isinstance(start, At):
         at = Nanos(start.time - 1)
     found: dict[Key, EngineRow] = {}
@@ -204,11 +204,11 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
             at = last
         for row in rows:
             key = (row.at, row.id)
-            if place is None or (key < place if back else key > place):
+            if after is None or (key < after if back else key > after):
                 found[key] = row
     ordered = [found[key] for key in sorted(found)]
     kept = ordered[-most:] if back else ordered[:most]
-    stand = kept[0 if back else -1].cursor if kept else Cursor(f"{place[0]}/{place[1]}") if place else None
+    stand = kept[0 if back else -1].cursor if kept else Cursor(f"{after[0]}/{after[1]}") if after else None
     _note_ahead(engine, [row.at for row in kept])
     entries = tuple(entries_of(engine, kept))
     return Slice(entries, stand, is_all and len(ordered) <= most, note=engine.doubts.words)
@@ -235,7 +235,7 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 
 
 class EngineFollowing:
-    """Rows as they can be found, each once, from a place on. A `TailEngine` says when there are new ones;
+    """Rows as they can be found, each once, from a cursor on. A `TailEngine` says when there are new ones;
     late ones are asked for every TAILED_PERIOD_S.
     """
 
@@ -244,7 +244,7 @@ class EngineFollowing:
     ) -> None:
         self.engine, self._only = engine, newest
         self._matches = matches
-        self._after = place_of(start.cursor) if isinstance(start, AtCursor) else None
+        self._after = key_of(start.cursor) if isinstance(start, AtCursor) else None
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
@@ -295,7 +295,7 @@ class EngineFollowing:
                 yield Slice((), None, True, has_more)
 
     @property
-    def place(self) -> AtCursor | None:
+    def next_start(self) -> AtCursor | None:
         at, identity = self._newest
         return AtCursor(EngineRow(at, identity, {}).cursor) if at else None
 
@@ -398,8 +398,8 @@ class EngineJournal(JournalReader):
             check_field(field, self.name)
         return {field: await self._engine.values(field) for field in fields}
 
-    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> EngineFollowing:
-        start = start.for_new if isinstance(start, HostPlaces) else start
+    def follow(self, start: FollowStart | HostStarts, matches: Matches) -> EngineFollowing:
+        start = start.for_new if isinstance(start, HostStarts) else start
         return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._newest)
 
     async def aclose(self) -> None:

@@ -250,7 +250,7 @@ class OpenLog:
             with contained("reading a log") as reading:
                 one = self.parser.parse(text, offset, line, newest)
             if reading.fault:
-                one.skips.append(Skip(blocks.place(self._name, blocks.Position(offset, line)), reading.words))
+                one.skips.append(blocks.skip_at(self._name, blocks.Position(offset, line), reading.words))
             found.records.extend(one.records)
             found.skips.extend(one.skips)
             skips += one.skip_count
@@ -263,12 +263,12 @@ class OpenLog:
             return
         self._broken_told = True
         self._reader.skips.append(
-            Skip(blocks.place(self._name, self.position), f"packed text ends: {packed.broken}")
+            blocks.skip_at(self._name, self.position, f"packed text ends: {packed.broken}")
         )
         self._reader.skip_count += 1
 
     def _mark_in(self, read: Read) -> bytes:
-        """What stands in a text before the place of reading, as far as it is never rewritten."""
+        """What stands in a text before the position of reading, as far as it is never rewritten."""
         return blocks.mark_before(read, self.position.offset)[-self._marked :] if self._marked else b""
 
     @property
@@ -627,7 +627,7 @@ class Follower:
     def _report_lost(self, log: OpenLog, how: str, gathered: PollResult, *, size: int | None = None) -> None:
         if lost := log.unread if size is None else size:
             self.gaps += 1
-            skip = Skip(blocks.place(str(self._path), log.position), f"{how} before {lost} bytes were read")
+            skip = blocks.skip_at(str(self._path), log.position, f"{how} before {lost} bytes were read")
             gathered.skip((skip,), 1)
 
     def _batch(self, gathered: PollResult, *, more: bool) -> Batch:

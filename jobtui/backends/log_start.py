@@ -192,8 +192,8 @@ def begins_with(whole: OpenFile, part: OpenFile | None, size: int) -> bool:
     """
     if part is None or whole.packed or part.packed:
         return False
-    places = (0, size // 2, max(0, size - COMPARED_BYTES))
-    pieces = ((at, min(COMPARED_BYTES, size - at)) for at in places)
+    offsets = (0, size // 2, max(0, size - COMPARED_BYTES))
+    pieces = ((at, min(COMPARED_BYTES, size - at)) for at in offsets)
     return all(whole.plain.read(*piece) == part.plain.read(*piece) for piece in pieces)
 
 
@@ -317,6 +317,6 @@ def _times(opened: OpenFile, parser: BlockParser) -> blocks.TimeOf:
 
 def _position(source: ByteSource, offset: int, limits: blocks.Limits) -> blocks.Position:
     aligned = blocks.align(source, offset, limits.line)
-    place = offset if aligned is None else aligned
-    line = blocks.count_lines(source, 0, place) + 1 if place <= limits.count else provisional(1)
-    return blocks.Position(place, line, blocks.LinePart.DROP if aligned is None else blocks.LinePart.START)
+    begin = offset if aligned is None else aligned
+    line = blocks.count_lines(source, 0, begin) + 1 if begin <= limits.count else provisional(1)
+    return blocks.Position(begin, line, blocks.LinePart.DROP if aligned is None else blocks.LinePart.START)

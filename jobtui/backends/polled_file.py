@@ -10,16 +10,16 @@ from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, 
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
-Place = TypeVar("Place")
+Position = TypeVar("Position")
 
 
-class PolledFile(PolledSource, Generic[Place]):
+class PolledFile(PolledSource, Generic[Position]):
     """One file. `what` it holds names the thread that reads it, `begin` is where reading begins."""
 
-    def __init__(self, path: Path, what: str, begin: Place) -> None:
+    def __init__(self, path: Path, what: str, begin: Position) -> None:
         super().__init__(str(path))
         self._path = path
-        self._begin = self._place = begin
+        self._begin = self._position = begin
         self._worker = Worker(f"{what} in {path}")
         self._looked: FileStat | None = None
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
@@ -29,8 +29,8 @@ class PolledFile(PolledSource, Generic[Place]):
             self._looked = look_quietly(self._path)
             with closing(open_file(self._path)) as opened:
                 try:
-                    place = self._begin if begins else self._place
-                    batch, self._place = self._read_since(place, opened, opened.look())
+                    position = self._begin if begins else self._position
+                    batch, self._position = self._read_since(position, opened, opened.look())
                 except OSError as error:
                     raise source_error(error, self._path) from error
             return batch
@@ -47,5 +47,5 @@ class PolledFile(PolledSource, Generic[Place]):
         self._worker.close()
 
     @abstractmethod
-    def _read_since(self, place: Place, opened: OpenFile, look: FileStat) -> tuple[Batch, Place]:
-        """What an open file says since a place, and where that ends. In the thread; may raise OSError."""
+    def _read_since(self, position: Position, opened: OpenFile, look: FileStat) -> tuple[Batch, Position]:
+        """What an open file says since a position, and where that ends. In the thread; may raise OSError."""

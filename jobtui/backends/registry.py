@@ -234,9 +234,9 @@ def with_labels(given: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
     found, labels = tuple(dict.fromkeys(given)), dict[SourceSpec, str]()
     for system in numbering():
         same = [spec for spec in found if system_of(spec) == system]
-        places = {spec: _cluster_of(spec, same) for spec in same}
-        by_place = labels_of(places.values())
-        labels |= {spec: by_place[place] for spec, place in places.items()}
+        clusters = {spec: _cluster_of(spec, same) for spec in same}
+        by_cluster = labels_of(clusters.values())
+        labels |= {spec: by_cluster[cluster] for spec, cluster in clusters.items()}
     return tuple(spec._replace(label=labels.get(spec, spec.label)) for spec in found)
 
 

@@ -26,7 +26,7 @@ from jobtui.model.health import FAULTS, SourceError, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, FileKind, Unreadable
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.scripts import ScriptPlace
+from jobtui.model.scripts import ScriptSource
 from jobtui.model.verdicts import Verdict
 from jobtui.recording.bundle import MOST_JOBS, BundleCollector
 from jobtui.recording.database import About, Item, RecordingError
@@ -165,14 +165,14 @@ async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
 
 async def _script(reader: Reader, job: Job, gathering: BundleCollector) -> None:
     await reader.open_archives()
-    places = [source for source in reader.session.sources if isinstance(source, ScriptPlace)]
-    wanted = (await job_of(reader, job.id))[1] if places else None
+    sources = [source for source in reader.session.sources if isinstance(source, ScriptSource)]
+    wanted = (await job_of(reader, job.id))[1] if sources else None
     if wanted is None:
         return
-    for place in places:
+    for source in sources:
         with suppress(SourceError):
-            answer = masked_answer(await place.find(wanted))
-            gathering.answered(place.kind, place.name, Item.SCRIPT, wanted.shown, answer)
+            answer = masked_answer(await source.find(wanted))
+            gathering.answered(source.kind, source.name, Item.SCRIPT, wanted.shown, answer)
 
 
 async def _traces(reader: Reader, job: Job, gathering: BundleCollector) -> None:

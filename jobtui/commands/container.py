@@ -91,10 +91,10 @@ def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[l
 
 def _printed(journal: str, most: int, container: str, problems: list[str]) -> Iterator[bytes]:
     """Nothing when journalctl runs, then what it prints of a container, piece by piece."""
-    place = [] if journal == "local" else [f"--directory={os.path.expanduser(journal)}"]
+    directory = [] if journal == "local" else [f"--directory={os.path.expanduser(journal)}"]
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
-    words = [*place, f"--lines={most}", f"CONTAINER_NAME={container}"]
+    words = [*directory, f"--lines={most}", f"CONTAINER_NAME={container}"]
     command = ["journalctl", "--quiet", "--no-pager", "--output=export", *words]
     try:
         pid = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)

@@ -45,12 +45,12 @@ def run(context: Context) -> Exit:
     if inner is not None and inner.command.name not in REPLAYED | REMEMBERED:
         return complain(f"the demo cannot answer {inner.command.name}", Exit.USAGE)
     seed = whole(context.flag("seed"), 1)
-    with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
-        demo = LiveDemo(Path(place), seed=seed, incident=incident)
+    with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as directory:
+        demo = LiveDemo(Path(directory), seed=seed, incident=incident)
         if inner is None and has_terminal():
             complain("simulating some hours of a job system ...")
         demo.prepare()
-        with serving(Path(place), seed, SystemClock()) as (url, login):
+        with serving(Path(directory), seed, SystemClock()) as (url, login):
             os.environ[PATH_VARIABLE] = str(login)  # nobody's own login is for this server
             return _show(context, demo, (*demo.specs, SourceSpec("balsam", url)))
 

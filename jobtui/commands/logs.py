@@ -282,10 +282,10 @@ def _of_ops(
             line
             for job_id, ops in ops_of().items()
             for line in job_lines(job_id, ops, session.store.correlation.unlinked_of(job_id))
-            if line.place not in seen
+            if line.key not in seen
         ]
-        seen.update(line.place for line in lines)
-        lines = in_time_order({line.place: line for line in lines}.values())
+        seen.update(line.key for line in lines)
+        lines = in_time_order({line.key: line for line in lines}.values())
         return [line for line in _masked(await with_continuations(lines, session)) if chosen(line)]
 
     return fresh
@@ -361,11 +361,11 @@ class _WholeLogs:
 
     def _line(self, name: str, line: LogLine) -> JobLine:
         cursor = "" if line.at is not None else None
-        place = (line.origin or name, 0, line.position)
+        origin = (line.origin or name, 0, line.position)
         text = (
             f"{line.text} ({line.note})" if line.note and line.size > len(line.text.encode()) else line.text
         )
-        return JobLine("", self._time_of(line), Component.LOG, text, *place, Certainty.ADJACENT, cursor)
+        return JobLine("", self._time_of(line), Component.LOG, text, *origin, Certainty.ADJACENT, cursor)
 
 
 class _Outputs:
@@ -375,7 +375,7 @@ class _Outputs:
         assert found.job is not None
         self._session, self._job, self._detail = reader.session, found.job, found.detail
         self._chosen, self._to_end = chosen, to_end
-        self.places: list[tuple[str, str]] = []
+        self.files: list[tuple[str, str]] = []
         """Where they are, once there are some."""
         self._read: dict[str, tuple[int, int]] = {}
         self.problems: list[str] = []
@@ -388,13 +388,13 @@ class _Outputs:
     async def _parts(self) -> Sequence[tuple[str, FilePart]]:
         from jobtui.session.evidence import Gatherer  # logs of containers need none of it
 
-        if self.places and not self.problems:
+        if self.files and not self.problems:
             read = self._session.job_reader().read_file
             with suppress(Unreadable):  # it may have moved
-                return [(place, await read(place, name, tail=True)) for place, name in self.places]
+                return [(path, await read(path, name, tail=True)) for path, name in self.files]
         ops = self._session.store.correlation.ops_of(self._job.id)
         outputs = await Gatherer.of(self._session).outputs(self._job, self._detail, ops)
-        self.places = [(directory, part.name) for directory, part in outputs.parts]
+        self.files = [(directory, part.name) for directory, part in outputs.parts]
         self.problems = [*outputs.problems, *outputs.notes]
         return outputs.parts
 
@@ -415,9 +415,9 @@ class _Outputs:
                 break
             if offset >= known:
                 number += is_counted
-                place = (path, number, offset)
+                origin = (path, number, offset)
                 sure = Certainty.FULL_ID
-                yield JobLine("", None, Component.JOB, shown, *place, sure, job_id=self._job.id)
+                yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self._job.id)
             offset += len(text.encode())
         self._read[path] = offset, number
 
@@ -439,7 +439,7 @@ async def _follow(
 
     async def follow() -> None:
         await reader.session.run(kinds_that_give(Gives.LOGS))
-        if logs or any(one.places for one in outputs):
+        if logs or any(one.files for one in outputs):
             await asyncio.Event().wait()
 
     async def tell() -> None:
@@ -525,16 +525,16 @@ def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool 
 
 
 def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterator[str]:
-    places = list(map(names.place_of, lines))
-    width = max(map(len, places), default=0)
-    for line, place in zip(lines, places, strict=True):
+    locations = list(map(names.location_of, lines))
+    width = max(map(len, locations), default=0)
+    for line, location in zip(lines, locations, strict=True):
         at = f"{date_time(line.at)}{Zone.mark()}" if line.at is not None else NONE
         text = safe(mask_line(line.text))
         if line.continues:
             text = f"| {text}"
         elif line.certainty is Certainty.ADJACENT and line.job_id:
             text += "  (inferred)"
-        yield f"{paint(f'{at:<20}  {place:<{width}}', 'settled', colour)}  {text}"
+        yield f"{paint(f'{at:<20}  {location:<{width}}', 'settled', colour)}  {text}"
 
 
 def _flat(line: JobLine) -> dict[str, object]:

@@ -14,7 +14,7 @@ from jobtui.commands.reader import Reader, configured, no_source, session_to_wat
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME
 from jobtui.model.ids import JobFilter, JobId, TraceRef, find_trace
-from jobtui.model.specs import LOOPBACK, SourceSpec, is_loopback, listen_place
+from jobtui.model.specs import LOOPBACK, SourceSpec, is_loopback, listen_host
 from jobtui.web import DRIVER
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ async def _resolve(reader: Reader) -> "tuple[FoundJob, Exit]":
     return found, Exit.FINE if found.job or found.jobs else reader.settle(found.code)
 
 
-DEFAULT_PLACE = f"{LOOPBACK}:8417"
+DEFAULT_ADDRESS = f"{LOOPBACK}:8417"
 DASHBOARDS = frozenset({"demo", "replay"})
 """Commands that open a dashboard."""
 
@@ -103,7 +103,7 @@ def run_serve(context: Context) -> Exit:
         from jobtui.web.server import DashboardServer
     except ImportError:
         return complain("serve needs textual-serve: pip install 'jobtui[serve]'", Exit.USAGE)
-    listener = _listener(context.flag("listen") or DEFAULT_PLACE)
+    listener = _listener(context.flag("listen") or DEFAULT_ADDRESS)
     if listener is None:
         return Exit.USAGE
     kept, apart = (context.words, ()) if first in DASHBOARDS else ((), ("--",))
@@ -125,9 +125,9 @@ def run_serve(context: Context) -> Exit:
 
 def _listener(text: str) -> socket.socket | None:
     try:
-        host, port = listen_place(text if ":" in text else f":{text}")
+        host, port = listen_host(text if ":" in text else f":{text}")
     except ValueError:
-        complain(f"--listen {text}: expected HOST:PORT, such as {DEFAULT_PLACE}, or only a port")
+        complain(f"--listen {text}: expected HOST:PORT, such as {DEFAULT_ADDRESS}, or only a port")
         return None
     host = host or LOOPBACK
     try:

@@ -33,8 +33,8 @@ class SourceNames:
             known = self._labels[source] = show(source)
         return known
 
-    def place_of(self, one: "Step | JobLine") -> str:
-        """The place of a line: its number, or its first byte if lines are not counted; none in a journal."""
+    def location_of(self, one: "Step | JobLine") -> str:
+        """The log and number of a line, or its first byte if lines are not counted."""
         name = self.short(one.source)
         if one.cursor is not None:
             return name

@@ -50,7 +50,7 @@ from jobtui.store.store import Changes
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
     from jobtui.analysis.paths import ClusterAccess
-    from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
+    from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
     from jobtui.memory.database import Memory
     from jobtui.model.job_reader import ClusterStatus
 
@@ -559,19 +559,19 @@ LOOK_EVERY_S = 60.0
 def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str, str]) -> "SiteLogs":
     # Few have a Balsam, and the first paint needs none of it
     from jobtui.analysis.paths import ClusterAccess, reached
-    from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
+    from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
 
     systems = {spec.target: named(BALSAM.setting, spec.label) for spec in specs if BALSAM.names(spec)}
 
-    def places() -> "tuple[SitePlace, ...]":
+    def site_directories() -> "tuple[SiteDirectories, ...]":
         reach = ClusterAccess(mounts)
         return tuple(
-            SitePlace(systems[site.source], tuple(reached(site.path, None, reach)))
+            SiteDirectories(systems[site.source], tuple(reached(site.path, None, reach)))
             for site in session.store.sites()
             if site.source in systems
         )
 
-    return SiteLogs(places)
+    return SiteLogs(site_directories)
 
 
 def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:

@@ -141,7 +141,7 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
 def replayed_config(recorded: object, present: Config, inner: Invocation) -> Config:
     """The settings that held when it was recorded, but times as they are asked for now.
 
-    So sources are called what they were called, and commands to type are those of the place of the recording.
+    So sources are called what they were called, and commands to type are those of where it was recorded.
     """
     try:
         kept = msgspec.convert(recorded, Config)

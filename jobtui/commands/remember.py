@@ -35,9 +35,9 @@ from jobtui.render.memory import (
     SEEN_CSV,
     change_record,
     change_words,
+    host_words,
     listed_record,
     overview_record,
-    place_words,
     seen_words,
     sites_words,
 )
@@ -147,10 +147,10 @@ def with_memory(context: Context) -> Iterator[Context]:
     """
     once = Invocation(COMMAND_BY_NAME["remember"], (), {}, {"once": ""})
     try:
-        place = TemporaryDirectory(prefix="jobtui-memory-")
+        holder = TemporaryDirectory(prefix="jobtui-memory-")
     except OSError as error:
         raise RecordingError(f"no temporary directory for a memory: {error.strerror}; set TMPDIR") from error
-    with place as directory:
+    with holder as directory:
         context = context._replace(remembers=True, memory=Path(directory) / FILE_NAME)
         run(context._replace(invocation=once, clock=context.clock if context.replay else SystemClock()))
         yield context
@@ -225,8 +225,8 @@ async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) 
             if writer.problem != said and (said := writer.problem) is not None:
                 complain(f"{said}; trying again")
             for fault in FAULTS.all():
-                if (fault.place, fault.kind) not in faults:
-                    faults.add((fault.place, fault.kind))
+                if (fault.location, fault.kind) not in faults:
+                    faults.add((fault.location, fault.kind))
                     complain(f"{fault.words}; everything else is kept")
             if words is not None and is_shown:
                 sys.stderr.write(f"\r{words()} (ctrl+c ends it)\x1b[K")
@@ -264,7 +264,7 @@ def run_seen(context: Context) -> Exit:
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         if found.sites:
             yield sites_words(found.sites)
-        yield from map(place_words, found.places)
+        yield from map(host_words, found.shares)
         columns = SEEN_COLUMNS[:-1]
         table = printed(columns, found.signatures, TimeLook(now), {column.key for column in columns})
         if found.signatures:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
 from jobtui.backends.archive.search import Hit, ScriptQuery, Tally, find_script
-from jobtui.backends.archive.search import search as search_places
+from jobtui.backends.archive.search import search as search_scripts
 from jobtui.backends.registry import SLURM, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import SHOWN, FoundJob, resolve
@@ -251,7 +251,7 @@ async def search(reader: Reader) -> Exit:
 
 
 async def _collect(reader: Reader, query: ScriptQuery, tally: Tally, hits: list[Hit]) -> None:
-    async for hit in search_places(reader.session.sources, query, tally):
+    async for hit in search_scripts(reader.session.sources, query, tally):
         hits.append(hit)
         if not _is_streamed(reader):
             continue

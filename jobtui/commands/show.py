@@ -10,7 +10,7 @@ import msgspec
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
-from jobtui.analysis.paths import CLUSTER_MODE, OUTPUT_NAMES, AgentLog, log_of, output_places, run_dirs_of
+from jobtui.analysis.paths import CLUSTER_MODE, OUTPUT_NAMES, AgentLog, log_of, output_dirs, run_dirs_of
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
 from jobtui.commands.printing import Report, answer, first
@@ -34,8 +34,8 @@ from jobtui.render.table import fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 
-class Where(NamedTuple):
-    """One place. `exists` is for this machine, None if that was not checked."""
+class Location(NamedTuple):
+    """Where one thing of a job is. `exists` is for this machine, None if that was not checked."""
 
     what: str
     where: str
@@ -50,40 +50,41 @@ class Where(NamedTuple):
         return f"{self.where}{on}{missing}{f'; {self.note}' if self.note else ''}"
 
 
-def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Where]:
-    """The known places of its record, run directory, output, agent and logs."""
+def locations_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Location]:
+    """The known locations of its record, run directory, output, agent and logs."""
     correlation, reach = reader.session.store.correlation, reader.reach
     ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
     if record := detail.path if detail else None:
-        yield Where("record", record, exists=True)
+        yield Location("record", record, exists=True)
     if found := run_dirs_of(job, detail, ops, reach):
         run_dir = next(filter(os.path.exists, found), found[0])
-        yield Where("run directory", run_dir, exists=os.path.exists(run_dir))
+        yield Location("run directory", run_dir, exists=os.path.exists(run_dir))
         names = () if detail and detail.outputs else OUTPUT_NAMES
         for output in filter(os.path.exists, (os.path.join(run_dir, name) for name in names)):
-            yield Where("program output", output, exists=True)
-    for name, places in output_places(detail, reach).items():
-        paths = [os.path.join(place, name) for place in places]
+            yield Location("program output", output, exists=True)
+    for name, directories in output_dirs(detail, reach).items():
+        paths = [os.path.join(directory, name) for directory in directories]
         path = next(filter(os.path.exists, paths), paths[0])  # the likeliest that is on this machine
-        yield Where("program output", path, exists=os.path.exists(path))
+        yield Location("program output", path, exists=os.path.exists(path))
     if agent is not None:
         yield from _of_agent(agent, log_of(agent, reach.hosts, reach.roots))
     if record and (parts := split_jid(job.id)) and job.mode == CLUSTER_MODE:
         root = os.path.dirname(os.path.dirname(record))
         if os.path.exists(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):
-            yield Where("agent log copies", copies, exists=True)
+            yield Location("agent log copies", copies, exists=True)
     for source, count in Counter(step.source for op in ops for step in op.steps).items():
-        yield Where("log", source, exists=True, note=f"{counted(count, 'line')} of its ops")
+        yield Location("log", source, exists=True, note=f"{counted(count, 'line')} of its ops")
 
 
-def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Where]:
+def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Location]:
     kind = f"{agent.driver} {agent.agent} ({agent.kind}, {agent.state.value.replace('_', ' ')})"
-    yield Where("agent", kind, agent.host)
+    yield Location("agent", kind, agent.host)
     if agent.container:
         note = f"its log: {log.command}" if log.command else None
-        yield Where("container", agent.container, agent.host, note=note)
+        yield Location("container", agent.container, agent.host, note=note)
     if agent.log:
-        yield Where("agent log", agent.log, exists=None if clock_of(agent.log) else os.path.exists(agent.log))
+        exists = None if clock_of(agent.log) else os.path.exists(agent.log)
+        yield Location("agent log", agent.log, exists=exists)
 
 
 RUN_COLUMNS: tuple[TableColumn[Run, Nanos], ...] = (
@@ -105,19 +106,19 @@ async def run(reader: Reader) -> Exit:
         return print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
-    job, noted, slurm, places = found.job, None, None, list[Where]()
+    job, noted, slurm, locations = found.job, None, None, list[Location]()
     if (detail := found.detail) is not None:
         detail = msgspec.structs.replace(detail, runs=first(detail.runs, reader.context, from_end=True))
-    with contained("looking for places"):
+    with contained("looking for locations"):
         await reader.read_logs(found.detail)
         job = reader.session.store.with_agent(job)
         noted = await reader.noted_of(job)
         slurm = await reader.slurm_of(job, noted)
-        places += places_of(reader, job, detail)
+        locations += locations_of(reader, job, detail)
         if noted is not None:
-            places.append(Where("on the cluster", noted.directory, note=cluster_words(noted.status)))
+            locations.append(Location("on the cluster", noted.directory, note=cluster_words(noted.status)))
         if slurm is not None:
-            places.append(Where("in Slurm", slurm.id, note=slurm_words(slurm)))
+            locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
     history, now = detail.history if detail else (), reader.now_of(job)
     record = reader.record_of(job)
     shown = record | detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
@@ -127,7 +128,7 @@ async def run(reader: Reader) -> Exit:
             "job": shown or record | {"native": None},
             "history": history_records(history),
             "runs": history_records(detail.runs if detail else ()),
-            "places": [place._asdict() for place in places],
+            "places": [one._asdict() for one in locations],
             "cluster": noted
             and fields_of(noted.status, "slurm_id state submitted_at started_at percent")
             | fields_of(noted, "directory"),
@@ -135,13 +136,13 @@ async def run(reader: Reader) -> Exit:
         },
         list(record),
         lambda: [record],
-        lambda width, colour: _lines(job, now, detail, places, width, colour),
+        lambda width, colour: _lines(job, now, detail, locations, width, colour),
     )
     return answer(report, reader, await judge(reader, found))
 
 
 def _lines(
-    job: Job, now: Nanos, detail: JobDetail | None, places: Sequence[Where], width: int | None, colour: bool
+    job: Job, now: Nanos, detail: JobDetail | None, found: Sequence[Location], width: int | None, colour: bool
 ) -> Iterator[str]:
     yield headline(job, colour)
     facts = ((name, Piece(show(text))) for name, text in (detail.facts if detail else ()))
@@ -149,9 +150,9 @@ def _lines(
     if detail and detail.runs:
         yield ""
         yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width, colour)
-    if places:
+    if found:
         yield ""
-        yield from fact_lines(((p.what, Piece(show(p.described))) for p in places), width, colour)
+        yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), width, colour)
 
 
 def headline(job: Job, colour: bool) -> str:

@@ -25,7 +25,7 @@ STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
                 style=lambda row, names: "warning" if row.is_gap else "settled"),
     TableColumn("who", "WHO", lambda row, names: row.lane.value, fixed(6), KEPT),
     TableColumn("step", "STEP", lambda row, names: _step_words(row), fixed(16), KEPT),
-    TableColumn("line", "LINE", lambda row, names: names.place_of(row.step), fixed(12), 98,
+    TableColumn("line", "LINE", lambda row, names: names.location_of(row.step), fixed(12), 98,
                 style=lambda row, names: "settled"),
 )  # fmt: skip
 CSV_COLUMNS = (
@@ -105,7 +105,8 @@ def _lines(
         yield ""
         yield paint("lines that could not be placed", "heading", colour)
         for step, why in ((line.step, line.why) for line in unlinked):
-            yield f"{INDENT}{clock_time(step.at)}  {show(step.text)}  ({show(why)}; {names.place_of(step)})"
+            at, where = clock_time(step.at), names.location_of(step)
+            yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {where})"
 
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:

@@ -45,8 +45,8 @@ def access_at(address: str, table: object, base: str, environ: Mapping[str, str]
     access = access_of_table(table, environ)
     for key in FILES:
         if path := getattr(access, key):
-            place: Any = os.path.join(base, os.path.expanduser(path))
-            access = access._replace(**{key: place})
+            found: Any = os.path.join(base, os.path.expanduser(path))
+            access = access._replace(**{key: found})
     return parse_server("", address).target, access
 
 

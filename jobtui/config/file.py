@@ -27,41 +27,41 @@ _HEADER = re.compile(rf"[ \t]*\[\[?[ \t]*({_NAMES})[ \t]*\]")
 _PAIR = re.compile(rf"[ \t]*({_NAMES})[ \t]*=[ \t]*")
 
 
-class SettingPlace(NamedTuple):
+class SettingPosition(NamedTuple):
     """A line and a column of it, both from 1 on, columns in characters."""
 
     line: int
     column: int
 
 
-class SettingPlaces(NamedTuple):
+class SettingPositions(NamedTuple):
     """Where keys and where their values begin; tables have keys only."""
 
-    keys: dict[Keys, SettingPlace]
-    values: dict[Keys, SettingPlace]
+    keys: dict[Keys, SettingPosition]
+    values: dict[Keys, SettingPosition]
 
-    def of(self, keys: Keys) -> SettingPlace:
-        """The place of a value, else of its key, else of what it is in; else the beginning."""
+    def of(self, keys: Keys) -> SettingPosition:
+        """The position of a value, else of its key, else of what it is in; else the beginning."""
         while keys:
-            if place := self.values.get(keys) or self.keys.get(keys):
-                return place
+            if position := self.values.get(keys) or self.keys.get(keys):
+                return position
             keys = keys[:-1]
-        return SettingPlace(1, 1)
+        return SettingPosition(1, 1)
 
 
-def places_of(text: str) -> SettingPlaces:
+def positions_of(text: str) -> SettingPositions:
     """Line and column of the keys and values of a TOML document, of each that begins a line."""
-    places, table = SettingPlaces({}, {}), Keys()
+    positions, table = SettingPositions({}, {}), Keys()
     for number, line in enumerate(text.split("\n"), 1):
         if found := _HEADER.match(line):
-            table = _noted(places, (), found, number)
+            table = _noted(positions, (), found, number)
         elif found := _PAIR.match(line):
-            keys = _noted(places, table, found, number)
-            places.values.setdefault(keys, SettingPlace(number, found.end() + 1))
-    return places
+            keys = _noted(positions, table, found, number)
+            positions.values.setdefault(keys, SettingPosition(number, found.end() + 1))
+    return positions
 
 
-def _noted(places: SettingPlaces, table: Keys, found: re.Match[str], line: int) -> Keys:
+def _noted(positions: SettingPositions, table: Keys, found: re.Match[str], line: int) -> Keys:
     """Note line and column of each name of a dotted key; gives the whole key."""
     import tomllib  # there is a file: it is loaded anyway
 
@@ -72,7 +72,7 @@ def _noted(places: SettingPlaces, table: Keys, found: re.Match[str], line: int) 
             with suppress(tomllib.TOMLDecodeError):  # in a text of several lines
                 text = str(tomllib.loads(f"name = {text}")["name"])
         keys = (*keys, text)
-        places.keys.setdefault(keys, SettingPlace(line, found.start(1) + name.start() + 1))
+        positions.keys.setdefault(keys, SettingPosition(line, found.start(1) + name.start() + 1))
     return keys
 
 
@@ -96,29 +96,29 @@ class ConfigFile:
     def __init__(self, path: str, document: dict[str, object] | None = None, text: str = "") -> None:
         self.path = path
         self.document = document
-        self.places = places_of(text) if text else SettingPlaces({}, {})
-        self._mistakes: list[tuple[SettingPlace, str]] = []
+        self.positions = positions_of(text) if text else SettingPositions({}, {})
+        self._mistakes: list[tuple[SettingPosition, str]] = []
 
     @property
     def base(self) -> str:
         return os.path.dirname(self.path)
 
     def origin(self, keys: Keys) -> str:
-        return f"{self.path}:{self.places.of(keys).line}"
+        return f"{self.path}:{self.positions.of(keys).line}"
 
     def wrong(self, keys: Keys, text: str, *, is_key: bool = False) -> None:
         from jobtui.model.secrets import mask_text  # only ever needed on the way out
 
-        place = (self.places.keys.get(keys) if is_key else None) or self.places.of(keys)
+        position = (self.positions.keys.get(keys) if is_key else None) or self.positions.of(keys)
         named = keys[:-1] if is_key else keys
-        self._mistakes.append((place, f"{mask_text(dotted(named))}: {text}" if named else text))
+        self._mistakes.append((position, f"{mask_text(dotted(named))}: {text}" if named else text))
 
     def wrong_kind(self, keys: Keys, expected: str, value: object) -> None:
         self.wrong(keys, f"expected {expected}, found {kind_of(value)}")
 
     def mistakes(self) -> Iterator[str]:
-        for place, text in sorted(self._mistakes, key=lambda mistake: mistake[0]):
-            yield f"{self.path}:{place.line}:{place.column}: {text}"
+        for position, text in sorted(self._mistakes, key=lambda mistake: mistake[0]):
+            yield f"{self.path}:{position.line}:{position.column}: {text}"
 
     def profiles(self) -> dict[str, dict[str, object]]:
         profiles = (self.document or {}).get(PROFILES, {})
@@ -198,10 +198,10 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
     except RecursionError as error:
         raise ConfigError(f"{path}: not TOML: nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
-        # What the parser says, with the place before it; at the end of the file it names none
+        # What the parser says, with the position before it; at the end of the file it names none
         at, said = _AT.search(str(error)), _AT.sub("", str(error)).removesuffix(" (at end of document)")
-        place = (at[1], at[2]) if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
-        raise ConfigError(f"{path}:{place[0]}:{place[1]}: not TOML: {said}") from error
+        position = (at[1], at[2]) if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
+        raise ConfigError(f"{path}:{position[0]}:{position[1]}: not TOML: {said}") from error
     except ValueError as error:  # of a number that Python does not read
         line = text.count("\n", 0, found.start()) + 1 if (found := _TOO_LONG.search(text)) else 1
         raise ConfigError(f"{path}:{line}: a number has thousands of digits") from error

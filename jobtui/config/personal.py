@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from jobtui.actions import ACTIONS, NoSuchKey, Place, clashes, key_named, unreachable
+from jobtui.actions import ACTIONS, NoSuchKey, ScreenName, clashes, key_named, unreachable
 from jobtui.config.file import ConfigFile, Keys
 from jobtui.grammar import nearest
 from jobtui.model.settings import ANYWHERE, Appearance, KeyWish
@@ -16,12 +16,12 @@ OF_COLUMNS = ("jobs", "sort", "reverse")
 def with_personal(looks: Appearance, file: ConfigFile, profile: str | None) -> Appearance:
     wishes = tuple(_wishes(file, profile))
     # Keys that mean two things on one screen, and actions nobody can do without
-    for key, place, first, second in clashes(wishes):
+    for key, screen, first, second in clashes(wishes):
         wish = next(w for w in reversed(wishes) if w.action in (first, second) and key in w.keys)
-        file.wrong(_place_of(file, wish), f'"{key}" means both {first} and {second} on {place}')
+        file.wrong(_keys_of(file, wish), f'"{key}" means both {first} and {second} on {screen}')
     for name in unreachable(wishes):
         wish = next(w for w in wishes if w.action == name)
-        file.wrong(_place_of(file, wish), f"{name} needs a key")
+        file.wrong(_keys_of(file, wish), f"{name} needs a key")
     looks = looks._replace(keys=wishes, colors=dict(_colors(file, profile)))
     return _with_columns(looks, file, profile)
 
@@ -29,17 +29,17 @@ def with_personal(looks: Appearance, file: ConfigFile, profile: str | None) -> A
 def _wishes(file: ConfigFile, profile: str | None) -> Iterator[KeyWish]:
     for keys, table, holds in file.tables("keys", profile):
         for name, value in table.items():
-            if isinstance(value, dict) and name in {place.value for place in Place}:
+            if isinstance(value, dict) and name in {screen.value for screen in ScreenName}:
                 found = [_wish(file, (*keys, name, one), name, one, it) for one, it in value.items()]
             else:
                 found = [_wish(file, (*keys, name), ANYWHERE, name, value)]
             yield from (wish for wish in found if wish is not None and holds)
 
 
-def _wish(file: ConfigFile, at: Keys, place: str, action: str, value: object) -> KeyWish | None:
-    names = {one.name for one in ACTIONS if place in (ANYWHERE, *one.places)}
+def _wish(file: ConfigFile, at: Keys, screen: str, action: str, value: object) -> KeyWish | None:
+    names = {one.name for one in ACTIONS if screen in (ANYWHERE, *one.screens)}
     if action not in names:
-        where = f" on {place}" if place else ""
+        where = f" on {screen}" if screen else ""
         file.wrong(at, f'no action "{action}"{where}{nearest(action, names)}', is_key=True)
         return None
     texts = value if isinstance(value, list) else [value]
@@ -52,12 +52,12 @@ def _wish(file: ConfigFile, at: Keys, place: str, action: str, value: object) ->
             found.append(key_named(text))
         except NoSuchKey as error:
             file.wrong((*at, number), str(error))
-    return KeyWish(place, action, tuple(found), file.origin(at))
+    return KeyWish(screen, action, tuple(found), file.origin(at))
 
 
-def _place_of(file: ConfigFile, wish: KeyWish) -> Keys:
-    """Where a wish stands: the place of the last that has its name, its screen and its line."""
-    for keys in file.places.values:
+def _keys_of(file: ConfigFile, wish: KeyWish) -> Keys:
+    """Where a wish stands: the keys of the last that has its name, its screen and its line."""
+    for keys in file.positions.values:
         if keys[-1] == wish.action and "keys" in keys and file.origin(keys) == wish.origin:
             return keys
     return ("keys",)
@@ -67,7 +67,7 @@ def _colors(file: ConfigFile, profile: str | None) -> Iterator[tuple[str, str]]:
     for keys, table, holds in file.tables("colors", profile):
         for name, style in _flat(table):
             at = (*keys, *name.split("."))
-            at = at if at in file.places.keys else (*keys, name)
+            at = at if at in file.positions.keys else (*keys, name)
             if name not in style_names():
                 file.wrong(at, f'no colour is called "{name}"{nearest(name, style_names())}', is_key=True)
             elif not isinstance(style, str):

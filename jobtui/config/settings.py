@@ -93,7 +93,7 @@ def accesses_of_file(
                 text = str(error)
                 key = text.partition(":")[0]
                 at = (*keys, address, key)
-                is_of_key = at in file.places.keys
+                is_of_key = at in file.positions.keys
                 file.wrong(at if is_of_key else at[:-1], text.removeprefix(f"{key}: ") if is_of_key else text)
             else:
                 found[target] = found_there
@@ -169,16 +169,16 @@ def layer_of(file: ConfigFile, keys: Keys, table: Mapping[str, object]) -> dict[
     tables = TABLES if keys else (PROFILES, *TABLES)
     found = {}
     for key, value in table.items():
-        place = (*keys, key)
+        at = (*keys, key)
         if key in tables:
             continue
         if key not in known or isinstance(value, dict):
             near = nearest(key, tables if isinstance(value, dict) else (*known, *tables))
             if near or key not in known:
-                file.wrong(place, f'unknown key "{key}"{near}', is_key=True)
+                file.wrong(at, f'unknown key "{key}"{near}', is_key=True)
                 continue
-        values = _checked(file, place, known[key], _values(file, place, known[key], value))
-        found[key] = Effective(tuple(values), file.origin(place))
+        values = _checked(file, at, known[key], _values(file, at, known[key], value))
+        found[key] = Effective(tuple(values), file.origin(at))
     return found
 
 
@@ -186,16 +186,16 @@ TABLES = ("hosts", "mounts", "alarm", "servers", "keys", "columns", "colors")
 """The tables of a configuration file, which a profile may have, too."""
 
 
-def _checked(file: ConfigFile, place: Keys, setting: Setting, values: list[str]) -> Iterator[str]:
+def _checked(file: ConfigFile, at: Keys, setting: Setting, values: list[str]) -> Iterator[str]:
     for number, value in enumerate(values):
         text = expanded(setting, value, file.base)
         if mistake := mistake_in(setting, text):
-            file.wrong((*place, number), mistake)
+            file.wrong((*at, number), mistake)
         else:
             yield text
 
 
-def _values(file: ConfigFile, place: Keys, setting: Setting, value: object) -> list[str]:
+def _values(file: ConfigFile, at: Keys, setting: Setting, value: object) -> list[str]:
     if setting.repeatable and isinstance(value, list) and all(isinstance(item, str) for item in value):
         return list(value)
     if setting.kind is SettingKind.TIME and hasattr(value, "isoformat"):
@@ -205,7 +205,7 @@ def _values(file: ConfigFile, place: Keys, setting: Setting, value: object) -> l
     if isinstance(value, str):
         return [value]
     of_texts = "a text or a list of texts" if setting.repeatable else "a text"
-    file.wrong_kind(place, "a whole number" if setting.most else of_texts, value)
+    file.wrong_kind(at, "a whole number" if setting.most else of_texts, value)
     return []
 
 

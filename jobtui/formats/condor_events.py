@@ -524,11 +524,11 @@ def _ad(form: Form, data: bytes) -> _EventFact | None:
 def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
     """The attributes that the lines of an event give, the first line without a shape as its reason."""
     values: dict[str, str] = {}
-    for place, line in enumerate(map(str.strip, lines)):
+    for index, line in enumerate(map(str.strip, lines)):
         said = _said_before(number, line) if len(line) <= LONGEST_KEPT else _said_by(number, line)
         if said:
             values.update(said)
-        elif said is None and place and line and REASON not in values and number in _WITH_REASON:
+        elif said is None and index and line and REASON not in values and number in _WITH_REASON:
             values[REASON] = line
     return values
 
@@ -574,17 +574,17 @@ def _time_of(date: str, time: str) -> tuple[OutputTime | None, bool]:
     return read_date(f"2000-{month}-{day} {time}"), False
 
 
-def _give_years(facts: list[CondorFact], places: list[int], newest: Nanos) -> None:
+def _give_years(facts: list[CondorFact], indexes: list[int], newest: Nanos) -> None:
     """Set the year of the facts at these places: the latest in which they stay in order."""
     limit = Nanos(newest + ZONES_S * SECOND)
-    for place in reversed(places):
-        fact = facts[place]
+    for index in reversed(indexes):
+        fact = facts[index]
         if fact.at is None:
             continue
         _, *parts = utc_of(fact.at).timetuple()[:6]
         last = utc_of(Nanos(limit + DAY_S * SECOND)).year
         times = (time_of_parts(year, *parts) for year in range(last, last - 9, -1))  # None: February 29
         at = next((there for there in times if there is not None and there <= limit), None)
-        facts[place] = msgspec.structs.replace(fact, at=at)
+        facts[index] = msgspec.structs.replace(fact, at=at)
         if at is not None:
             limit = Nanos(min(limit, at + DAY_S * SECOND))

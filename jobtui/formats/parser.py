@@ -32,28 +32,28 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import whole
 
 SHAPE = "damaged"
-"""The shape of the record of a damaged place: a full disk, a host that went down, several writers."""
+"""The shape of the record of a damaged part: a full disk, a host that went down, several writers."""
 STRIDE = 1 << 16
-"""At most one damaged place is reported in this many bytes."""
+"""At most one damaged part is reported in this many bytes."""
 WHY = "the log is damaged: NUL bytes, or bytes that are not text"
 
 
-def damaged_places(block: bytes) -> Iterator[int]:
-    """Where a block is damaged, in bytes from its beginning; after each place at most one in `STRIDE`."""
+def damaged_offsets(block: bytes) -> Iterator[int]:
+    """Where a block is damaged, in bytes from its beginning; after each at most one in `STRIDE`."""
     if block.isascii() and b"\0" not in block:
         return
     at = 0
     while at < len(block):
         hole = block.find(b"\0", at)
-        places = [hole] if hole >= 0 else []
+        offsets = [hole] if hole >= 0 else []
         try:
             block[at:].decode("utf-8")
         except UnicodeDecodeError as error:
-            places.append(at + error.start)
-        if not places:
+            offsets.append(at + error.start)
+        if not offsets:
             return
-        yield min(places)
-        at = min(places) + STRIDE
+        yield min(offsets)
+        at = min(offsets) + STRIDE
 
 
 TEXT_LIMIT = 8_192
@@ -131,11 +131,11 @@ class LogParser:
                     Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
                 )
         damage = []
-        for place in damaged_places(
+        for begin in damaged_offsets(
             block
         ):  # the record is for correlation, the skip for whoever looks at the source
-            number = line + block.count(b"\n", 0, place)
-            records.append(LogRecord(self._source, number, offset + place, None, None, SHAPE, {}, WHY))
+            number = line + block.count(b"\n", 0, begin)
+            records.append(LogRecord(self._source, number, offset + begin, None, None, SHAPE, {}, WHY))
             damage.append(Skip(f"{self._source}:{number}", WHY))
         if damage:
             records.sort(key=lambda record: record.offset)

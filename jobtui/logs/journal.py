@@ -290,11 +290,8 @@ class JournalSearch(Search):
                     return
 
     async def _search(self, piece: Chunk, *, back: bool = False) -> None:
-        kept = [
-            line
-            for line in piece.lines
-            if (line.position < self._up if back else line.position >= self._down)
-        ]
+        begin, end = (0, self._up) if back else (self._down, BEHIND_ALL)
+        kept = [line for line in piece.lines if begin <= line.position < end]
         found: list[int] = []
         if kept:
             program = self._new_program()

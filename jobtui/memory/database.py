@@ -43,9 +43,9 @@ CANDIDATES = 3
 MOST_SHOWN, MOST_FOUND = 15, 1_000
 """Signatures that are shown without --lines, and the most that a text finds."""
 LIKE_RUNS = 600
-PLACES = ("host", "node")
+SHARE_FIELDS = ("host", "node")
 SITES = ("host", "system")
-MOST_PLACES = 10
+MOST_SHARES = 10
 CHANGED = ("host", "app", "version", "user")
 ALL_RUNS = "all"
 
@@ -128,12 +128,12 @@ class Memory:
         return tuple(one for one in found if one is not None)
 
     def overview(self, now: Nanos, most: int = MOST_SHOWN) -> MemoryOverview:
-        return MemoryOverview(self.signatures(now, most=most), self.places(now), self.deviations(now))
+        return MemoryOverview(self.signatures(now, most=most), self.shares(now), self.deviations(now))
 
-    def places(self, now: Nanos) -> tuple[Share, ...]:
+    def shares(self, now: Nanos) -> tuple[Share, ...]:
         """Hosts and nodes where more runs fail than elsewhere, in the last weeks."""
         with self._reading() as reading:
-            return reading.places(
+            return reading.shares(
                 range(recurrence.day_of(now) - recurrence.BASELINE_DAYS, recurrence.day_of(now) + 1)
             )
 
@@ -295,9 +295,9 @@ class _Reading:
         return {text: (runs, timed or 0, *sums) for text, runs, timed, *sums in
                 self._rows(sql, NUMBERS[name], mark)}  # fmt: skip
 
-    def places(self, days: range) -> tuple[Share, ...]:
+    def shares(self, days: range) -> tuple[Share, ...]:
         tallies = []
-        for name in PLACES:
+        for name in SHARE_FIELDS:
             every = {value: sums[0] for value, sums in self._sums(name, ALL, days).items()}
             bad = Counter({value: sums[0] for value, sums in self._sums(name, FAILED, days).items()})
             of, count = sum(every.values()), bad.total()
@@ -305,7 +305,7 @@ class _Reading:
                 recurrence.Frequency(name, value, bad[value], runs, count - bad[value], of - runs)
                 for value, runs in every.items()
             ]
-        return recurrence.unusual(tallies, len(tallies), MOST_PLACES)
+        return recurrence.unusual(tallies, len(tallies), MOST_SHARES)
 
     def deviations(self, name: str, today: int) -> Iterator[Deviation]:
         days: dict[int, dict[int, recurrence.Day]] = {}

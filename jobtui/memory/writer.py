@@ -80,11 +80,11 @@ class MemoryWriter(DatabaseWriter):
             self._times[mark] = (min(first, ended), *max((last, latest), (ended, job)))
         marks = (ALL, *((FAILED,) if one.is_failed else ()), *((mark,) if mark > FAILED else ()))
         slow, wait = self._slow(one), None if one.waited_s is None else log1p(one.waited_s)
-        places = [(0, 0), *((field, value) for field, value in enumerate(values, 1) if value)]
+        tallied = [(0, 0), *((field, value) for field, value in enumerate(values, 1) if value)]
         for day in (WHOLE, day_of(one.ended_at)):
             for at in marks:
                 of_all = (slow, wait) if at == ALL else (None, None)
-                for field, value in places:
+                for field, value in tallied:
                     self._tally((field, day, at, value), *of_all)
         return True
 

@@ -91,7 +91,7 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where a job system runs, with an agent that reports from there: Balsam's site."""
+    """Where a job system runs, with an agent that reports from there: Balsam's site."""
 
     id: int
     source: str

@@ -437,7 +437,7 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
 
 
 def changes_of(job_id: JobId, turns: Iterable[StateTurn]) -> tuple[StateChange, ...]:
-    """Changes of state; the id of one is its line, or its place where lines were not counted.
+    """Changes of state; the id of one is its line, or its offset where lines were not counted.
 
     What failed has the word for that: HTCondor calls it completed as well.
     """

@@ -1,8 +1,8 @@
 """What is wrong: how a source as a whole fails, the health of each source, and faults of jobtui itself.
 
-A fault is an unexpected exception, counted by the place where it was raised. It costs the line, record, job,
+A fault is an unexpected exception, counted by where it was raised. It costs the line, record, job,
 pane or command in work; everything else continues. The text of an exception may hold data of the watched
-systems. It is never kept, only its kind and its place.
+systems. It is never kept, only its kind and its location.
 
 RecursionError and MemoryError are faults too: the memory is freed where they are caught. KeyboardInterrupt,
 SystemExit and the cancelling of a task end what they are meant to end.
@@ -182,8 +182,8 @@ def unread(sources: Iterable[SourceHealth]) -> list[str]:
 
 PACKAGE = "jobtui"
 FAULTS_KIND = "faults"
-MOST_PLACES = 100
-"""The most places and kinds that are counted separately. Faults beyond are counted as one."""
+MOST_LOCATIONS = 100
+"""The most locations and kinds that are counted separately. Faults beyond are counted as one."""
 SEE = "docs/when-something-is-wrong.md says what to send"
 
 Item = TypeVar("Item")
@@ -191,9 +191,9 @@ Result = TypeVar("Result")
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault at one place: the module and line, the kind of exception, and the stage of work."""
+    """A fault at one location: the module and line, the kind of exception, and the stage of work."""
 
-    place: str
+    location: str
     kind: str
     stage: str
     first: Nanos
@@ -202,7 +202,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        return f"a fault of jobtui: {self.kind} at {self.place} ({self.stage})"
+        return f"a fault of jobtui: {self.kind} at {self.location} ({self.stage})"
 
     @property
     def line(self) -> str:
@@ -234,15 +234,15 @@ class Faults:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         now = Nanos(time.time_ns())
-        place, kind = place_of(error), type(error).__name__
+        location, kind = location_of(error), type(error).__name__
         with self._lock:
-            if (place, kind) not in self._known and len(self._known) >= MOST_PLACES:
-                place, kind, stage = "elsewhere", "Exception", "any"
-            before = self._known.get((place, kind))
-            fault = Fault(place=place, kind=kind, stage=stage, first=now, last=now)
+            if (location, kind) not in self._known and len(self._known) >= MOST_LOCATIONS:
+                location, kind, stage = "elsewhere", "Exception", "any"
+            before = self._known.get((location, kind))
+            fault = Fault(location=location, kind=kind, stage=stage, first=now, last=now)
             if before is not None:
                 fault = msgspec.structs.replace(before, last=now, count=before.count + 1)
-            self._known[place, kind] = fault
+            self._known[location, kind] = fault
         return fault
 
     def each(self, stage: str, items: Iterable[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
@@ -272,7 +272,7 @@ class Faults:
             state=SourceState.PARTIAL,
             read_at=max(fault.last for fault in faults),
             skipped=len(self),
-            last_skips=tuple(Skip(fault.place, fault.line) for fault in faults),
+            last_skips=tuple(Skip(fault.location, fault.line) for fault in faults),
             error="\n".join((said, *(fault.line for fault in faults))),
         )
 
@@ -281,7 +281,7 @@ FAULTS = Faults()
 
 
 def _uncounted(error: BaseException, stage: str) -> Fault:
-    return Fault(place="?", kind=type(error).__name__, stage=stage, first=Nanos(0), last=Nanos(0))
+    return Fault(location="?", kind=type(error).__name__, stage=stage, first=Nanos(0), last=Nanos(0))
 
 
 class contained:
@@ -346,10 +346,10 @@ def is_fault(error: BaseException) -> bool:
     return task is not None and not task.cancelling()
 
 
-def place_of(error: BaseException) -> str:
+def location_of(error: BaseException) -> str:
     """Module and line of the innermost frame of jobtui that the exception came through.
 
-    If the only frame of jobtui is the one that caught it, this is the place in the library that raised it.
+    If the only frame of jobtui is the one that caught it, this is the location in the library that raised it.
     """
     frames = []
     trace = error.__traceback__

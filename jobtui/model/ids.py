@@ -181,9 +181,9 @@ def _forms(url: str) -> tuple[str, ...]:
     from urllib.parse import urlsplit  # few have several servers
 
     parts = urlsplit(url)
-    host, place = parts.hostname or "", parts.netloc.rpartition("@")[2]
+    host, netloc = parts.hostname or "", parts.netloc.rpartition("@")[2]
     short = host if _ADDRESS.fullmatch(host) else host.partition(".")[0]
-    forms = short, host, place, f"{place}{parts.path}", f"{parts.scheme}:{place}{parts.path}"
+    forms = short, host, netloc, f"{netloc}{parts.path}", f"{parts.scheme}:{netloc}{parts.path}"
     return tuple(_UNFIT.sub("-", form).strip("-") for form in forms)
 
 

@@ -165,7 +165,7 @@ class JobReader(Protocol):
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """The line of a step and those that continue its record, up to `most` lines.
 
-        Empty if the log has another line at this place now, or if its source has no lines.
+        Empty if the log has another line there now, or if its source has no lines.
         """
 
     async def list_files(self, path: str) -> RunListing: ...
@@ -187,4 +187,4 @@ class JobReader(Protocol):
         """What is known of finished runs: those that failed with this text, "" for none, and like ones."""
 
     async def script(self, wanted: Wanted) -> Answer:
-        """The script with which a job was submitted, and the result of each place that was searched."""
+        """The script with which a job was submitted, and the result of each source that was searched."""

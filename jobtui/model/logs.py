@@ -47,7 +47,7 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
     as written: not masked, not safe for a terminal. `container` is set if the record was forwarded from a
     container. `pid` is None if the process writes none.
 
-    A record of a journal has line number 0. Its `cursor` is the place of its entry, `offset` a number that
+    A record of a journal has line number 0. Its `cursor` is the position of its entry, `offset` a number that
     grows along the journal, and `identity` is the same if two journals hold the same entry. `cursor` and
     `identity` are None for a record of a file.
     """

@@ -117,8 +117,8 @@ class Deviation(msgspec.Struct, frozen=True):
 
 
 class MemoryOverview(msgspec.Struct, frozen=True):
-    """What is in a memory: failures, places with more of them than elsewhere, and sites that deviate."""
+    """What is in a memory: failures, hosts with more of them than elsewhere, and sites that deviate."""
 
     signatures: tuple[Seen, ...] = ()
-    places: tuple[Share, ...] = ()
+    shares: tuple[Share, ...] = ()
     sites: tuple[Deviation, ...] = ()

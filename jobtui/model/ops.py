@@ -89,8 +89,8 @@ _OPEN = frozenset({OpStatus.CREATED, OpStatus.WAITING, OpStatus.SENT, OpStatus.R
 class Step(msgspec.Struct, frozen=True, gc=False):
     """One step of an op: a log line, in the words of the flow.
 
-    `text` is the line's message as written: not masked, not safe for a terminal. `cursor` is the place of the
-    line in its journal, None for a line of a file.
+    `text` is the line's message as written: not masked, not safe for a terminal. `cursor` is its position
+    in its journal, None for a line of a file.
     """
 
     step: str
@@ -227,7 +227,7 @@ class AgentFacts(msgspec.Struct, kw_only=True):
     state and `why` the reason that a log gives: outside text. `container_id` is the first twelve digits of
     the id of its last container, `image` the image of it, if a log names one. `falls` are the last times at
     which it ended by itself or did not start. `supervisor` is the source of its driver's lines and `log` the
-    source of its own, each with the place of its last start. `cluster_log` is the path of its log on a
+    source of its own, each with the position of its last start. `cluster_log` is the path of its log on a
     cluster.
     """
 
@@ -286,7 +286,7 @@ class Writer(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A place of a log that cannot be read: its byte, and the times of the lines before and after it.
+    """A part of a log that cannot be read: its byte, and the times of the lines before and after it.
 
     The times are needed because a rotated log begins again at byte 0.
     """
@@ -299,7 +299,7 @@ class Damage(NamedTuple):
 class WritersRead(NamedTuple):
     """Which kinds of writers were read.
 
-    By source: `writers` are the last writers of supervisors' logs, `damaged` the places that cannot be read.
+    By source: `writers` are the last writers of supervisors' logs, `damaged` the parts that cannot be read.
     """
 
     components: frozenset[Component] = frozenset()

@@ -1,4 +1,4 @@
-"""The script and environment with which a batch job was submitted, and every place where they were sought.
+"""The script and environment with which a batch job was submitted, and the sources that were asked for them.
 
 A job is known here by its number in the scheduler and the label of its cluster. All of it is outside text as
 it was found: not masked, not safe for a terminal.
@@ -50,7 +50,7 @@ class Environment(msgspec.Struct, frozen=True):
 
 
 class ArchivedScript(msgspec.Struct, frozen=True, kw_only=True):
-    """A script as it is kept in one place, byte for byte, and its environment where that is kept too.
+    """A script as one source keeps it, byte for byte, and its environment where that is kept too.
 
     `number` is the job's own, `source` the file or document. `is_lossy` says that bytes which were no text
     had been replaced before it was kept. `notes` are what a reader has to know about it.
@@ -68,7 +68,7 @@ class ArchivedScript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(StrEnum):
-    """How looking in one place ended, in the words that are shown."""
+    """How the search in one source ended, in the words that are shown."""
 
     FOUND = "found"
     NOT_THERE = "not there"
@@ -77,13 +77,13 @@ class Outcome(StrEnum):
     INTERACTIVE = "interactive job has none"
     ARRAY = "array"
     OTHER_CLUSTER = "on another cluster"
-    NO_PLACE = "no archive there"
+    NO_ARCHIVE = "no archive there"
     NO_ANSWER = "no answer"
     REFUSED = "refused"
 
 
 class Tried(NamedTuple):
-    """One place, the outcome of the search there, and a note."""
+    """One source, the outcome of the search there, and a note."""
 
     where: str
     outcome: Outcome
@@ -116,7 +116,7 @@ class Wanted(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The script if one place has it, and the outcome at each place."""
+    """The script if one source has it, and the outcome of each."""
 
     script: ArchivedScript | None
     tried: tuple[Tried, ...]
@@ -139,7 +139,7 @@ class Walked(NamedTuple):
 
 
 @runtime_checkable
-class ScriptPlace(Protocol):
+class ScriptSource(Protocol):
     """Where scripts are kept. All methods raise `SourceError` and nothing else."""
 
     @property
@@ -153,8 +153,8 @@ class ScriptPlace(Protocol):
 
 
 @runtime_checkable
-class ScriptArchive(ScriptPlace, Protocol):
-    """A place whose scripts can be gone through one by one."""
+class ScriptArchive(ScriptSource, Protocol):
+    """A source whose scripts can be gone through one by one."""
 
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         """Every script in reach, the newest first where that can be had. `progress` is handed where it is."""

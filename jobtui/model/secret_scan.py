@@ -10,10 +10,10 @@ from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
 from jobtui.model.secret_blocks import without_blocks
 
-_AGENT_PLACE = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b)"
+_AGENT_BEGIN = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b)"
 _AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
 _START = re.compile(
-    rf"(?P<agent>{_AGENT_PLACE})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
+    rf"(?P<agent>{_AGENT_BEGIN})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
     rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})"
     rf"|(?P<session>{secret_words.SESSION_WORDS})",
     re.ASCII,
@@ -58,7 +58,7 @@ _ITEM_SEPARATOR = re.compile(
 """Between the name and the value of `{"name": ..., "value": ...}`, of an attribute of a span, or in XML."""
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
 _WORD_HEAD = re.compile(r"\b(?:setenv[ \t]+\w*|machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)$", re.ASCII)
-_KEY_PLACES = (
+_KEY_FORMS = (
     (_WORD_HEAD, _OPTION_SEPARATOR),
     (_OPTION_HEAD, _OPTION_SEPARATOR),
     (_PAIR_HEAD, _PAIR_SEPARATOR),
@@ -223,7 +223,7 @@ def replacement(value: str, name: str) -> str:
 
 
 def _find_other(text: str, found: re.Match[str]) -> _Span:
-    """What follows the place of an agent's id, the begin of an address, `bearer`, a private key's head."""
+    """What follows the begin of an agent's id or of an address, `bearer`, a private key's head."""
     at = found.end()
     if found["url"]:
         password = _PASSWORD.match(text, at)
@@ -273,7 +273,7 @@ def _find_session(text: str, found: re.Match[str]) -> _Span:
 def _find_after_option(text: str, start: int, word_end: int) -> _Span:
     """The value after `--key` in a command, its argument list, or of the pair `('key', 'value')`."""
     head = text[max(0, start - _HEAD_LENGTH) : start]
-    for before, between in _KEY_PLACES:
+    for before, between in _KEY_FORMS:
         if before.search(head) and (separator := between.match(text, word_end)):
             if between is _TAG_SEPARATOR:
                 end = text.index("<", word_end)

@@ -95,13 +95,13 @@ def mask_text(text: str) -> str:
 
 def _with_unseen(text: str, seen: str, masked: str) -> str:
     """What was masked without the characters that are not seen, with these again where no secret is."""
-    places: list[tuple[int, str]] = []
+    unseen_at: list[tuple[int, str]] = []
     gone = 0
     for found in _UNSEEN.finditer(text):
-        places.append((found.start() - gone, found[0]))
+        unseen_at.append((found.start() - gone, found[0]))
         gone += len(found[0])
     parts: list[str] = []
-    at = next_place = 0
+    at = next_unseen = 0
     kept = re.split(rf"({re.escape(MASK)}|{CUT})", masked)
     for number, part in enumerate(kept):
         is_last = number == len(kept) - 1
@@ -110,12 +110,12 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
             parts.append(part)
             continue
         at = start
-        while next_place < len(places) and places[next_place][0] <= start + len(part):
-            place, unseen = places[next_place]
-            next_place += 1
-            if place >= start:
-                parts += seen[at:place], unseen
-                at = place
+        while next_unseen < len(unseen_at) and unseen_at[next_unseen][0] <= start + len(part):
+            offset, unseen = unseen_at[next_unseen]
+            next_unseen += 1
+            if offset >= start:
+                parts += seen[at:offset], unseen
+                at = offset
         parts.append(seen[at : start + len(part)])
         at = start + len(part)
     return "".join(parts)

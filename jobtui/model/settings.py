@@ -59,7 +59,7 @@ FPS_OVER_SSH = 20
 class KeyWish(NamedTuple):
     """Keys for an action, on one screen or `ANYWHERE`, and where the user wrote that down."""
 
-    place: str
+    screen: str
     action: str
     keys: tuple[str, ...]
     origin: str

@@ -111,8 +111,8 @@ LOCAL_JOURNAL = LOCAL_SLURM = "local"
 _REMOTE = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _USER_AND_HOST = r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?"
 """Neither part begins as an option does."""
-_SSH = re.compile(rf"(?i:ssh)://(?P<place>{_USER_AND_HOST})/*", re.ASCII)
-_SSH_PLACE = re.compile(rf"{_USER_AND_HOST}(?:/.*)?", re.ASCII)
+_SSH = re.compile(rf"(?i:ssh)://(?P<address>{_USER_AND_HOST})/*", re.ASCII)
+_SSH_TARGET = re.compile(rf"{_USER_AND_HOST}(?:/.*)?", re.ASCII)
 """A path is a directory of journal files there."""
 
 
@@ -129,7 +129,7 @@ def parse_journal(text: str) -> SourceSpec:
         raise ValueError(f"{expected}, found {scheme}://")
     if "@" in remote["rest"] and scheme != "ssh":
         raise ValueError(f"{NO_LOGIN}: use a proxy or client certificates")
-    if (scheme == "ssh" and not _SSH_PLACE.fullmatch(remote["rest"])) or not remote["rest"].strip("/"):
+    if (scheme == "ssh" and not _SSH_TARGET.fullmatch(remote["rest"])) or not remote["rest"].strip("/"):
         raise ValueError(expected)
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
 
@@ -140,7 +140,7 @@ def parse_slurm(text: str) -> SourceSpec:
     remote = _SSH.fullmatch(text)
     if remote is None and text != LOCAL_SLURM:
         raise ValueError("expected local or ssh://[user@]host[:port]")
-    return SourceSpec("slurm", f"ssh://{remote['place']}" if remote else LOCAL_SLURM)
+    return SourceSpec("slurm", f"ssh://{remote['address']}" if remote else LOCAL_SLURM)
 
 
 def is_directory(spec: SourceSpec) -> bool:
@@ -198,7 +198,7 @@ def parse_otlp_listen(text: str) -> SourceSpec:
     return SourceSpec("otlp_listen", f"{found['host'] or LOOPBACK}:{port}")
 
 
-def listen_place(target: str) -> tuple[str, int]:
+def listen_host(target: str) -> tuple[str, int]:
     """The host and port of an address to listen at. Raises ValueError for what is none."""
     host, _, port = target.rpartition(":")
     number = whole(port)

@@ -1,7 +1,7 @@
 """A recording in one file, read: which sources there were, what each delivered, what was answered.
 
-JSON and not a closer format: it has numbers of any size, as places in journals are, bytes as base64, and can
-be read in years to come by whatever there will be. Deflated, which also tells a damaged entry.
+JSON and not a closer format: it has numbers of any size, as positions in journals are, bytes as base64, and
+can be read in years to come by whatever there will be. Deflated, which also tells a damaged entry.
 
 An SQLite database (https://www.sqlite.org/fileformat2.html): it survives that its writer is killed, and every
 machine has what looks into it. `about` says what it is, `source` names the sources, `entry` holds what came,

@@ -35,8 +35,8 @@ LINES_KNOWN = 500_000
 class RecordedLines:
     """The lines of logs that are in a recording which goes on: who reads the logs again gives them again.
 
-    A line is known by its place, time, process and text, as often as it was kept. What a log gives before the
-    first one that is known is older than what is kept of it, and comes too late. What a source counted
+    A line is known by its position, time, process and text, as often as it was kept. What a log gives before
+    the first one that is known is older than what is kept of it, and comes too late. What a source counted
     before is not counted again, until it gives a new line.
     """
 
@@ -84,8 +84,8 @@ class RecordedLines:
 def _line_of(record: LogRecord) -> tuple[str, int]:
     """The name of the log of a record, and what tells its line, as they are written down."""
     log, text = (database.storable(mask_text(one)) for one in (record.source, record.text))
-    place = record.offset if record.identity is None else record.identity
-    return log, hash((log, place, record.at, record.pid, record.container, text))
+    line = record.offset if record.identity is None else record.identity
+    return log, hash((log, line, record.at, record.pid, record.container, text))
 
 
 class RecordingWriter(DatabaseWriter):

@@ -27,7 +27,7 @@ from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Step
 from jobtui.model.pages import Extent, Log, LogLine, SourceLogs
-from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptPlace, Tried, Variable, Walked, Wanted
+from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptSource, Tried, Variable, Walked, Wanted
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import is_secret_key, masked_lines
 from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
@@ -490,7 +490,7 @@ class ReplayedLines(Lines):
 
 
 @runtime_checkable
-class ScriptScheduler(DetailSource, ScriptPlace, Protocol):
+class ScriptScheduler(DetailSource, ScriptSource, Protocol):
     """A source that gives jobs and has their scripts."""
 
 
@@ -500,7 +500,7 @@ class ReplayedScheduler(ReplayedJobs, ReplayedScripts):
 
 KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
     (ScriptScheduler, ReplayedScheduler),
-    (ScriptPlace, ReplayedScripts),
+    (ScriptSource, ReplayedScripts),
     (TraceSource, ReplayedTraces),
     (DetailSource, ReplayedJobs),
 )

@@ -5,7 +5,7 @@ Cells are masked and safe for a terminal. Sorting is by the values of the record
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from jobtui.analysis.paths import AgentLog, LogPlace
+from jobtui.analysis.paths import AgentLog, LogKind
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, AgentState
@@ -148,9 +148,9 @@ def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[s
 
 
 def log_facts(log: AgentLog) -> Iterator[tuple[str, str, str]]:
-    if log.place is not LogPlace.REMOTE and log.described:
+    if log.kind is not LogKind.REMOTE and log.described:
         yield "log", show(log.described), ""
-    if log.place is LogPlace.CLUSTER and log.path and log.path != log.described:
+    if log.kind is LogKind.CLUSTER and log.path and log.path != log.described:
         yield "on the cluster", show(log.path), ""
     if log.note:
         yield "note", show(log.note), "warning"
@@ -172,5 +172,5 @@ def agent_record(agent: Agent, log: AgentLog) -> Document:
         **fields_of(log, "log=described?"),
         **fields_of(agent, "since started_at container_id restarts", masks=False),
         **fields_of(agent, "why?"),
-        **fields_of(log, "log_place=place log_command=command? log_note=note?"),
+        **fields_of(log, "log_place=kind log_command=command? log_note=note?"),
     }

@@ -46,8 +46,8 @@ def put_dots(cells: Cells, found: Sequence[CurveStep], top: float, number: int) 
         reached = heights if last is None else [last, *heights]
         for height in range(min(reached), max(reached) + 1):
             row, dot = divmod(height, DOTS_HIGH)
-            place = (len(cells) - 1 - row, column // DOTS_WIDE)
-            bits[place] = bits.get(place, 0) | _DOT_BITS[column % DOTS_WIDE][dot]
+            cell = (len(cells) - 1 - row, column // DOTS_WIDE)
+            bits[cell] = bits.get(cell, 0) | _DOT_BITS[column % DOTS_WIDE][dot]
         last = heights[-1]
     for (row, column), dots in bits.items():
         cells[row][column] = ChartCell(chr(0x2800 + dots), number)

@@ -22,7 +22,7 @@ _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re
 """It has a letter in its first and last label, so that no address is taken for one."""
 _MODES = {"sequential": "seq", "parallel": "par"}
 _MINUTE_S = 60.0
-_STATUS_ORDER = {status: place for place, status in enumerate(JobStatus)}
+_STATUS_ORDER = {status: index for index, status in enumerate(JobStatus)}
 _RUNNING_ORDER = 1 << 64
 """More than any finished job took, in nanoseconds."""
 
@@ -363,8 +363,8 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
         waiting = sorted(
             (i for i in range(len(sizes)) if goals[i] > sizes[i]), key=lambda i: goals[i] - sizes[i]
         )
-        for place, index in enumerate(waiting):
-            given = min(goals[index] - sizes[index], -(-spare // (len(waiting) - place)))
+        for done, index in enumerate(waiting):
+            given = min(goals[index] - sizes[index], -(-spare // (len(waiting) - done)))
             sizes[index] += given
             spare -= given
     return sizes
@@ -466,22 +466,22 @@ class TableLines(Generic[Record, Look]):
         spans = [
             Piece("▌".ljust(self._margin.width), "marked", self._margin.width) if is_marked else self._margin
         ]
-        for place in self._placed:
-            spans += self._cell(place, record, look)
+        for placed in self._placed:
+            spans += self._cell(placed, record, look)
         return tuple(spans[:-1])
 
     def later(self, before: Line, record: Record, look: Look) -> Line:
         """The row of the same record at another time; only what time may change is worked out."""
         spans = list(before)
-        for at, place in enumerate(self._placed):
-            if place[0].key in TIMED:
-                spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, record, look)
+        for at, placed in enumerate(self._placed):
+            if placed[0].key in TIMED:
+                spans[1 + 2 * at : 3 + 2 * at] = self._cell(placed, record, look)
         return tuple(spans[: len(before)])
 
     def _cell(
-        self, place: tuple[TableColumn[Record, Look], int], record: Record, look: Look
+        self, placed: tuple[TableColumn[Record, Look], int], record: Record, look: Look
     ) -> tuple[Piece, Piece]:
-        column, cells = place
+        column, cells = placed
         style = column.style(record, look)
         whole = column.cell(record, look)
         text = fit(telling(whole, cells) if column.keeps_ends else whole, cells, align=column.align)

@@ -42,8 +42,8 @@ def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
     if len(one.jobs) == 1:  # the line, and where it is, without what leads to it
-        _, found, place = one.sentence.partition(f": {text}")
-        return show(text + place if found else one.sentence)
+        _, found, rest = one.sentence.partition(f": {text}")
+        return show(text + rest if found else one.sentence)
     parts = f"{count:,} of {of:,}" if count < of else f"{count:,}"
     share = f" ({parts}{' read' if of < len(one.jobs) else ''})" if count < len(one.jobs) else ""
     return show(text) + share

@@ -120,7 +120,9 @@ def source_record(source: SourceHealth, now: Nanos) -> Document:
 
 def fault_records() -> list[Document]:
     """The faults of jobtui itself in this process: where they were, never what they said."""
-    return [fields_of(fault, "place kind stage count first last", masks=False) for fault in FAULTS.all()]
+    return [
+        fields_of(fault, "place=location kind stage count first last", masks=False) for fault in FAULTS.all()
+    ]
 
 
 _TOLD_FIRST = (

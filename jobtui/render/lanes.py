@@ -75,8 +75,8 @@ def heading(op: Op | None, cells: int) -> Line:
     more = {Component.DRIVER: show(op.driver or "").removesuffix("Driver")} if op else {}
     more |= {Component.AGENT: show(op.agent or op.assigned_agent or "")} if op else {}
     names = ""
-    places = [*lanes.columns.values(), lanes.cells][1:]
-    for (lane, at), end in zip(lanes.columns.items(), places, strict=True):
+    ends = [*lanes.columns.values(), lanes.cells][1:]
+    for (lane, at), end in zip(lanes.columns.items(), ends, strict=True):
         names = fit(names, at) + fit(f"{lane.value} {more.get(lane, '')}", end - at - 1) + " "
     times += fit("step", TIME_CELLS, align="right")
     return padded((Piece(fit(names, lanes.cells) + times, "heading"),), cells, "heading")

@@ -37,8 +37,8 @@ def share_words(share: Share) -> str:
     )
 
 
-def place_words(share: Share) -> str:
-    """A place on which more fail: "host v7: 31 % of 120 failed (23-40 %), elsewhere 4 %"."""
+def host_words(share: Share) -> str:
+    """A host or node on which more fail: "host v7: 31 % of 120 failed (23-40 %), elsewhere 4 %"."""
     return (
         f"{show(share.field)} {show(share.value)}: {percent(share.share)} % of {share.of:,} failed "
         f"({_within(share.interval)}), elsewhere {percent(share.usual_share)} %"
@@ -123,7 +123,7 @@ def expected_record(remembered: JobMemory | None) -> Document | None:
 def overview_record(overview: MemoryOverview) -> Document:
     return {
         "signatures": list(map(listed_record, overview.signatures)),
-        "places": list(map(share_record, overview.places)),
+        "places": list(map(share_record, overview.shares)),
         "sites": [fields_of(one, "field value rule now usual since") for one in overview.sites],
     }
 

@@ -70,11 +70,11 @@ def brief_lines(job: Job, verdict: Verdict) -> list[str]:
     }
     more = f"more: jobtui explain {show(job.id)}"[:BRIEF_LINE]
     left, kept = BRIEF_CHARACTERS - len(more) - 1, []
-    for place in sorted(lines):
-        if len(lines[place]) < left:
-            kept.append(place)
-            left -= len(lines[place]) + 1
-    shown = [lines[place] for place in sorted(kept, key=lambda place: place[::-1])]
+    for key in sorted(lines):
+        if len(lines[key]) < left:
+            kept.append(key)
+            left -= len(lines[key]) + 1
+    shown = [lines[key] for key in sorted(kept, key=lambda key: key[::-1])]
     return shown if len(kept) == len(lines) else [*shown, more]
 
 
@@ -121,7 +121,7 @@ def history_line(verdict: Verdict) -> str:
 def evidence_head(evidence: Fact, most: int | None) -> str:
     """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
     what = f"{fit(clock_time(evidence.at), 8)}  {show(evidence.what)}  "
-    return f"{what}{_end_of(show(_place(evidence)), None if most is None else most - cells_of(what))}"
+    return f"{what}{_end_of(show(_where(evidence)), None if most is None else most - cells_of(what))}"
 
 
 def _end_of(path: str, most: int | None) -> str:
@@ -141,10 +141,10 @@ def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
 
 
 def _fact_line(fact: Fact) -> str:
-    return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_place(fact))}"
+    return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_where(fact))}"
 
 
-def _place(fact: Fact | Step) -> str:
+def _where(fact: Fact | Step) -> str:
     return f"{fact.source}:{fact.line}" if fact.line > 0 else fact.source
 
 
@@ -449,7 +449,7 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
             code(f"{op.name} {op.op}"),
             _plain(step.component),
             code(step.step),
-            code(_place(step)),
+            code(_where(step)),
         )
         for step, op in steps
     ]
@@ -458,7 +458,7 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
 
 def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
     for one in verdict.evidence:
-        yield f"- {_plain(one.what)}, {_time(one.at)}, {code(_place(one))}:"
+        yield f"- {_plain(one.what)}, {_time(one.at)}, {code(_where(one))}:"
         yield f"  {code(telling(show(one.text), LONGEST))}"
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from jobtui.actions import Place as At
+from jobtui.actions import ScreenName
 from jobtui.analysis.filter import AGENT_FIELDS
-from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
+from jobtui.analysis.paths import SLACK, AgentLog, LogKind, log_of, reached
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import position_at
 from jobtui.model.ops import Agent
@@ -24,7 +24,7 @@ Opening = tuple[str, int | None, Nanos | None]
 
 
 class AgentLogScreen(ErrorScreen):
-    """The place of an agent's log that cannot be read here; masked."""
+    """Where to find an agent's log that cannot be read here; masked."""
 
     def __init__(self, shared: Shared, agent: Agent, log: AgentLog) -> None:
         parts = [f"The log of agent {show(agent.agent)} cannot be read from here."]
@@ -47,14 +47,14 @@ def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None
     at = None if sent is None else Nanos(sent - SLACK)
     if (path := _path_on_cluster(shared, agent, log)) is not None:
         return path, None, at
-    if agent.log is not None and (agent.log != agent.supervisor or log.place is LogPlace.SUPERVISOR):
+    if agent.log is not None and (agent.log != agent.supervisor or log.kind is LogKind.SUPERVISOR):
         return agent.log, agent.log_at if agent.log == agent.supervisor else None, at
-    if log.place is LogPlace.SUPERVISOR and log.name:
+    if log.kind is LogKind.SUPERVISOR and log.name:
         return log.name, agent.supervisor_at, at
-    if log.place is LogPlace.JOURNAL:
+    if log.kind is LogKind.JOURNAL:
         is_its_own = agent.container_id is not None or log.at is None
         return log.described, None if is_its_own else position_at(Nanos((log.at or 0) - SLACK)), at
-    if log.place is LogPlace.CLUSTER:
+    if log.kind is LogKind.CLUSTER:
         found = [name for name in shared.logs.names() if log.copies and name.startswith(log.copies)]
         return (found[-1], None, at) if found else None
     return None
@@ -63,7 +63,7 @@ def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None
 def _path_on_cluster(shared: Shared, agent: Agent, log: AgentLog) -> str | None:
     """The log where it is mounted as configured, or over ssh: it says more than copies do."""
     is_read_itself = agent.log not in (None, agent.supervisor) and f"/{COPIES}/" not in (agent.log or "")
-    if log.place is not LogPlace.CLUSTER or is_read_itself or not log.path:
+    if log.kind is not LogKind.CLUSTER or is_read_itself or not log.path:
         return None
     return next((path for path in reached(log.path, agent.host, shared.reach) if path != log.path), None)
 
@@ -75,7 +75,7 @@ NAME_CELLS = 16
 class AgentsScreen(TableScreen[Agent]):
     """All agents, and the details of the one under the cursor."""
 
-    PLACE = At.AGENTS
+    NAME = ScreenName.AGENTS
     WHAT = "agent"
     COLUMNS = AGENT_COLUMNS
     KEY = staticmethod(lambda one: (one.supervisor, one.driver, one.kind, f"{one.uid[:4]} {one.agent}"))
@@ -116,7 +116,7 @@ class AgentsScreen(TableScreen[Agent]):
             return
         log = self.log_of(agent)
         if (opening := where_to_open(self.shared, agent, log)) is not None:
-            open_screen(self.app, At.LOGS, self.shared, *opening)
+            open_screen(self.app, ScreenName.LOGS, self.shared, *opening)
         else:
             self.app.push_screen(AgentLogScreen(self.shared, agent, log))
 

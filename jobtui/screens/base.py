@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.actions import Place, actions_at, hints_at
+from jobtui.actions import ScreenName, actions_at, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.health import Fault
 from jobtui.model.ids import JobId
@@ -56,7 +56,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         text: str
 
     ALLOW_SELECT = False  # our lines select for themselves, see LineView
-    PLACE: ClassVar[Place]
+    NAME: ClassVar[ScreenName]
     """Which screen it is in the table of actions."""
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
@@ -69,7 +69,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self.shared = shared
         self._bindings = BindingsMap(
             Binding(",".join(action.keys), action.call, action.help, show=False)
-            for action in actions_at(self.PLACE)
+            for action in actions_at(self.NAME)
             if action.keys
         )
         self._pending = NO_CHANGES
@@ -138,7 +138,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     @property
     def crumb(self) -> str:
         """Its name in the trail of screens; safe to show."""
-        return str(self.PLACE)
+        return str(self.NAME)
 
     @property
     def trail(self) -> tuple[str, ...]:
@@ -308,7 +308,7 @@ class HeadedScreen(LiveScreen):
         yield self._header
         yield self._strip
         yield from self.body()
-        yield KeyLine(hints_at(self.PLACE))
+        yield KeyLine(hints_at(self.NAME))
 
     def on_mount(self) -> None:
         self.show_all()
@@ -480,7 +480,7 @@ class TableScreen(FilteringScreen, Generic[Record]):
         self.show_about()
 
     def command(self) -> Command:
-        return self.shared.command(self.PLACE, about=[self.filter_text] * bool(self.filter_text))
+        return self.shared.command(self.NAME, about=[self.filter_text] * bool(self.filter_text))
 
     def complete(self, text: str, cursor: int) -> Completion:
         from jobtui.screens.command_table import complete_fields

@@ -7,7 +7,7 @@ from time import monotonic
 from textual import work
 from textual.widget import Widget
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.analysis.reports.charts import Chart, ChartData, ChartKind, KnownJobs, chart_of, material_of
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
@@ -39,7 +39,7 @@ RESTS = 20
 class ChartsScreen(JobsFilteringScreen):
     """One chart at a time, of the jobs that pass a filter."""
 
-    PLACE = Place.CHARTS
+    NAME = ScreenName.CHARTS
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.analysis import find
 from jobtui.analysis.log_shapes import Condition, FacetCount
 from jobtui.model.commands import Command
@@ -145,7 +145,7 @@ class ChoosingScreen(HeadedScreen):
     With a `title` they are not what some text may mean.
     """
 
-    PLACE = Place.CHOOSING
+    NAME = ScreenName.CHOOSING
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class ChoosingScreen(HeadedScreen):
 class ColumnsScreen(HeadedScreen):
     """Choose columns and their order."""
 
-    PLACE = Place.COLUMNS
+    NAME = ScreenName.COLUMNS
     FOOT = "kept until jobtui ends; :save keeps it for the next start"
 
     def __init__(self, shared: Shared, view: View, follow: Callable[[View], None]) -> None:
@@ -216,7 +216,7 @@ class ColumnsScreen(HeadedScreen):
 class LogSetScreen(HeadedScreen):
     """Choose which logs are shown in one."""
 
-    PLACE = Place.LOG_SET
+    NAME = ScreenName.LOG_SET
     FOOT = "lines of the chosen logs, by time"
 
     def __init__(
@@ -256,7 +256,7 @@ class LogSetScreen(HeadedScreen):
 class FacetsScreen(HeadedScreen):
     """Choose a value that lines of a log have, to show only those or to leave them out."""
 
-    PLACE = Place.FACETS
+    NAME = ScreenName.FACETS
 
     def __init__(
         self, shared: Shared, counts: Sequence[FacetCount], of: str, follow: Callable[[Condition], None]
@@ -365,16 +365,16 @@ class Guide:
 
     def go(self, goal: Goal) -> None:
         if goal.job is not None:
-            open_screen(self._app, Place.JOB, self._shared, goal.job)
+            open_screen(self._app, ScreenName.JOB, self._shared, goal.job)
         elif goal.trace is not None:
             self.open_trace(goal.trace)
         elif goal.log is not None:
-            open_screen(self._app, Place.LOGS, self._shared, goal.log)
+            open_screen(self._app, ScreenName.LOGS, self._shared, goal.log)
         elif goal.filter is not None:
             self.lowest().set_filter(goal.filter)
 
     def open_trace(self, ref: TraceRef) -> None:
-        open_screen(self._app, Place.TRACE, self._shared, ref.trace_id, None, "; ".join(ref.notes))
+        open_screen(self._app, ScreenName.TRACE, self._shared, ref.trace_id, None, "; ".join(ref.notes))
 
     def lowest(self) -> FilteringScreen:
         while len(self._app.screen_stack) > 1:

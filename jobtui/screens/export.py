@@ -155,7 +155,7 @@ def is_file(shared: Shared, source: str) -> bool:
 
 
 def file_target(path: str, line: int = 0, offset: int = 0) -> CopyTarget:
-    """How to take a place in a file along: its path, and `less` at the line, or at the byte without one."""
+    """How to take a line of a file along: its path, and `less` at the line, or at the byte without one."""
     path = os.path.abspath(path)
     at = f"+{line}" if line else f"+{offset}P" if offset else ""
     return CopyTarget(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)

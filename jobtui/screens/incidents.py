@@ -9,7 +9,7 @@ from time import monotonic
 
 from textual import work
 
-from jobtui.actions import Place, key_of
+from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, failed_before
 from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -20,7 +20,7 @@ from jobtui.model.memory import MemoryOverview, Seen
 from jobtui.model.numbers import counted
 from jobtui.render import incidents as rendered
 from jobtui.render.columns import Cells, Narrow, TableColumn, TimeLook, fixed, time_column
-from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
+from jobtui.render.memory import SEEN_COLUMNS, host_words, seen_words, sites_words
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, TableScreen
@@ -56,7 +56,7 @@ INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
 class IncidentsScreen(HeadedScreen):
     """Groups of jobs that failed alike, and the details of the one under the cursor."""
 
-    PLACE = Place.INCIDENTS
+    NAME = ScreenName.INCIDENTS
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -156,7 +156,7 @@ class IncidentsScreen(HeadedScreen):
 
     def action_open(self) -> None:
         if self._list.record is not None:
-            open_screen(self.app, Place.JOB, self.shared, self._list.record.first)
+            open_screen(self.app, ScreenName.JOB, self.shared, self._list.record.first)
 
     def action_jobs(self) -> None:
         if (one := self._list.record) is None:
@@ -194,7 +194,7 @@ NOTHING = ("Nothing is remembered.", "`jobtui remember`, beside this, keeps how 
 class SeenScreen(TableScreen[Seen]):
     """Failures, the most frequent of the last days first."""
 
-    PLACE = Place.SEEN
+    NAME = ScreenName.SEEN
     WHAT = "failure"
     COLUMNS = SEEN_COLUMNS
     KEY = attrgetter("signature")
@@ -238,7 +238,7 @@ class SeenScreen(TableScreen[Seen]):
     def words(self) -> Iterator[str]:
         if self._found.sites:
             yield sites_words(self._found.sites)
-        yield from map(place_words, self._found.places)
+        yield from map(host_words, self._found.shares)
 
     def copied(self) -> str:
         return show(self._table.record.signature) if self._table.record is not None else ""

@@ -8,7 +8,7 @@ from time import monotonic
 from textual import on, work
 from textual.app import ComposeResult
 
-from jobtui.actions import Place, hints_at
+from jobtui.actions import ScreenName, hints_at
 from jobtui.analysis.compare import last_good
 from jobtui.analysis.paths import CLUSTER_MODE
 from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
@@ -150,7 +150,7 @@ TABS: tuple[type[JobTab], ...] = (
 class JobScreen(LiveScreen):
     """A job in tabs, each made when it is first shown."""
 
-    PLACE = Place.JOB
+    NAME = ScreenName.JOB
     VERTICAL_BREAKPOINTS = [*LiveScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared, job_id: JobId) -> None:
@@ -177,7 +177,7 @@ class JobScreen(LiveScreen):
         yield self._tab_line
         yield self._main
         yield self._foot
-        yield KeyLine(hints_at(Place.JOB))
+        yield KeyLine(hints_at(ScreenName.JOB))
 
     def on_mount(self) -> None:
         self.show_all()

@@ -7,7 +7,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from jobtui.analysis.paths import CLUSTER_MODE, output_places, run_dirs_of
+from jobtui.analysis.paths import CLUSTER_MODE, output_dirs, run_dirs_of
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.columns import TimeLook
@@ -51,10 +51,10 @@ class FilesTab(JobTab):
     def show_subject(self) -> None:
         subject, reach = self.subject, self.shared.reach
         job = subject.job and self.shared.store.with_agent(subject.job)
-        places = output_places(subject.detail, reach)
+        of_name = output_dirs(subject.detail, reach)
         dirs = run_dirs_of(job, subject.detail, subject.ops, reach)
-        self._paths = tuple(dict.fromkeys((*chain.from_iterable(places.values()), *dirs)))
-        self._outputs = {path: [name for name in places if path in places[name]] for path in self._paths}
+        self._paths = tuple(dict.fromkeys((*chain.from_iterable(of_name.values()), *dirs)))
+        self._outputs = {path: [name for name in of_name if path in of_name[name]] for path in self._paths}
         self._refresh()
 
     def tick(self) -> None:

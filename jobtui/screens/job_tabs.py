@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.message import Message
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.analysis.compare import CLUTTER
 from jobtui.analysis.timeline import job_lines
 from jobtui.model.ids import JobId
@@ -203,7 +203,7 @@ class TimelineTab(StepTab):
         from jobtui.screens.export import step_taken
 
         if step.component is Component.SPAN and (span := span_of(step)) is not None:
-            open_screen(self.app, Place.TRACE, self.shared, *span)
+            open_screen(self.app, ScreenName.TRACE, self.shared, *span)
             return
         text = [*line_text(step, self._detail.more if self._detail.step == step else ())]
         text += _op_text(op) if op is not None else ()
@@ -273,7 +273,7 @@ class LogsTab(StepTab):
 
     def open(self) -> None:
         if (line := self._log.record) is not None:
-            open_screen(self.app, Place.LOGS, self.shared, line.source, line.offset)
+            open_screen(self.app, ScreenName.LOGS, self.shared, line.source, line.offset)
 
     @property
     def copied(self) -> str | None:
@@ -340,9 +340,9 @@ class WhyTab(JobTab):
     def _step_of(self, fact: Fact) -> Step | None:
         """The step that a line of evidence is; None for what is a fact of the record."""
         ops = self.shared.store.correlation.ops_of(self.subject.job_id)
-        place = (fact.source, fact.line, fact.cursor, fact.text)
+        wanted = (fact.source, fact.line, fact.cursor, fact.text)
         return next(
-            (s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == place), None
+            (s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == wanted), None
         )
 
     def open(self) -> None:
@@ -367,7 +367,7 @@ class WhyTab(JobTab):
 
 
 class RawTab(JobTab):
-    """The record: its place, when it was written, and its fields."""
+    """The record: where it is, when it was written, and its fields."""
 
     NAME = "raw"
     COMMAND = ("show", "--json")

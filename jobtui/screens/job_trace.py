@@ -3,7 +3,7 @@
 from textual import on
 from textual.app import ComposeResult
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.model.ids import TraceRef
 from jobtui.render.lanes import CERTAINTY_OF_TRACE
 from jobtui.render.text import show
@@ -82,7 +82,7 @@ class TraceTab(JobTab):
             line = self._pane.waterfall.current
             span_id = line.span.span_id if line is not None and line.span is not None else None
             note = show(tracing.link.why)
-            open_screen(self.app, Place.TRACE, self.shared, tracing.link.trace_id, span_id, note)
+            open_screen(self.app, ScreenName.TRACE, self.shared, tracing.link.trace_id, span_id, note)
         elif tracing is not None and tracing.ways.candidates:
             from jobtui.screens.choices import Goal, Guide  # most jobs have one trace or none
 
@@ -93,7 +93,7 @@ class TraceTab(JobTab):
             Guide(self.app, self.shared).choose("its trace", goals, is_clear=False)
 
     @on(Waterfall.LineHighlighted)
-    def _trace_place(self) -> None:
+    def _line_highlighted(self) -> None:
         self.post_message(self.TextChanged())
 
     @property

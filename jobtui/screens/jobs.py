@@ -9,7 +9,7 @@ from textual import on, work
 from textual.timer import Timer
 from textual.widget import Widget
 
-from jobtui.actions import Place, key_of
+from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
 from jobtui.model.ids import JobId
@@ -147,7 +147,7 @@ class JobsFilteringScreen(FilteringScreen):
 class JobsScreen(JobsFilteringScreen):
     """The first screen."""
 
-    PLACE = Place.JOBS
+    NAME = ScreenName.JOBS
     VERTICAL_BREAKPOINTS = [*FilteringScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared) -> None:
@@ -269,7 +269,7 @@ class JobsScreen(JobsFilteringScreen):
         self._table.sort_by(self._table.sorted_by, reverse=not self._table.reverse)
 
     def action_columns(self) -> None:
-        open_screen(self.app, Place.COLUMNS, self.shared, self.view(), self.show_view)
+        open_screen(self.app, ScreenName.COLUMNS, self.shared, self.view(), self.show_view)
 
     def action_show_hidden(self) -> None:
         self.shows_hidden = not self.shows_hidden
@@ -307,7 +307,7 @@ class JobsScreen(JobsFilteringScreen):
 
     def action_open(self) -> None:
         if (job_id := self._table.cursor_id) is not None:
-            open_screen(self.app, Place.JOB, self.shared, job_id)
+            open_screen(self.app, ScreenName.JOB, self.shared, job_id)
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:

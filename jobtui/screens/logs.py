@@ -10,8 +10,7 @@ from time import monotonic
 from textual import events, on, work
 from textual.app import ComposeResult
 
-from jobtui.actions import Place as At
-from jobtui.actions import hints_at
+from jobtui.actions import ScreenName, hints_at
 from jobtui.analysis.log_shapes import Condition, continues, count_facets
 from jobtui.analysis.times import looks_like_time, time_near
 from jobtui.backends.registry import Gives, kinds_that_give
@@ -97,7 +96,7 @@ class LogScreen(LiveScreen):
         yield self._header
         yield self._histogram
         yield self._view
-        yield KeyLine(hints_at(At.LOGS))
+        yield KeyLine(hints_at(ScreenName.LOGS))
 
     def _silence(self) -> list[str]:
         """What to type where no log is read; safe to show."""
@@ -305,7 +304,7 @@ class LogScreen(LiveScreen):
             self.say("there is only one log" if known else "no logs to read")
             return
         labels = {name: self._labels[name] for name in known}
-        open_screen(self.app, At.LOG_SET, self.shared, labels, self._set or known, self._show_set)
+        open_screen(self.app, ScreenName.LOG_SET, self.shared, labels, self._set or known, self._show_set)
 
     def _renew_names(self) -> None:
         names = all_names(self.shared, self._extra)
@@ -336,7 +335,7 @@ class LogScreen(LiveScreen):
 class LogsScreen(LogScreen):
     """Opened at a position of one source or at a time, else at the end."""
 
-    PLACE = At.LOGS
+    NAME = ScreenName.LOGS
 
     # Moving and looking.
 
@@ -440,7 +439,7 @@ class LogsScreen(LogScreen):
             position = lines[0].position if lines else position
         counts = await asyncio.to_thread(count_facets, lines)
         of = counted(len(lines), "line") if at_edge else f"the newest {len(lines):,} lines"
-        self.open_late(screen_at(At.FACETS, self.shared, counts, of, self._add_condition))
+        self.open_late(screen_at(ScreenName.FACETS, self.shared, counts, of, self._add_condition))
 
     def _add_condition(self, condition: Condition) -> None:
         assert self._reader is not None

@@ -5,7 +5,7 @@ from operator import attrgetter
 
 from textual.widget import Widget
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, listed_nodes
 from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import Allocation
@@ -30,7 +30,7 @@ NAME_CELLS = 12
 class NodesScreen(TableScreen[ListedNode]):
     """All nodes, which are asked for while it is open, and what is known of the one under the cursor."""
 
-    PLACE = Place.NODES
+    NAME = ScreenName.NODES
     WHAT = "node"
     COLUMNS = NODE_COLUMNS
     KEY = attrgetter("source", "node.name")
@@ -90,7 +90,7 @@ class NodesScreen(TableScreen[ListedNode]):
 class AllocationsScreen(HeadedScreen):
     """The sites, and a table of allocations; stale ones stand out."""
 
-    PLACE = Place.ALLOCATIONS
+    NAME = ScreenName.ALLOCATIONS
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

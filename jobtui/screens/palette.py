@@ -10,7 +10,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
-from jobtui.actions import Action, Keymap, Place, Topic, actions_at
+from jobtui.actions import Action, Keymap, ScreenName, Topic, actions_at
 from jobtui.analysis.filter import FilterError, parse
 from jobtui.analysis.flags import JobContext
 from jobtui.model.health import contained
@@ -49,25 +49,26 @@ class ActionProvider(LiveProvider):
 
     def _actions(self) -> Iterator[Action]:
         replays = self.live.shared.player is not None
-        here = actions_at(self.live.PLACE)
+        here = actions_at(self.live.NAME)
         yield from (action for action in here if replays or action.topic is not Topic.REPLAY)
 
-    def _actions_elsewhere(self) -> Iterator[tuple[Action, Place]]:
+    def _actions_elsewhere(self) -> Iterator[tuple[Action, ScreenName]]:
         """Actions that are only on other screens, with one that can be gone to from here."""
-        places = [place for place in Place if any(one.call == f"app.go('{place}')" for one in Keymap.actions)]
-        places += [Place.JOB] if self.live.chosen_jobs() else []
-        known = {action.help for action in actions_at(self.live.PLACE)}
+        calls = {one.call for one in Keymap.actions}
+        screens = [screen for screen in ScreenName if f"app.go('{screen}')" in calls]
+        screens += [ScreenName.JOB] if self.live.chosen_jobs() else []
+        known = {action.help for action in actions_at(self.live.NAME)}
         for action in Keymap.actions:
-            place = next((place for place in places if place in action.places), None)
-            if place is not None and action.help not in known:
+            screen = next((screen for screen in screens if screen in action.screens), None)
+            if screen is not None and action.help not in known:
                 known.add(action.help)
-                yield action, place
+                yield action, screen
 
-    async def _act_at(self, place: Place, call: str) -> None:
-        if place is Place.JOB:
-            await self.app.push_screen(screen_at(place, self.live.shared, self.live.chosen_jobs()[0]))
+    async def _act_at(self, name: ScreenName, call: str) -> None:
+        if name is ScreenName.JOB:
+            await self.app.push_screen(screen_at(name, self.live.shared, self.live.chosen_jobs()[0]))
         else:
-            await self.app.run_action(f"go('{place}')")
+            await self.app.run_action(f"go('{name}')")
         screen = self.app.screen
         screen.call_later(screen.run_action, call)
 
@@ -90,10 +91,10 @@ class ActionProvider(LiveProvider):
             if (found := score(action)) > 0:
                 shown = shown_action(action, matcher.highlight(action.help))
                 yield Hit(found, shown, partial(self.live.run_action, action.call), text=action.help)
-        for action, place in self._actions_elsewhere():
+        for action, screen in self._actions_elsewhere():
             if (found := score(action)) > BEGINS_SCORE:
-                words = Content.assemble(matcher.highlight(action.help), (f" ({place})", "$text-muted"))
-                act = partial(self._act_at, place, action.call)
+                words = Content.assemble(matcher.highlight(action.help), (f" ({screen})", "$text-muted"))
+                act = partial(self._act_at, screen, action.call)
                 yield Hit(found - BEGINS_SCORE / 2, shown_action(action, words), act, text=action.help)
 
 
@@ -115,7 +116,7 @@ class JobProvider(LiveProvider):
         for at in range(0, len(jobs), SLICE):
             for job in chosen.select(jobs[at : at + SLICE], shared.now(), context):
                 words = f"{show(job.name or '')}  {show(job.id)}".strip()
-                go = partial(open_screen, self.app, Place.JOB, shared, job.id)
+                go = partial(open_screen, self.app, ScreenName.JOB, shared, job.id)
                 yield Hit(JOB_SCORE, Content(words), go, text=words)
                 found += 1
                 if found >= MOST_JOBS:

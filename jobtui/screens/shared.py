@@ -11,7 +11,7 @@ from textual.app import App
 from textual.dom import DOMNode
 from textual.worker import Worker
 
-from jobtui.actions import Place, key_of
+from jobtui.actions import ScreenName, key_of
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
@@ -161,14 +161,14 @@ class Shared:
 REPLAY_CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")
 """The actions that the line of a replay names."""
 SCREENS: Mapping[str, str] = {
-    Place.JOB: "job.JobScreen", Place.TRACE: "trace.TraceScreen", Place.LOGS: "logs.LogsScreen",
-    Place.SOURCES: "sources.SourcesScreen", Place.AGENTS: "agents.AgentsScreen",
-    Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
-    Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "nodes.AllocationsScreen",
-    Place.SEEN: "incidents.SeenScreen",
-    Place.NODES: "nodes.NodesScreen",
-    Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
-    Place.FACETS: "choices.FacetsScreen", Place.TRACE_CHANGES: "traces.TraceChangesScreen",
+    ScreenName.JOB: "job.JobScreen", ScreenName.LOGS: "logs.LogsScreen",
+    ScreenName.SOURCES: "sources.SourcesScreen", ScreenName.AGENTS: "agents.AgentsScreen",
+    ScreenName.CHARTS: "charts.ChartsScreen", ScreenName.TRACES: "traces.TracesScreen",
+    ScreenName.INCIDENTS: "incidents.IncidentsScreen", ScreenName.ALLOCATIONS: "nodes.AllocationsScreen",
+    ScreenName.TRACE: "trace.TraceScreen", ScreenName.SEEN: "incidents.SeenScreen",
+    ScreenName.NODES: "nodes.NodesScreen",
+    ScreenName.COLUMNS: "choices.ColumnsScreen", ScreenName.LOG_SET: "choices.LogSetScreen",
+    ScreenName.FACETS: "choices.FacetsScreen", ScreenName.TRACE_CHANGES: "traces.TraceChangesScreen",
 }  # fmt: skip
 """The class of each screen that others open. It is imported when it is opened: no first paint needs it."""
 
@@ -197,13 +197,13 @@ async def in_thread(call: Callable[[], T]) -> T:
             gc.enable()
 
 
-def screen_at(place: str, shared: Shared, *about: object) -> Any:
-    module, _, name = SCREENS[place].partition(".")
+def screen_at(screen: str, shared: Shared, *about: object) -> Any:
+    module, _, name = SCREENS[screen].partition(".")
     return getattr(import_module(f"{__package__}.{module}"), name)(shared, *about)
 
 
-def open_screen(app: App[Any], place: str, shared: Shared, *about: object) -> None:
+def open_screen(app: App[Any], screen: str, shared: Shared, *about: object) -> None:
     """Open a screen; with what it is `about`, the cursor of the screen below stays on its record."""
     for opened_from in app.screen.query(RecordList) if about else ():
         opened_from.go(opened_from.cursor)
-    app.push_screen(screen_at(place, shared, *about))
+    app.push_screen(screen_at(screen, shared, *about))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.backends.registry import LOG_FILE
 from jobtui.model.commands import Command
 from jobtui.model.health import FAULTS, FAULTS_KIND, SourceHealth, SourceState
@@ -25,7 +25,7 @@ LEAST_ROWS = 3
 class SourcesScreen(HeadedScreen):
     """All sources, and the details of the one under the cursor."""
 
-    PLACE = Place.SOURCES
+    NAME = ScreenName.SOURCES
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

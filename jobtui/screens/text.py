@@ -6,7 +6,7 @@ from itertools import zip_longest
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from jobtui.actions import Action, Keymap, Place, Topic, hints_at
+from jobtui.actions import Action, Keymap, ScreenName, Topic, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.secrets import mask_text
 from jobtui.render import styles
@@ -22,7 +22,7 @@ from jobtui.widgets.text_pane import TextPane, wrapped_lines
 class ReadingScreen(HeadedScreen):
     """Paragraphs, safe to show; they do not change with the data."""
 
-    PLACE = Place.READING
+    NAME = ScreenName.READING
 
     def __init__(
         self, shared: Shared, title: str, paragraphs: Iterable[Paragraph], taken: CopyTarget | None = None
@@ -57,7 +57,7 @@ class ErrorScreen(ReadingScreen):
             yield RuleLine(self._title)
             yield self._text
             yield RuleLine()
-            yield KeyLine(hints_at(Place.READING))
+            yield KeyLine(hints_at(ScreenName.READING))
 
     def on_resize(self) -> None:
         sheet = self.query_one("#sheet")
@@ -102,31 +102,31 @@ class HelpPane(TextPane):
 class HelpScreen(ReadingScreen):
     """The keys, the signs and the filter language."""
 
-    def __init__(self, shared: Shared, place: Place) -> None:
-        keys = [*key_text(place)]
-        rest = [*rest_of_help(place, shared.player is not None)]
+    def __init__(self, shared: Shared, screen: ScreenName) -> None:
+        keys = [*key_text(screen)]
+        rest = [*rest_of_help(screen, shared.player is not None)]
         super().__init__(shared, "keys", (), CopyTarget("", Command("jobtui", "--help")))
         self._main = self._text = HelpPane(keys, rest)
 
 
-def key_text(place: Place) -> Iterator[Paragraph]:
-    here = [action for action in Keymap.actions if action.is_of(place)]
+def key_text(screen: ScreenName) -> Iterator[Paragraph]:
+    here = [action for action in Keymap.actions if action.is_of(screen)]
     if here:
-        yield Paragraph(f"On this screen ({place})", "title")
+        yield Paragraph(f"On this screen ({screen})", "title")
         yield from (_paragraph(action, "") for action in here)
         yield Paragraph("")
     for topic in (one for one in Topic if one not in COMMON):
-        yield from _topic_text(topic, place)
+        yield from _topic_text(topic, screen)
 
 
-def _topic_text(topic: Topic, place: Place) -> Iterator[Paragraph]:
-    if others := [one for one in Keymap.actions if one.topic is topic and not one.is_of(place)]:
+def _topic_text(topic: Topic, screen: ScreenName) -> Iterator[Paragraph]:
+    if others := [one for one in Keymap.actions if one.topic is topic and not one.is_of(screen)]:
         yield Paragraph(str(topic), "title")
         yield from (_paragraph(action, f" ({action.where})" if action.where else "") for action in others)
         yield Paragraph("")
 
 
-def rest_of_help(place: Place, replays: bool) -> Iterator[Paragraph]:
+def rest_of_help(screen: ScreenName, replays: bool) -> Iterator[Paragraph]:
     yield Paragraph("Signs and colours", "title")
     for status, glyph in styles.GLYPHS.items():
         yield Paragraph(f"{glyph:<{KEY_CELLS}}{styles.WORDS[status]}", styles.STATUS_STYLES[status])
@@ -135,7 +135,7 @@ def rest_of_help(place: Place, replays: bool) -> Iterator[Paragraph]:
         yield Paragraph(f"{style:<{KEY_CELLS}}{styles.style_names()[style]}", style)
     yield Paragraph("")
     for topic in (one for one in COMMON if replays or one is not Topic.REPLAY):
-        yield from _topic_text(topic, place)
+        yield from _topic_text(topic, screen)
     yield Paragraph("Commands, typed after :", "title")
     for command in COMMANDS:
         words = f"{command.name} {command.argument}"

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widget import Widget
 
-from jobtui.actions import Place
+from jobtui.actions import ScreenName
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.filters import SPAN_FIELDS, SpanTest, known_test
 from jobtui.analysis.traces.layout import LineKey, ServiceMarks
@@ -53,7 +53,7 @@ class TracePane(PaneGroup):
         self.panes = self.waterfall, self._detail
         self._at: object = None
         self._finding: object = None
-        self._place = ""
+        self._failure = ""
 
     def compose(self) -> ComposeResult:
         yield self.waterfall
@@ -73,7 +73,7 @@ class TracePane(PaneGroup):
 
     def next_failure(self, step: int) -> None:
         found = self.waterfall.next_failure(step)
-        self._place = f"failure {found[0]:,} of {found[1]:,}" if found else ""
+        self._failure = f"failure {found[0]:,} of {found[1]:,}" if found else ""
         if found is None:
             self.notify("nothing failed in this trace", timeout=2)
         self.show_words()
@@ -166,8 +166,8 @@ class TracePane(PaneGroup):
         if (passing := view.passing) is not None:
             wanted = f"/{safe(self.filter_text)}" if self.filter_text else "what leads to failures"
             yield f"{wanted}: {counted(passing, 'span')}"
-        if self._place:
-            yield self._place
+        if self._failure:
+            yield self._failure
         if not view.is_whole and (seen := view.seen) is not None:
             begin = view.found.tree.started_at or 0 if view.found else 0
             yield f"+{span_time(seen[0] - begin)} to +{span_time(seen[1] - begin)}"
@@ -180,7 +180,7 @@ class TracePane(PaneGroup):
 class TraceScreen(FilteringScreen):
     """A trace as a waterfall, and the details of the span under the cursor."""
 
-    PLACE = Place.TRACE
+    NAME = ScreenName.TRACE
 
     def __init__(
         self, shared: Shared, trace_id: TraceId, span_id: SpanId | None = None, note: str = ""
@@ -252,7 +252,7 @@ class TraceScreen(FilteringScreen):
             self._pane.waterfall.move(Move.DOWN)
 
     def action_compare(self) -> None:
-        open_screen(self.app, Place.TRACE_CHANGES, self.shared, self.trace_id)
+        open_screen(self.app, ScreenName.TRACE_CHANGES, self.shared, self.trace_id)
 
     # Which spans.
 

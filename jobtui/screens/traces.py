@@ -8,7 +8,7 @@ from time import monotonic
 
 from textual import work
 
-from jobtui.actions import Place, key_of
+from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.traces.compare import StepChange, step_changes, those_that_differ
 from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.analysis.traces.filters import TRACE_FIELDS, ListedTrace, TraceJudgement, TraceState, judged
@@ -48,7 +48,7 @@ def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
 class TracesScreen(TableScreen[ListedTrace]):
     """The newest traces of all sources."""
 
-    PLACE = Place.TRACES
+    NAME = ScreenName.TRACES
     WHAT = "trace"
     COLUMNS = TRACE_COLUMNS
     KEY = attrgetter("summary.trace_id")
@@ -154,7 +154,7 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def action_open(self) -> None:
         if (listed := self._table.record) is not None:
-            open_screen(self.app, Place.TRACE, self.shared, listed.summary.trace_id)
+            open_screen(self.app, ScreenName.TRACE, self.shared, listed.summary.trace_id)
 
     def copied(self) -> str:
         return self._table.record.summary.trace_id if self._table.record is not None else ""
@@ -167,7 +167,7 @@ class TracesScreen(TableScreen[ListedTrace]):
             self.notify(f"{len(chosen):,} traces are marked: mark two to compare them", timeout=4)
         elif chosen:
             ids = [one.summary.trace_id for one in chosen]
-            open_screen(self.app, Place.TRACE_CHANGES, self.shared, *ids)
+            open_screen(self.app, ScreenName.TRACE_CHANGES, self.shared, *ids)
 
     def action_back(self) -> None:
         if self._table.marked and not self.filter_text:
@@ -191,7 +191,7 @@ class TracesScreen(TableScreen[ListedTrace]):
 class TraceChangesScreen(HeadedScreen):
     """Spans that are missing, new, failed or slower in a trace than in another, or in the last good one."""
 
-    PLACE = Place.TRACE_CHANGES
+    NAME = ScreenName.TRACE_CHANGES
 
     def __init__(self, shared: Shared, this: TraceId, other: TraceId | None = None) -> None:
         super().__init__(shared)
@@ -253,7 +253,7 @@ class TraceChangesScreen(HeadedScreen):
 
     def action_open(self) -> None:
         if (step := self._table.record) is not None:
-            open_screen(self.app, Place.TRACE, self.shared, step.span.trace_id, step.span.span_id)
+            open_screen(self.app, ScreenName.TRACE, self.shared, step.span.trace_id, step.span.span_id)
 
     def paragraphs(self) -> Iterator[Paragraph]:
         yield Paragraph(self._rule.words)

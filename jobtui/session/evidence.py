@@ -27,7 +27,7 @@ from jobtui.analysis.paths import (
     OUTPUT_ENDS,
     OUTPUT_NAMES,
     ClusterAccess,
-    output_places,
+    output_dirs,
     reached,
     run_dirs_of,
     spec_of_host,
@@ -150,33 +150,33 @@ async def with_steps_here(
 
     def seen(path: str) -> str | None:
         """A file with something in it, where it is recorded or in a run directory that lies elsewhere now."""
-        places = (path, *(os.path.join(directory, os.path.basename(path)) for directory in dirs))
+        copies = (path, *(os.path.join(directory, os.path.basename(path)) for directory in dirs))
         with suppress(OSError):  # a file may go between two looks
-            return next((one for one in places if os.path.isfile(one) and os.path.getsize(one)), None)
+            return next((one for one in copies if os.path.isfile(one) and os.path.getsize(one)), None)
         return None
 
     own = os.uname().nodename
-    places = {own: "", own.partition(".")[0]: ""}
+    hosts = {own: "", own.partition(".")[0]: ""}
     for name, spec in (*((source.name, source.name) for source in sources), *reach.hosts.items()):
         if found := _SSH.search(spec):
-            places |= {name: found[0], found["host"]: found[0]}
-    typed = partial(typed_here, places, places.get(job.source, "") if job is not None else "")
+            hosts |= {name: found[0], found["host"]: found[0]}
+    typed = partial(typed_here, hosts, hosts.get(job.source, "") if job is not None else "")
     return await asyncio.to_thread(on_sources, verdict, flags, seen, typed)
 
 
-def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Command:
+def typed_here(hosts: Mapping[str, str], cluster: str, command: Command) -> Command:
     """A command as it can be typed here; "" where no ssh to its host or no such program is known."""
     program, *words = shlex.split(command)
     is_ssh = program == "ssh"
-    place, line = (spec_of_host(words[0], places), words[1]) if is_ssh else (cluster, str(command))
-    if place and (found := _SSH.fullmatch(place)) is not None:
+    host, line = (spec_of_host(words[0], hosts), words[1]) if is_ssh else (cluster, str(command))
+    if host and (found := _SSH.fullmatch(host)) is not None:
         port = ("-p", found["port"]) if found["port"] else ()
         return Command("ssh", *port, found["name"], line)
     program, *words = shlex.split(line)
     is_here = os.path.isdir(words[0]) if program == "cd" else shutil.which(program) is not None
     if program == "journalctl":  # without a journal it says no more than that
         is_here = is_here and any(glob(f"/{one}/*/*.journal") for one in JOURNAL_DIRECTORIES)
-    if place is None or not is_here:
+    if host is None or not is_here:
         return Command()
     return Command(program, *words) if is_ssh else command
 
@@ -529,8 +529,8 @@ class Gatherer:
         """
         job = self._store.with_agent(job)
         found = Outputs(self._job_reader, job)
-        for name, places in output_places(detail, self._reach).items():
-            await found.read_named(name, places)
+        for name, dirs in output_dirs(detail, self._reach).items():
+            await found.read_named(name, dirs)
         faults, directories = list[str](), run_dirs_of(job, detail, ops, self._reach)
         command = dict(detail.facts).get("command", "") if detail is not None else ""
         for directory in directories:

@@ -87,13 +87,13 @@ class ChangeLog:
         if change.at < self._oldest:
             return False
         own, order = self._by_job.get(change.job_id, ()), _order(change)
-        place = len(own)
+        index = len(own)
         if own and _order(own[-1]) >= order:
-            place = bisect_left(own, order, key=_order)
-            if _order(own[place]) == order:
+            index = bisect_left(own, order, key=_order)
+            if _order(own[index]) == order:
                 return False
         # Tuples, as the garbage collector soon looks at them no more: there are hundreds of thousands
-        self._by_job[change.job_id] = (*own[:place], change, *own[place:])
+        self._by_job[change.job_id] = (*own[:index], change, *own[index:])
         self._count += 1
         return True
 

@@ -83,10 +83,10 @@ class TraceStore:
             pages = self._pages(trace_id, source)
             known = pages.spans.get(span_id, [])
             fresh = [span for span in same if not _is_among(span, known)] if known else same
-            for place, one in enumerate(known):
+            for index, one in enumerate(known):
                 finer = (span for span in same if span != one and _is_among(span, [one]))
-                known[place] = max((one, *finer), key=_how_fine)
-                if known[place] is not one:
+                known[index] = max((one, *finer), key=_how_fine)
+                if known[index] is not one:
                     changed.add(trace_id)
             for span in self._room_for(pages, fresh):
                 pages.spans.setdefault(span_id, []).append(span)

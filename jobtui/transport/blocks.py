@@ -27,7 +27,7 @@ SETTLED_HOLE_BYTES = 1 << 20
 text arrives), unless it is as long as this: waiting means reading it again and again."""
 
 MARK_BYTES = 256
-"""How many bytes before the place of reading are compared, to notice that a file was rewritten. All of them
+"""How many bytes before the position are compared, to notice that a file was rewritten. All of them
 must be there to believe that another file continues the same text.
 """
 SKIPS_NAMED = 20
@@ -43,7 +43,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     `block` is given to the parser at a time, `line` the longest line given whole, `skip` how much is skipped
     in one call. `batch` and `batch_records` bound a poll. `count`: up to this size the lines before the
-    place where reading begins are counted at once, beyond it when someone asks. `hold_s` is how long an
+    position where reading begins are counted at once, beyond it when someone asks. `hold_s` is how long an
     unfinished last line waits for its newline, `retire_s` how long a rotated file is still looked at,
     `gone_s` how long a missing file counts as being rotated.
     """
@@ -72,7 +72,7 @@ class LinePart(StrEnum):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """A place in a file. `line` is the number of the line it is in."""
+    """A position in a file. `line` is the number of the line it is in."""
 
     offset: int = 0
     line: int = 1
@@ -201,17 +201,17 @@ class BlockReader:
         return self.source.read(self.position.offset, left) if left > 0 else b""
 
     def _skip(self, why: str, *, counted: int = 1) -> None:
-        self.skips.append(Skip(place(self._name, self.position), why))
+        self.skips.append(skip_at(self._name, self.position, why))
         self.skip_count += counted
 
 
-def place(name: str, position: Position) -> str:
+def skip_at(name: str, position: Position, why: str) -> Skip:
     line = f":{position.line}" if position.line > 0 else ""
-    return f"{name}{line} (byte {position.offset})"
+    return Skip(f"{name}{line} (byte {position.offset})", why)
 
 
 def mark_before(read: Callable[[int, int], bytes], offset: int) -> bytes:
-    """What is right before a place, by which a text is known again. Raises OSError."""
+    """What is right before a position, by which a text is known again. Raises OSError."""
     begin = max(0, offset - MARK_BYTES)
     return read(begin, offset - begin) if offset else b""
 
@@ -234,11 +234,11 @@ def align(source: ByteSource, offset: int, line_limit: int) -> int | None:
 
 
 PROBE_BYTES = 1 << 20
-"""How far a time is searched for from one place on."""
+"""How far a time is searched for from one position on."""
 RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
 SHOWN_BYTES = 4 << 20
-"""How far from its place the lines after it are searched for."""
+"""How far from its position the lines after it are searched for."""
 _WINDOW_BYTES = 64 << 10
 _COUNT_READ_BYTES = 1 << 20
 
@@ -261,7 +261,7 @@ def offset_of_time(source: ByteSource, size: int, at: Nanos, time_of: TimeOf) ->
     """The byte where the first line not older than `at` begins; `size` when all are older.
 
     None when neither the beginning nor the end holds a time. Takes the times to grow. Where a stretch holds
-    none, the place found lies before it: too early costs time, too late would lose lines.
+    none, the position found lies before it: too early costs time, too late would lose lines.
     """
     begins = (0, max(0, size - PROBE_BYTES))
     if all(first_time(source, begin, size, time_of) is None for begin in begins):

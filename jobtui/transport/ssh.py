@@ -393,10 +393,10 @@ class SshShell:
             # As the user has set it, else through sockets of our own
             if (await self._settings()).get("controlpath", "none") != "none":
                 self._sharing = ()
-            elif (place := private_directory("jobtui")) is None:
+            elif (directory := private_directory("jobtui")) is None:
                 self._sharing = ("ControlMaster=no", "ControlPath=none")
             else:
-                path = f"ControlPath={place}/%C"
+                path = f"ControlPath={directory}/%C"
                 self._sharing = ("ControlMaster=auto", path, f"ControlPersist={PERSIST_S}")
         options = (word for option in (*OPTIONS, *self._sharing) for word in ("-o", option))
         return self._start(*options, *self._target, line)
@@ -535,18 +535,18 @@ def private_directory(name: str) -> Path | None:
     """
     import tempfile  # costs 5 ms, and is needed over ssh only
 
-    places = [Path(os.environ["XDG_RUNTIME_DIR"]) / name] if os.environ.get("XDG_RUNTIME_DIR") else []
-    places.append(Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}")
-    for place in places:
-        is_short = len(os.fsencode(place)) + SSH_NAME_BYTES <= SOCKET_PATH_BYTES
-        if not (is_short and place.is_absolute()) or _AWKWARD.intersection(str(place)):
+    candidates = [Path(os.environ["XDG_RUNTIME_DIR"]) / name] if os.environ.get("XDG_RUNTIME_DIR") else []
+    candidates.append(Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}")
+    for directory in candidates:
+        is_short = len(os.fsencode(directory)) + SSH_NAME_BYTES <= SOCKET_PATH_BYTES
+        if not (is_short and directory.is_absolute()) or _AWKWARD.intersection(str(directory)):
             continue
         try:
-            place.mkdir(mode=0o700, exist_ok=True)
-            status = place.lstat()
+            directory.mkdir(mode=0o700, exist_ok=True)
+            status = directory.lstat()
         except OSError:
             continue
         is_alone = stat.S_ISDIR(status.st_mode) and not stat.S_IMODE(status.st_mode) & 0o077
         if is_alone and status.st_uid == os.getuid():
-            return place
+            return directory
     return None

@@ -141,10 +141,10 @@ class ChartView(LineView):
             return
         is_of_states = self._chart is not None and self._chart.kind in (ChartKind.STATES, ChartKind.TIMES)
         lines = len(self._chart.times or self._chart.curves) if self._chart and is_of_states else 0
-        places = [None, *range(lines)]
+        choices = [None, *range(lines)]
         if lines:
             at = 0 if self.chosen is None else self.chosen + 1
-            self.chosen = places[(at + by) % len(places)]
+            self.chosen = choices[(at + by) % len(choices)]
             self.redraw()
 
     def on_resize(self) -> None:

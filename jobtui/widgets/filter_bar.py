@@ -1,4 +1,4 @@
-"""The line in which a filter, a command or a search is typed, with a mistake shown at its place."""
+"""The line in which a filter, a command or a search is typed, with a mistake shown where it is."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ class Completion(NamedTuple):
 
 
 Completer = Callable[[str, int], Completion]
-"""Gives what may stand where the cursor is, in a text and at a place in it."""
+"""Gives what may stand where the cursor is, in a text and at an offset in it."""
 
 
 class FilterBar(Vertical):

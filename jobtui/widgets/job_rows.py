@@ -94,18 +94,18 @@ class RowIndex:
 
     def position(self, job_id: str) -> int | None:
         entry = self._entries.get(job_id)
-        return None if entry is None else self._place(self._sorted.index(entry))
+        return None if entry is None else self._index(self._sorted.index(entry))
 
     def window(self, start: int, stop: int) -> list[JobId]:
-        """The ids at the places from `start` up to `stop`, clipped to what there is."""
-        places = range(max(0, start), min(stop, len(self._sorted)))
-        return [self._sorted[self._place(at)][-1] for at in places]
+        """The ids of the rows from `start` up to `stop`, clipped to what there is."""
+        rows = range(max(0, start), min(stop, len(self._sorted)))
+        return [self._sorted[self._index(at)][-1] for at in rows]
 
     def ids(self) -> Iterator[JobId]:
         entries = reversed(self._sorted) if self.order.reverse else iter(self._sorted)
         return (entry[-1] for entry in entries)
 
-    def _place(self, at: int) -> int:
+    def _index(self, at: int) -> int:
         return len(self._sorted) - 1 - at if self.order.reverse else at
 
     @classmethod
@@ -311,7 +311,7 @@ class JobRows:
         return self._top() or moved
 
     def position(self, job_id: JobId) -> int | None:
-        """At which place a job is shown, None when it is not."""
+        """In which row a job is shown, None when it is not."""
         return self._index.position(job_id)
 
     def window(self, start: int, stop: int) -> list[JobId]:

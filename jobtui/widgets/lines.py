@@ -16,7 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from jobtui.model.health import FAULTS, place_of
+from jobtui.model.health import FAULTS, location_of
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Piece, crop, difference, padded, styled, width_of
 from jobtui.render.styles import ATTRIBUTES
@@ -164,12 +164,12 @@ class LineView(Widget):
 
     def _broken_line(self, y: int, error: Exception) -> Line:
         """The text in place of a line that cannot be drawn; its fault would repeat, and is counted once."""
-        place = place_of(error)
+        location = location_of(error)
         known, line = self._broken.get(y, ("", ()))
-        if known != place:
+        if known != location:
             words = FAULTS.note(error, f"drawing {type(self).__name__}").words
             line = (Piece(fit(f" {words}", self.cells), "warning", self.cells),)
-            self._broken[y] = (place, line)
+            self._broken[y] = (location, line)
         return line
 
     def on_mouse_down(self, event: events.MouseDown) -> None:

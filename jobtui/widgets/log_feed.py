@@ -166,11 +166,8 @@ class KeptLines:
                 break
             at = page.lines[-1].end
         if kept and len(kept) <= count:
-            self._done = (
-                kept[-1].position,
-                max(kept[-1].end, page.lines[-1].position if page.lines else at),
-                head,
-            )
+            seen = page.lines[-1].position if page.lines else at
+            self._done = kept[-1].position, max(kept[-1].end, seen), head
         return Page(tuple(kept[:count]), page.at_edge and len(kept) <= count)
 
     def _passing(

@@ -236,13 +236,11 @@ class LogView(LineView):
         self._show_window(feed, position, self.rows_high // 3)
 
     def go_to(self, position: int | None) -> None:
-        at = self._window.index_of(position) if position is not None and self._holds(position) else None
-        if at is not None and (
-            not self._window.lines[at].folded or self._window.lines[at].position == position
-        ):
-            self._go(at)
-        else:
-            self._jump_to(position, self.rows_high // 3)
+        if position is not None and self._holds(position):
+            at = self._window.index_of(position)
+            if not self._window.lines[at].folded or self._window.lines[at].position == position:
+                return self._go(at)
+        self._jump_to(position, self.rows_high // 3)
 
     def reload(self) -> None:
         self._jump_to(None if self.follows else self.position, self._cursor - self._top)

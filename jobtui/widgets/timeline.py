@@ -42,8 +42,8 @@ class StepDetail(LineView):
     def line(self, y: int) -> Line:
         if self.step is None:
             return ()
-        place, room = where(self.step), max(2, self.cells - 2)
-        lines = wrapped(f"{place}  {show(self.step.text)[:MOST_SHOWN]}", room)
+        origin, room = where(self.step), max(2, self.cells - 2)
+        lines = wrapped(f"{origin}  {show(self.step.text)[:MOST_SHOWN]}", room)
         lines += [fit(f"  {line[:MOST_SHOWN]}", room).rstrip() for line in self.more]
         shown = min(len(lines), self.rows_high - 1)
         if y == shown:
@@ -55,8 +55,8 @@ class StepDetail(LineView):
         if y == shown - 1 and len(lines) > shown:
             left = f" … {counted(len(lines) - shown, 'more line')}"
             text = fit(text, max(0, self.cells - 2 - len(left))) + left
-        if y == 0 and text.startswith(place):
-            return (Piece(f" {place}", "accent"), Piece(text[len(place) :]))
+        if y == 0 and text.startswith(origin):
+            return (Piece(f" {origin}", "accent"), Piece(text[len(origin) :]))
         return (Piece(f" {text}"),)
 
 
@@ -143,7 +143,7 @@ class Timeline(RowView):
         self._now = now
         self._op: Op | None = None
         self._rows: tuple[timeline.TimelineRow, ...] = ()
-        self._places: list[TimelineLine] = []
+        self._lines: list[TimelineLine] = []
         self._unfolded: set[Step] = set()
         """The first steps of what was unfolded."""
         self._fine = False
@@ -152,42 +152,43 @@ class Timeline(RowView):
 
     @property
     def count(self) -> int:
-        return len(self._places) + (self._silence_s is not None)
+        return len(self._lines) + (self._silence_s is not None)
 
     @property
     def step(self) -> Step | None:
-        if not self._places:
+        if not self._lines:
             return None
-        place = self._places[self.cursor]
-        return self._rows[place.fold.last if place.fold else place.row].step
+        line = self._lines[self.cursor]
+        return self._rows[line.fold.last if line.fold else line.row].step
 
     def toggle_fold(self) -> bool:
-        fold = self._places[self.cursor].fold if self._places else None
+        fold = self._lines[self.cursor].fold if self._lines else None
         if fold is None:
             return False
         self._unfolded ^= {self._rows[fold.first].step}
-        self._places = self._lay_out()
+        self._lines = self._lay_out()
         self.keep_in_view()
         self.repaint()
         return True
 
     def set_op(self, op: Op | None, *, absolute: bool = False) -> None:
         is_other = op is None or self._op is None or op.key != self._op.key
-        at_end = not self._places or self.cursor == len(self._places) - 1
+        at_end = not self._lines or self.cursor == len(self._lines) - 1
         step = self.step
         self._op = op
         self._absolute = absolute
         self._rows = timeline.timeline_rows(op) if op else ()
         if is_other:
             self._unfolded.clear()
-        self._places = self._lay_out()
+        self._lines = self._lay_out()
         self._fine = lanes.is_fine(self._rows)
         if is_other:
-            places = enumerate(self._places)
-            bad = [at for at, place in places if not place.is_gap and self._rows[place.row].is_bad]
-            self.cursor, self.top = bad[-1] if bad else max(0, len(self._places) - 1), 0
+            bad = [
+                at for at, line in enumerate(self._lines) if not line.is_gap and self._rows[line.row].is_bad
+            ]
+            self.cursor, self.top = bad[-1] if bad else max(0, len(self._lines) - 1), 0
         elif at_end:
-            self.cursor = len(self._places) - 1
+            self.cursor = len(self._lines) - 1
         self.keep_in_view()
         self.repaint()
         if is_other or step != self.step:
@@ -198,8 +199,8 @@ class Timeline(RowView):
             self.repaint()
 
     def go(self, index: int) -> None:
-        index, before = max(0, min(index, len(self._places) - 1)), self.cursor
-        if self._places and self._places[index].is_gap:
+        index, before = max(0, min(index, len(self._lines) - 1)), self.cursor
+        if self._lines and self._lines[index].is_gap:
             index += 1 if index >= self.cursor else -1
         super().go(index)
         if self.cursor != before:
@@ -209,17 +210,17 @@ class Timeline(RowView):
         return lanes.heading(self._op, self.cells)
 
     def row(self, index: int) -> Line:
-        if index >= len(self._places):
+        if index >= len(self._lines):
             return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.cells)
-        place = self._places[index]
+        line = self._lines[index]
         times = lanes.TimeStyle(fine=self._fine, absolute=self._absolute)
-        row = self._rows[place.row]
-        before = self._rows[place.row - 1] if place.row else None
-        if place.is_gap and before is not None:
+        row = self._rows[line.row]
+        before = self._rows[line.row - 1] if line.row else None
+        if line.is_gap and before is not None:
             return lanes.gap_line(row, before, self.cells)
-        if place.fold is not None:
-            row = lanes.folded(self._rows, place.fold, times)
-            is_open = self._rows[place.fold.first].step in self._unfolded
+        if line.fold is not None:
+            row = lanes.folded(self._rows, line.fold, times)
+            is_open = self._rows[line.fold.first].step in self._unfolded
             row = row._replace(text=f"{'▾' if is_open else '▸'} {row.text}")
         return lanes.row_line(row, before, self.cells, times)
 
@@ -233,7 +234,7 @@ class Timeline(RowView):
         return seconds if seconds >= timeline.GAP_S else None
 
     def _lay_out(self) -> list[TimelineLine]:
-        places: list[TimelineLine] = []
+        shown: list[TimelineLine] = []
         folds = {fold.first: fold for fold in timeline.folds_in(self._rows)}
         hidden_to = -1
         for at, row in enumerate(self._rows):
@@ -242,12 +243,12 @@ class Timeline(RowView):
                 hidden_to = fold.last
             is_hidden = at <= hidden_to
             if row.is_gap and (fold is not None or not is_hidden):
-                places.append(TimelineLine(at, is_gap=True))
+                shown.append(TimelineLine(at, is_gap=True))
             if fold is not None:
-                places.append(TimelineLine(at, fold=fold))
+                shown.append(TimelineLine(at, fold=fold))
             if not is_hidden:
-                places.append(TimelineLine(at))
-        return places
+                shown.append(TimelineLine(at))
+        return shown
 
 
 class JobLog(RecordList[timeline.JobLine]):
@@ -261,12 +262,12 @@ class JobLog(RecordList[timeline.JobLine]):
     def set_lines(self, lines: Sequence[timeline.JobLine], tags: Mapping[str, str]) -> None:
         before, at_end = self.record, self.cursor >= self.count - 1
         self._tags, self._tag_cells = tags, tag_cells(tags.values())
-        places = {line.place: at for at, line in enumerate(lines)}
-        found = None if before is None or at_end else places.get(before.place)
+        shown = {line.key: at for at, line in enumerate(lines)}
+        found = None if before is None or at_end else shown.get(before.key)
         self.set_records(lines, len(lines) - 1 if found is None else found)
 
     def key_of(self, record: timeline.JobLine) -> Hashable:
-        return record.place
+        return record.key
 
     def heading(self, y: int) -> Line:
         words = f" {counted(self.count, 'line')} of {counted(len(self._tags), 'log')}"

@@ -11,7 +11,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.paths import LogPlace, log_of
+from jobtui.analysis.paths import LogKind, log_of
 from jobtui.demo.incidents import Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG
 from jobtui.model.clock import SECOND, Nanos
@@ -183,31 +183,31 @@ LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
 @pytest.mark.parametrize(
     ("agent", "hosts", "place", "name"),
     [
-        (LOCAL, {}, LogPlace.SUPERVISOR, "supervisor.log"),
-        (but(LOCAL, log="other.log"), {}, LogPlace.SUPERVISOR, "other.log"),
-        (DOCKER, {"v2": "ssh://v2"}, LogPlace.REMOTE, None),
-        (but(DOCKER, log="supervisor.log"), {}, LogPlace.REMOTE, None),
-        (but(DOCKER, host=None), {"v1": "ssh://v1"}, LogPlace.REMOTE, None),
-        (DOCKER, {"v1.sirepo.example": "ssh://op@v1:22"}, LogPlace.JOURNAL, "ssh://op@v1:22"),
-        (DOCKER, {"v1": "ssh://op@v1:22"}, LogPlace.JOURNAL, "ssh://op@v1:22"),
-        (but(DOCKER, log="srj-p-VUlhaMOD@v1"), {}, LogPlace.READ, "srj-p-VUlhaMOD@v1"),
-        (but(DOCKER, driver="OddDriver"), {}, LogPlace.UNKNOWN, None),
-        (but(DOCKER, container="x; rm -rf /"), {}, LogPlace.UNKNOWN, None),
-        (ON_CLUSTER, {"cori": "ssh://cori"}, LogPlace.CLUSTER, "ssh://cori"),
+        (LOCAL, {}, LogKind.SUPERVISOR, "supervisor.log"),
+        (but(LOCAL, log="other.log"), {}, LogKind.SUPERVISOR, "other.log"),
+        (DOCKER, {"v2": "ssh://v2"}, LogKind.REMOTE, None),
+        (but(DOCKER, log="supervisor.log"), {}, LogKind.REMOTE, None),
+        (but(DOCKER, host=None), {"v1": "ssh://v1"}, LogKind.REMOTE, None),
+        (DOCKER, {"v1.sirepo.example": "ssh://op@v1:22"}, LogKind.JOURNAL, "ssh://op@v1:22"),
+        (DOCKER, {"v1": "ssh://op@v1:22"}, LogKind.JOURNAL, "ssh://op@v1:22"),
+        (but(DOCKER, log="srj-p-VUlhaMOD@v1"), {}, LogKind.READ, "srj-p-VUlhaMOD@v1"),
+        (but(DOCKER, driver="OddDriver"), {}, LogKind.UNKNOWN, None),
+        (but(DOCKER, container="x; rm -rf /"), {}, LogKind.UNKNOWN, None),
+        (ON_CLUSTER, {"cori": "ssh://cori"}, LogKind.CLUSTER, "ssh://cori"),
     ],
 )
 def test_where_the_log_of_an_agent_is(
-    agent: Agent, hosts: dict[str, str], place: LogPlace, name: str | None
+    agent: Agent, hosts: dict[str, str], kind: LogKind, name: str | None
 ) -> None:
     found = log_of(agent, hosts)
-    assert found.place is place
+    assert found.kind is kind
     assert name is None or found.name == name
-    if place in (LogPlace.JOURNAL, LogPlace.READ):
+    if kind in (LogKind.JOURNAL, LogKind.READ):
         assert found.command.startswith("ssh v1.sirepo.example ")
-    if place is LogPlace.JOURNAL:
+    if kind is LogKind.JOURNAL:
         assert found.matches == (GROUP,)
         assert found.described == f"{name} CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369"
-    if place is LogPlace.READ:
+    if kind is LogKind.READ:
         assert (found.described, found.note) == (name, "")
 
 

@@ -248,7 +248,7 @@ _STEPS = st.lists(
 @given(_STEPS)
 def test_every_source_keeps_its_order(steps: list[Step]) -> None:
     lines = timeline.job_lines(JobId("x"), [an_op(steps=steps)], ())
-    assert {line.place for line in lines} == {(s.source, s.offset, s.text) for s in steps}
+    assert {line.key for line in lines} == {(s.source, s.offset, s.text) for s in steps}
     for source in "abc":
         own = [line for line in lines if line.source == source]
         assert [line for line in own if line.at is not None] == sorted(

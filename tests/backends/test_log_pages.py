@@ -665,13 +665,9 @@ async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pyte
 @given(st.lists(st.integers(0, 1_000), unique=True), st.lists(st.integers(0, 1_001)), st.integers(0, 1_000))
 def test_hits_are_found_on_both_sides(positions: list[int], asked_at: list[int], around: int) -> None:
     hits = Hits(around)
-    hits.add_above(sorted(position for position in positions if position >= around), 1_001)
-    hits.add_below(sorted((position for position in positions if position < around), reverse=True), 0)
+    hits.add_above(sorted(one for one in positions if one >= around), 1_001)
+    hits.add_below(sorted((one for one in positions if one < around), reverse=True), 0)
     for at in asked_at:
-        assert hits.next_after(at) == min(
-            (position for position in positions if position >= at), default=None
-        )
-        assert hits.last_before(at) == max(
-            (position for position in positions if position < at), default=None
-        )
-        assert hits.rank(at) == sum(position < at for position in positions)
+        assert hits.next_after(at) == min((one for one in positions if one >= at), default=None)
+        assert hits.last_before(at) == max((one for one in positions if one < at), default=None)
+        assert hits.rank(at) == sum(one < at for one in positions)

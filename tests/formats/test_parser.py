@@ -118,7 +118,7 @@ def test_a_very_long_line_and_bytes_that_are_no_text_are_kept_in_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "places"),
+    ("block", "offsets"),
     [
         (b"plain text\n", []),
         ("text of all languages: \u00e9\u4e2d\n".encode(), []),
@@ -129,8 +129,8 @@ def test_a_very_long_line_and_bytes_that_are_no_text_are_kept_in_part() -> None:
         (b"\0" * 3 * formats.STRIDE, [0, formats.STRIDE, 2 * formats.STRIDE]),
     ],
 )
-def test_damaged_places_of_a_block(block: bytes, places: list[int]) -> None:
-    assert list(formats.damaged_places(block)) == places
+def test_damaged_offsets_of_a_block(block: bytes, offsets: list[int]) -> None:
+    assert list(formats.damaged_offsets(block)) == offsets
 
 
 @pytest.mark.parametrize("path", LOGS, ids=name_of)

@@ -11,7 +11,7 @@ from benchmarks.painted import Painted
 from benchmarks.startup import isolated
 from benchmarks.terminal import Program, Terminal
 from benchmarks.tour import ENTER, ESCAPE, sent_for, way_to
-from jobtui.actions import Place, actions_at
+from jobtui.actions import ScreenName, actions_at
 from tests.hostile.site import HostileSite
 from tests.hostile.texts import FEW, TEXTS, faults_in
 from tests.waiting import LONG_S
@@ -119,9 +119,9 @@ def test_every_job_in_every_tab(screen: Screen, site: HostileSite) -> None:
 
 
 def test_every_key_of_every_screen(screen: Screen) -> None:
-    for place in (place for place in Place if place is not Place.CHOOSING):
-        screen.press(ESCAPE, *way_to(place))
-        for action in actions_at(place):
+    for name in (name for name in ScreenName if name is not ScreenName.CHOOSING):
+        screen.press(ESCAPE, *way_to(name))
+        for action in actions_at(name):
             if action.call not in LEFT_OUT and not action.call.startswith("app.go("):
                 screen.press(sent_for(action.keys[0]))
                 if action.call in OPENING:

@@ -115,9 +115,8 @@ class HostileLines:
         return Extent(0, 200)
 
     async def before(self, position: int, count: int) -> Page:
-        return self._page(
-            range(max(0, position // 10 - count), min(20, position // 10)), position // 10 <= count
-        )
+        stop = position // 10
+        return self._page(range(max(0, stop - count), min(20, stop)), stop <= count)
 
     async def after(self, position: int, count: int) -> Page:
         first = position // 10

@@ -236,7 +236,7 @@ def test_the_file_gives_the_answers_that_the_runs_give(kind: str, tmp_path: Path
     whole = {n: memory.of_job(a_job(ended_at=now), TEXTS[n].format(1), now).seen for n in seen}
     said = {(f"where {n}", s.field, s.value) for n, found in whole.items() if found for s in found.where}
     assert said == where_said(one)
-    assert {("places", share.field, share.value) for share in memory.places(now)} == places_said(one)
+    assert {("places", share.field, share.value) for share in memory.shares(now)} == places_said(one)
     middle = FIRST_DAY + DAYS // 2
     compared = memory.compared(range(FIRST_DAY, middle), range(middle, LAST_DAY + 1))
     assert compared.before + compared.now == RUNS

@@ -15,7 +15,7 @@ from jobtui.config.access import access_at, merged
 from jobtui.model.clock import from_seconds
 from jobtui.model.ids import answers_to, labels_of, meant_by, named, numbered, system_job_id
 from jobtui.model.job_reader import SbatchStatus, sbatch_status
-from jobtui.model.specs import Access, SourceSpec, is_loopback, listen_place, parse_balsam, parse_otlp_listen
+from jobtui.model.specs import Access, SourceSpec, is_loopback, listen_host, parse_balsam, parse_otlp_listen
 from tests.analysis.captured import ROOT
 from tests.builders import some
 from tests.rows import ROWS
@@ -25,7 +25,7 @@ from tests.rows import ROWS
 def test_an_address_to_listen_at_is_on_loopback_unless_it_says_otherwise(
     text: str, place: list[str | int], is_here: bool
 ) -> None:
-    found = listen_place(parse_otlp_listen(text).target)
+    found = listen_host(parse_otlp_listen(text).target)
     assert [*found] == place
     assert is_loopback(found[0]) is is_here
 

@@ -284,7 +284,7 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
         (textual_patches, "monotonic", ["reporting a fault", "polling"]),
         (Faults, "note", []),
         (health, "is_fault", []),
-        (health, "place_of", []),
+        (health, "location_of", []),
         (Fault, "words", ["polling", "reporting a fault"]),
         (Faults, "__len__", ["drawing SourceStrip", "polling"]),
     ],

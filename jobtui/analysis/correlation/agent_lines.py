@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.correlation.agents import Agents, user_of_container
-from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of, step_of
+from jobtui.analysis.correlation.ops import OpIndex, OpTrack, line_key, others, step_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
 from jobtui.formats.schema import step_words
 from jobtui.model.bounded import Bounded
@@ -175,16 +175,16 @@ class AgentPass:
         Within one second an equal line may have been written about each of two ops.
         """
         step, component = step_words(record.shape)
-        place = place_of(record)
-        if not op.is_news((record.shape, f"{place[0]} {place[1]}")):
+        line = line_key(record)
+        if not op.is_news((record.shape, f"{line[0]} {line[1]}")):
             return
-        key = (*_process(record)[1:], record.shape, *place)
+        key = (*_process(record)[1:], record.shape, *line)
         known = self._unnamed.get(key)
         before, since = _second(known.at) if known else 0, _second(spoken.at)
         if known and known.op and before != since and max(before, since) < _second(record.at):
             if before > since:
                 return
-            known.op.remove(step, place)
+            known.op.remove(step, line)
         op.add(record, step, component, Certainty.ADJACENT)
         self._unnamed[key] = spoken._replace(op=op)
 
@@ -198,9 +198,9 @@ class AgentPass:
 
     def take_in(self, other: "AgentPass") -> None:
         """Link, or keep, the waiting lines of another pass that are not known here."""
-        known = {place_of(waiting.record) for waiting in self._waiting.values()}
+        known = {line_key(waiting.record) for waiting in self._waiting.values()}
         for waiting in other._waiting.values():
-            if place_of(waiting.record) not in known:
+            if line_key(waiting.record) not in known:
                 # Before all that was read here: what a process speaks of now stays as it is
                 self._of_op(min(0, *self._waiting, 0) - 1, *waiting)
 

@@ -171,10 +171,10 @@ class Agents:
         found = {}
         for key, track in self._tracks.items():
             if track.container is not None:
-                place = track.host, track.container, self._origin(track.supervisor), track.life
-                if before := counts.get(place, 0):
+                holder = track.host, track.container, self._origin(track.supervisor), track.life
+                if before := counts.get(holder, 0):
                     found[key] = before
-                counts[place] = before + 1
+                counts[holder] = before + 1
         return found
 
     def supervisor_restarted(self, record: LogRecord) -> None:

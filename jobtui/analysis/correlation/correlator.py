@@ -140,18 +140,18 @@ class RepeatFilter:
         }
 
 
-PLACES_KEPT = 200
+DAMAGES_KEPT = 200
 
 
 class WriterSurvey:
-    """Collects which writers were read, and damaged places; see `WritersRead`."""
+    """Collects which writers were read, and damaged parts; see `WritersRead`."""
 
     def __init__(self) -> None:
         self._shapes: set[str] = set()
         self._damaged: dict[str, deque[Damage]] = {}
         self._last: dict[str, Nanos] = {}
         self._open: set[str] = set()
-        """Logs without a line with a time after their last damaged place."""
+        """Logs without a line with a time after their last damaged part."""
 
     def add(self, records: Sequence[LogRecord]) -> None:
         shapes = {record.shape for record in records}
@@ -163,20 +163,20 @@ class WriterSurvey:
             self._last[records[-1].source] = records[-1].at
 
     def _note(self, record: LogRecord) -> None:
-        """Note a damaged place, or the times of the lines around one."""
+        """Note a damaged part, or the times of the lines around one."""
         source, at = record.source, record.at
         if record.shape == DAMAGED:
-            places = self._damaged.setdefault(source, deque(maxlen=PLACES_KEPT))
-            places.append(Damage(record.offset, self._last.get(source)))
+            damages = self._damaged.setdefault(source, deque(maxlen=DAMAGES_KEPT))
+            damages.append(Damage(record.offset, self._last.get(source)))
             self._open.add(source)
         elif at is not None:
             self._last[source] = at
             if source in self._open:
                 self._open.discard(source)
-                places = self._damaged[source]
-                for number, place in enumerate(places):
-                    if place.until is None:
-                        places[number] = place._replace(until=at)
+                damages = self._damaged[source]
+                for number, damage in enumerate(damages):
+                    if damage.until is None:
+                        damages[number] = damage._replace(until=at)
 
     def take_in(self, other: "WriterSurvey") -> None:
         self._shapes |= other._shapes
@@ -186,7 +186,7 @@ class WriterSurvey:
     def writers_read(self) -> WritersRead:
         components = _components()
         known = frozenset(components[shape] for shape in self._shapes if shape in components)
-        damaged = {source: tuple(places) for source, places in self._damaged.items()}
+        damaged = {source: tuple(damages) for source, damages in self._damaged.items()}
         return WritersRead(known, damaged=damaged)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from jobtui.analysis.correlation.ops import OpTrack, place_of, step_of
+from jobtui.analysis.correlation.ops import OpTrack, line_key, step_of
 from jobtui.formats.schema import step_words
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
@@ -38,8 +38,8 @@ _NOTHING = _Events()
 
 
 def _missing(theirs: Sequence[LogRecord], own: Sequence[LogRecord]) -> list[LogRecord]:
-    known = set(map(place_of, own))
-    return [record for record in theirs if place_of(record) not in known]
+    known = set(map(line_key, own))
+    return [record for record in theirs if line_key(record) not in known]
 
 
 def _keep(events: list[T], event: T) -> None:
@@ -108,13 +108,13 @@ class JobEvents:
             own = self._jobs.get(jid, theirs)
             if own is theirs:
                 continue
-            known = {place_of(step) for op in placed(jid) for step in op.steps}
-            known |= {place_of(one.step) for one in own.unlinked}
-            known |= {place_of(record) for request in own.requests for record in request}
+            known = {line_key(step) for op in placed(jid) for step in op.steps}
+            known |= {line_key(one.step) for one in own.unlinked}
+            known |= {line_key(record) for request in own.requests for record in request}
             own.calls[:0] = _missing(theirs.calls, own.calls)
             own.notes[:0] = _missing(theirs.notes, own.notes)
-            own.unlinked[:0] = [one for one in theirs.unlinked if place_of(one.step) not in known]
-            own.requests[:0] = [one for one in theirs.requests if place_of(one[0]) not in known]
+            own.unlinked[:0] = [one for one in theirs.unlinked if line_key(one.step) not in known]
+            own.requests[:0] = [one for one in theirs.requests if line_key(one[0]) not in known]
             for kept in (own.calls, own.notes, own.unlinked, own.requests):
                 del kept[:-EVENTS_KEPT]
 

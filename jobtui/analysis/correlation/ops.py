@@ -112,18 +112,18 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         self.last_named = self.room.given
         self.take_room(STEP_BYTES + len(record.text))
 
-    def remove(self, step: str, place: tuple[int | None, str]) -> None:
-        kept = [one for one in self.steps if one.step != step or place_of(one) != place]
+    def remove(self, step: str, key: tuple[int | None, str]) -> None:
+        kept = [one for one in self.steps if one.step != step or line_key(one) != key]
         self.take_room(sum(map(_size, kept)) - sum(map(_size, self.steps)))
         self.steps, self.frozen = kept, None
 
     def add_rest(self, other: "OpTrack") -> None:
         """Add the steps of another track of the same op, which was read only from a later line on."""
-        known = Counter(map(place_of, self.steps))
+        known = Counter(map(line_key, self.steps))
         rest = []
         for step in other.steps:
-            known[place := place_of(step)] -= 1
-            if known[place] < 0:
+            known[key := line_key(step)] -= 1
+            if known[key] < 0:
                 rest.append(step)
         words = Counter(step.step.partition(" ")[0] for step in rest)
         self.updates += words["update"]
@@ -166,7 +166,7 @@ def step_of(record: LogRecord, component: Component, step: str, certainty: Certa
     )  # fmt: skip
 
 
-def place_of(line: Step | LogRecord) -> tuple[int | None, str]:
+def line_key(line: Step | LogRecord) -> tuple[int | None, str]:
     """What identifies a line in any file or copy: its second and its text.
 
     A journal gives a line's time to the microsecond, a file to the second.
@@ -298,16 +298,16 @@ class OpIndex:
 
     def _same(self, track: OpTrack) -> OpTrack | None:
         """The op here with lines of an op of another index, with its first line if possible."""
-        places = [place_of(step) for step in track.steps]
+        keys = [line_key(step) for step in track.steps]
         same_prefix = self._by_prefix.get(str(track.op), ())
         alike = [own for own in same_prefix if own.name == track.name and own.steps]
-        shared = [own for own in alike if not set(places).isdisjoint(map(place_of, own.steps))]
-        return min(shared, key=lambda own: place_of(own.steps[0]) != places[0], default=None)
+        shared = [own for own in alike if not set(keys).isdisjoint(map(line_key, own.steps))]
+        return min(shared, key=lambda own: line_key(own.steps[0]) != keys[0], default=None)
 
     def _covers(self, own: OpTrack, track: OpTrack) -> bool:
         """Whether an op is known here from its first line on. If only from a later one, it is removed."""
-        first, places = place_of(track.steps[0]), [place_of(step) for step in own.steps]
-        is_whole = first in places or (places[0][0] or 0) < (first[0] or 0)
+        first, keys = line_key(track.steps[0]), [line_key(step) for step in own.steps]
+        is_whole = first in keys or (keys[0][0] or 0) < (first[0] or 0)
         if not is_whole:
             track.add_rest(own)
             self._all.remove(own)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents
-from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of
+from jobtui.analysis.correlation.ops import OpIndex, OpTrack, line_key, others
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, OpId, RunDir, database_root, is_full_id, split_jid
 from jobtui.model.logs import LogRecord
@@ -107,11 +107,11 @@ class Restarts:
         first_own = self._ops.first_key + len(keys)
         for source, theirs in other._starts.items():
             own = self._starts.get(source, ())
-            known = {place_of(record) for _, record in own}
+            known = {line_key(record) for _, record in own}
             earlier = [
                 (min((new for old, new in keys.items() if old >= key), default=first_own), record)
                 for key, record in theirs
-                if place_of(record) not in known
+                if line_key(record) not in known
             ]
             self._starts[source] = deque((*earlier, *own), maxlen=KEPT)
         self._logs = {**other._logs, **self._logs}

@@ -143,7 +143,7 @@ STATUS_WORDS: Mapping[str, JobStatus] = {
 }
 
 NEAR_BYTES = 1 << 20
-"""A damaged place of a log within this distance of a run's lines may concern the run."""
+"""A damaged part of a log within this distance of a run's lines may concern the run."""
 NEAR_S = 60.0
 """The same by time, as a rotation makes offsets useless."""
 SETTLED_S = 10.0
@@ -332,25 +332,25 @@ class Case:
 
     @cached_property
     def damaged(self) -> tuple[str, ...]:
-        """The logs with places near the latest run's lines that cannot be read."""
+        """The logs with parts near the latest run's lines that cannot be read."""
         steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
         found = []
-        for source, places in self.writers_read.damaged.items():
+        for source, damages in self.writers_read.damaged.items():
             own = [step for step in steps if step.source == source]
-            if own and any(self._is_near(place, own) for place in places):
+            if own and any(self._is_near(damage, own) for damage in damages):
                 found.append(source)
         return tuple(found)
 
-    def _is_near(self, place: Damage, own: Sequence[Step]) -> bool:
-        """Whether lines of a run may be in a damaged place of their log."""
+    def _is_near(self, damage: Damage, own: Sequence[Step]) -> bool:
+        """Whether lines of a run may be in a damaged part of their log."""
         offsets = [step.offset for step in own]
-        if min(offsets) - NEAR_BYTES < place.offset < max(offsets) + NEAR_BYTES:
+        if min(offsets) - NEAR_BYTES < damage.offset < max(offsets) + NEAR_BYTES:
             return True
         times = [step.at for step in own if step.at is not None]
-        since = place.since if place.since is not None else place.until
+        since = damage.since if damage.since is not None else damage.until
         if not times or since is None:
             return False
-        until = place.until if place.until is not None else max(since, self.now)
+        until = damage.until if damage.until is not None else max(since, self.now)
         return since < max(times) + NEAR_S * SECOND and min(times) - NEAR_S * SECOND < until
 
     def supervisor_wrote_after(self, step: Step, seconds: float = SETTLED_S) -> bool:

@@ -163,8 +163,8 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
     """The verdict of a failure with the line of the program's output that says why; others unchanged."""
     if cause is None or verdict.concern is not Concern.FAILED or verdict.code is Code.RUN_DIR_GONE:
         return verdict
-    place = posixpath.basename(cause.source) + ("" if cause.line is None else f":{cause.line}")
-    words = f"{cause.text[:MOST_QUOTED].rstrip('.')} ({place})"
+    where = posixpath.basename(cause.source) + ("" if cause.line is None else f":{cause.line}")
+    words = f"{cause.text[:MOST_QUOTED].rstrip('.')} ({where})"
     first, *rest = verdict.sentence.rstrip(".").split(". ")
     head, _, _ = first.partition(": ")
     others = "".join(f" {one}." for one in rest if one not in cause.text)  # a reason may be two sentences

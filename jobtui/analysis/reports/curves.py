@@ -32,8 +32,8 @@ class Series(NamedTuple):
     left_out: int = 0
 
     def at(self, time: Nanos) -> float:
-        place = bisect_right(self.x, time)
-        return self.y[place - 1] if place else 0.0
+        index = bisect_right(self.x, time)
+        return self.y[index - 1] if index else 0.0
 
 
 class Window(NamedTuple):

@@ -323,9 +323,9 @@ def time_in_states(histories: Histories, now: Nanos, unborn: frozenset[str]) -> 
 
 def _quantile(ordered: Sequence[int], tenths: int) -> float:
     """The value that this many tenths do not exceed, interpolated between two values."""
-    place, rest = divmod(tenths * (len(ordered) - 1), 10)
-    above = ordered[min(place + 1, len(ordered) - 1)]
-    return (ordered[place] * (10 - rest) + above * rest) / 10
+    index, rest = divmod(tenths * (len(ordered) - 1), 10)
+    above = ordered[min(index + 1, len(ordered) - 1)]
+    return (ordered[index] * (10 - rest) + above * rest) / 10
 
 
 def stays_of(own: Sequence[StateChange], states: Collection[str] | None = None) -> Iterator[Stay]:

@@ -30,7 +30,7 @@ FORMS = (DocumentForm("", "timestamp"), DocumentForm("jobinfo.", "@timestamp"))
 
 
 class ElasticArchive(Archive):
-    """One index, as both a source and a place of scripts."""
+    """One index, as a source of records and of scripts."""
 
     kind = "elastic"
 

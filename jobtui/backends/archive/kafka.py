@@ -91,18 +91,18 @@ class KafkaTopic:
             wanted = [self._at(number, max(0, at // MILLI)) for number in partitions]
             found = self._open().offsets_for_times(wanted, timeout=ANSWER_S)
             return {
-                place.partition: place.offset if place.offset >= 0 else partitions[place.partition].high
-                for place in found
+                first.partition: first.offset if first.offset >= 0 else partitions[first.partition].high
+                for first in found
             }
 
-    def read(self, places: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:
+    def read(self, offsets: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:
         """The messages from these offsets up to those, as long as that takes. Raises SourceError."""
-        left = {number for number, offset in places.items() if offset < until[number]}
+        left = {number for number, offset in offsets.items() if offset < until[number]}
         deadline = time.monotonic() + limit_s
         heard_at = time.monotonic()
         with self._faults():
             consumer = self._open()
-            consumer.assign([self._at(number, places[number]) for number in left])
+            consumer.assign([self._at(number, offsets[number]) for number in left])
             try:
                 while left and time.monotonic() < deadline:
                     messages = consumer.consume(BATCH_MESSAGES, timeout=STEP_S)
@@ -207,7 +207,7 @@ EARLY_S, LATE_S = 120, 3_600
 
 
 class KafkaArchive(Archive):
-    """One topic, as both a source and a place of scripts. Reads in one thread of its own."""
+    """One topic, as a source of records and of scripts. Reads in one thread of its own."""
 
     kind = "kafka"
 

@@ -1,6 +1,6 @@
 """Searching archives for a script: by job, or by its text.
 
-No place can hold up the others: one that hangs is left alone after a while.
+No source can hold up the others: one that hangs is left alone after a while.
 """
 
 import asyncio
@@ -19,30 +19,30 @@ from jobtui.model.scripts import (
     Outcome,
     ScriptArchive,
     ScriptPeriod,
-    ScriptPlace,
+    ScriptSource,
     Tried,
     Wanted,
     text_of,
 )
 
 ANSWER_S = 30.0
-"""How long a place may take."""
+"""How long a source may take."""
 OUTCOMES = (
     (SourceDenied, Outcome.DENIED),
-    (SourceMissing, Outcome.NO_PLACE),
+    (SourceMissing, Outcome.NO_ARCHIVE),
     (SourceError, Outcome.NO_ANSWER),
 )
 
 
-async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
-    """The script of a job out of the first place that has it exactly, else out of any that has it."""
+async def find_script(sources: Iterable[object], wanted: Wanted) -> Answer:
+    """The script of a job out of the first source that has it exactly, else out of any that has it."""
     if not wanted.is_batch:
         return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, "srun and salloc submit no script"),))
     found: list[ArchivedScript] = []
     array = Tried(wanted.shown, Outcome.ARRAY, f"under job {wanted.number}")  # a task has none of its own
     tried: list[Tried] = [array] if wanted.task else []
-    for place in in_order(places):
-        answer = await _ask(place, wanted)
+    for source in in_order(sources):
+        answer = await _ask(source, wanted)
         tried += answer.tried
         if answer.script is not None:
             found.append(answer.script)
@@ -58,25 +58,25 @@ async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
     return Answer(chosen, tuple(tried))
 
 
-def in_order(places: Iterable[object]) -> list[ScriptPlace]:
-    kept = [place for place in places if isinstance(place, ScriptPlace)]
-    return sorted(kept, key=lambda place: of_kind(getattr(place, "kind", "")).script_rank)
+def in_order(sources: Iterable[object]) -> list[ScriptSource]:
+    kept = [source for source in sources if isinstance(source, ScriptSource)]
+    return sorted(kept, key=lambda source: of_kind(getattr(source, "kind", "")).script_rank)
 
 
-async def _ask(place: ScriptPlace, wanted: Wanted) -> Answer:
-    if wanted.cluster and place.cluster and wanted.cluster != place.cluster:
-        return Answer(None, (Tried(place.name, Outcome.OTHER_CLUSTER, place.cluster),))
+async def _ask(source: ScriptSource, wanted: Wanted) -> Answer:
+    if wanted.cluster and source.cluster and wanted.cluster != source.cluster:
+        return Answer(None, (Tried(source.name, Outcome.OTHER_CLUSTER, source.cluster),))
     with contained("looking for a script") as asking:
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await place.find(wanted)
+                return await source.find(wanted)
         except TimeoutError:
-            return Answer(None, (Tried(place.name, Outcome.NO_ANSWER, f"not within {ANSWER_S:g} s"),))
+            return Answer(None, (Tried(source.name, Outcome.NO_ANSWER, f"not within {ANSWER_S:g} s"),))
         except SourceError as error:
             outcome = next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
-            why = str(error).removeprefix(f"{place.name}: ")
-            return Answer(None, (Tried(place.name, outcome, why),))
-    return Answer(None, (Tried(place.name, Outcome.NO_ANSWER, asking.words),))
+            why = str(error).removeprefix(f"{source.name}: ")
+            return Answer(None, (Tried(source.name, outcome, why),))
+    return Answer(None, (Tried(source.name, Outcome.NO_ANSWER, asking.words),))
 
 
 USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
@@ -124,13 +124,13 @@ class Tally:
             self.reasons.append(why)
 
 
-async def search(places: Iterable[object], query: ScriptQuery, tally: Tally) -> AsyncIterator[Hit]:
+async def search(sources: Iterable[object], query: ScriptQuery, tally: Tally) -> AsyncIterator[Hit]:
     """The scripts that contain it, as they are found. What cannot be read is tallied."""
     hits, pattern = 0, re.compile(query.pattern.encode("utf-8", "surrogatepass"))
-    for place in (one for one in in_order(places) if isinstance(one, ScriptArchive)):
+    for source in (one for one in in_order(sources) if isinstance(one, ScriptArchive)):
         with contained("searching scripts") as walking:
             try:
-                async for script in _scripts(place, query, tally):
+                async for script in _scripts(source, query, tally):
                     if (hit := _hit(pattern, script)) is None:
                         continue
                     yield hit
@@ -141,19 +141,19 @@ async def search(places: Iterable[object], query: ScriptQuery, tally: Tally) -> 
             except SourceError as error:
                 tally.miss(str(error))
         if walking.fault is not None:
-            tally.miss(f"{place.name}: {walking.words}")
+            tally.miss(f"{source.name}: {walking.words}")
 
 
-async def _scripts(place: ScriptArchive, query: ScriptQuery, tally: Tally) -> AsyncIterator[ArchivedScript]:
+async def _scripts(source: ScriptArchive, query: ScriptQuery, tally: Tally) -> AsyncIterator[ArchivedScript]:
     def at(where: str) -> None:
         tally.where = where
 
     count, most = 0, query.span.most
-    async with aclosing(place.walk(query.span, at)) as found:
+    async with aclosing(source.walk(query.span, at)) as found:
         async for walked in found:
             count += 1
             if count > most:
-                tally.cuts.append(f"{place.name}: more than {most:,} scripts, the others were left out")
+                tally.cuts.append(f"{source.name}: more than {most:,} scripts, the others were left out")
                 return
             if walked.cut:
                 tally.cuts.append(walked.cut)

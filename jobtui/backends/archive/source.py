@@ -52,14 +52,14 @@ from jobtui.transport.worker import Worker
 DAY = 86_400 * SECOND
 FORMS = ("%Y%m%d", "%Y%m", "%Y")
 WHOLE = ""
-"""The name of the place where everything is kept without directories."""
+"""The name of the period of what is kept without directories."""
 _NAME = re.compile(r"(?:19|20|21)\d\d(?:\d\d(?:\d\d)?)?", re.ASCII)
 
 
 class Period(NamedTuple):
     """One of the directories: from the beginning of its first day up to the end of its last, as if in UTC.
 
-    Both are None for the place without directories.
+    Both are None for what is kept without directories.
     """
 
     name: str
@@ -88,7 +88,7 @@ def parse_period(name: str) -> Period | None:
 
 
 def likely(at: Nanos) -> tuple[Period, ...]:
-    """The periods in which a job submitted then may be, likeliest first, the place without any included."""
+    """The periods in which a job submitted then may be, likeliest first, also that without directories."""
     days = [utc_of(Nanos(at + offset * DAY)) for offset in (0, 1, -1)]
     names = dict.fromkeys(day.strftime(form) for form in FORMS for day in days)
     return (EVERYTHING, *(period for period in map(parse_period, names) if period is not None))
@@ -257,11 +257,11 @@ def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[
         yield ScriptPaths(period, f"{base}{wanted.number}{server}.SC", "", wanted.number, server)
     if not base and not wanted.server:
         # in Slurm's own StateSaveLocation each job has a directory in one of ten
-        place = f"hash.{wanted.number[-1:]}/job.{wanted.number}"
-        yield ScriptPaths(period, f"{place}/script", f"{place}/environment", wanted.number, is_spool=True)
+        spool = f"hash.{wanted.number[-1:]}/job.{wanted.number}"
+        yield ScriptPaths(period, f"{spool}/script", f"{spool}/environment", wanted.number, is_spool=True)
 
 
-def read_spot(root: str, place: str, spot: ScriptPaths, cluster: str, task: str = "") -> ArchivedScript:
+def read_spot(root: str, archive: str, spot: ScriptPaths, cluster: str, task: str = "") -> ArchivedScript:
     """What is kept there. Raises NotRead."""
     kept = read_kept(root, spot.script)
     if spot.environment:
@@ -274,7 +274,7 @@ def read_spot(root: str, place: str, spot: ScriptPaths, cluster: str, task: str 
     return ArchivedScript(
         number=spot.number + spot.server,
         script=kept.data.removesuffix(b"\0") if spot.is_spool else kept.data,
-        source=f"{place}/{spot.script}",
+        source=f"{archive}/{spot.script}",
         cluster=cluster,
         scheduler=Scheduler.SLURM if spot.environment else Scheduler.TORQUE,
         environment=environment,
@@ -313,7 +313,7 @@ AT_ONCE = 32
 
 
 class Archive(PolledSource):
-    """A place with its kind and the label of its cluster, "" where each script names its own."""
+    """An archive with its kind and the label of its cluster, "" where each script names its own."""
 
     kind = ""
 
@@ -353,7 +353,7 @@ ROUND = 10
 
 
 class ScriptFound(NamedTuple):
-    """A place where something of that number is, and when it was written."""
+    """Where something of that number is kept, and when it was written."""
 
     spot: ScriptPaths
     at: Nanos
@@ -367,11 +367,11 @@ def dated(root: str) -> list[Period]:
 
 
 class DirectorySearch:
-    """One search in the directory at `place`. Blocks. Raises SourceError."""
+    """One search in the directory at `archive`. Blocks. Raises SourceError."""
 
-    def __init__(self, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
-        self._root = root_of(place)
-        self._place = place
+    def __init__(self, archive: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
+        self._root = root_of(archive)
+        self._archive = archive
         self._cluster = cluster
         self._wanted = wanted
         self._now = now
@@ -389,11 +389,11 @@ class DirectorySearch:
         if chosen is None:
             return Answer(None, (self._absent(found, periods),))
         try:
-            script = read_spot(self._root, self._place, chosen.spot, self._cluster, wanted.task)
+            script = read_spot(self._root, self._archive, chosen.spot, self._cluster, wanted.task)
         except NotRead as error:
-            return Answer(None, (Tried(self._place, error.outcome, error.note),))
+            return Answer(None, (Tried(self._archive, error.outcome, error.note),))
         notes = (*script.notes, *doubts(chosen, others, wanted))
-        return Answer(msgspec.structs.replace(script, notes=notes), (Tried(self._place, Outcome.FOUND),))
+        return Answer(msgspec.structs.replace(script, notes=notes), (Tried(self._archive, Outcome.FOUND),))
 
     def _in(self, periods: Iterable[Period]) -> list[ScriptFound]:
         found = []
@@ -425,16 +425,16 @@ class DirectorySearch:
         if found:
             times = ", ".join(sorted({spot.period.name or "the archive" for spot, _ in found}))
             note = f"{times} has another job of this number, archived at another time; --at TIME shows it"
-            return Tried(self._place, Outcome.NOT_THERE, note)
+            return Tried(self._archive, Outcome.NOT_THERE, note)
         if self._barred:
             error = self._barred[0]
             hint = "; run as a user who may read it" if error.outcome is Outcome.DENIED else ""
-            return Tried(self._place, error.outcome, f"{error.note}{hint}")
+            return Tried(self._archive, error.outcome, f"{error.note}{hint}")
         at = self._wanted.submitted_at
         dated = [(period.name, period.begin) for period in periods or () if period.begin is not None]
         if at is not None and dated and at < dated[-1][1] - DAY:
-            return Tried(self._place, Outcome.BEGAN_LATER, f"its first directory is {dated[-1][0]}")
-        return Tried(self._place, Outcome.NOT_THERE, self._near())
+            return Tried(self._archive, Outcome.BEGAN_LATER, f"its first directory is {dated[-1][0]}")
+        return Tried(self._archive, Outcome.NOT_THERE, self._near())
 
     def _near(self) -> str:
         """Whether jobs near it are there: that shows what kind of absence it is."""
@@ -537,28 +537,28 @@ MOST_NAMES = 2_000_000
 
 
 def walk(
-    place: str, cluster: str, span: ScriptPeriod, progress: Callable[[str], None]
+    archive: str, cluster: str, span: ScriptPeriod, progress: Callable[[str], None]
 ) -> Generator[Walked, None, None]:
     """Every script in reach. Raises SourceError where nothing may be listed."""
-    root = root_of(place)
-    for period in _periods(root, place, span):
-        progress(f"{place}/{period.name}")
+    root = root_of(archive)
+    for period in _periods(root, archive, span):
+        progress(f"{archive}/{period.name}")
         try:
             with listed(root, period.name) as entries:
                 for entry in islice(entries, MOST_NAMES):
                     spot = _spot(period, entry.name)
                     if spot is not None and _is_within(entry, period, span):
-                        yield _read(root, place, spot, cluster)
+                        yield _read(root, archive, spot, cluster)
         except NotRead as error:
             if error.outcome is not Outcome.NOT_THERE:
-                yield Walked(unreadable=f"{place}/{period.name}: {error.outcome}")
+                yield Walked(unreadable=f"{archive}/{period.name}: {error.outcome}")
 
 
-def _periods(root: str, place: str, span: ScriptPeriod) -> list[Period]:
+def _periods(root: str, archive: str, span: ScriptPeriod) -> list[Period]:
     try:
         return [EVERYTHING, *(period for period in dated(root) if _overlaps(period, span))]
     except NotRead as error:
-        raise SourceDenied(f"{place}: may not be listed; only single jobs can be asked for") from error
+        raise SourceDenied(f"{archive}: may not be listed; only single jobs can be asked for") from error
 
 
 def _overlaps(period: Period, span: ScriptPeriod) -> bool:
@@ -568,11 +568,11 @@ def _overlaps(period: Period, span: ScriptPeriod) -> bool:
     return since and until
 
 
-def _read(root: str, place: str, spot: ScriptPaths, cluster: str) -> Walked:
+def _read(root: str, archive: str, spot: ScriptPaths, cluster: str) -> Walked:
     try:
-        return Walked(script=read_spot(root, place, spot, cluster))
+        return Walked(script=read_spot(root, archive, spot, cluster))
     except NotRead as error:
-        return Walked(unreadable=f"{place}/{spot.script}: {error.note or error.outcome}")
+        return Walked(unreadable=f"{archive}/{spot.script}: {error.note or error.outcome}")
 
 
 def _spot(period: Period, name: str) -> ScriptPaths | None:
@@ -599,7 +599,7 @@ def _is_within(entry: "os.DirEntry[str]", period: Period, span: ScriptPeriod) ->
 
 
 class ArchiveDirectory(Archive):
-    """One directory with the label of its cluster, as both a source and a place of scripts."""
+    """One directory with the label of its cluster, as a source of records and of scripts."""
 
     kind = "archive"
 

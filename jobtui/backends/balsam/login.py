@@ -158,15 +158,15 @@ def _beside(url: str, path: str) -> Login | None:
 def path_beside(url: str, path: str) -> str:
     """Where a login for a server is kept when `path` holds one for another."""
     parts = urlsplit(url)
-    place = "-".join(filter(None, (parts.netloc, *parts.path.split("/")))).replace(":", "-")
-    return os.path.join(os.path.dirname(path), f"client-{place}.yml")
+    server = "-".join(filter(None, (parts.netloc, *parts.path.split("/")))).replace(":", "-")
+    return os.path.join(os.path.dirname(path), f"client-{server}.yml")
 
 
 def is_same_server(url: str, other: str) -> bool:
-    return _place(url) == _place(other)
+    return _address(url) == _address(other)
 
 
-def _place(url: str) -> tuple[str, str, int | None, str]:
+def _address(url: str) -> tuple[str, str, int | None, str]:
     """What distinguishes servers: two ways to write one address are the same."""
     parts = urlsplit(url.strip())
     try:

@@ -166,8 +166,8 @@ class Questions:
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
         mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
         mended &= self._bad.keys()
-        for place in mended:
-            del self._bad[place]
+        for key in mended:
+            del self._bad[key]
         for skip in fresh[: max(0, BAD_ROWS_KEPT - len(self._bad))]:
             self._bad[skip.where] = None
         return Batch(skipped=fresh, skip_count=len(fresh), recovered=len(mended))

@@ -33,7 +33,7 @@ LOOK_EVERY_S = 10.0
 NAME = re.compile(r"(?:service|mpi_mode|serial_mode)[\w.-]*\.log(?:\.[\w.-]+)?", re.ASCII)
 
 
-class SitePlace(NamedTuple):
+class SiteDirectories(NamedTuple):
     """A site: what the ids of its jobs begin with, and where it may be reached, likeliest first."""
 
     system: str
@@ -41,19 +41,19 @@ class SitePlace(NamedTuple):
 
 
 class SiteLogs(PolledSource):
-    """The logs of the sites that `places` names, which may become more."""
+    """The logs of the sites that `sites` names, which may become more."""
 
     kind = "site_logs"
 
     every_s = LOOK_EVERY_S
 
-    def __init__(self, places: Callable[[], tuple[SitePlace, ...]]) -> None:
+    def __init__(self, sites: Callable[[], tuple[SiteDirectories, ...]]) -> None:
         super().__init__("site logs")
-        self._places = places
+        self._sites = sites
         self._logs: dict[str, Follower] = {}
         self._worker = Worker(self.name)
         self._next_look = 0.0
-        self._looked_for: tuple[SitePlace, ...] | None = None
+        self._looked_for: tuple[SiteDirectories, ...] | None = None
         self._left_out = 0
 
     @property
@@ -61,18 +61,18 @@ class SiteLogs(PolledSource):
         return tuple(self._logs)
 
     async def is_reachable(self) -> bool:
-        places = self._places()
-        return await self._worker.run(lambda: any(map(_newest, places)))
+        sites = self._sites()
+        return await self._worker.run(lambda: any(map(_newest, sites)))
 
     async def read(self, *, begins: bool) -> Batch:
-        places = self._places()
-        return await self._worker.run(lambda: self._poll(places, begins=begins))
+        sites = self._sites()
+        return await self._worker.run(lambda: self._poll(sites, begins=begins))
 
-    def _poll(self, places: tuple[SitePlace, ...], *, begins: bool) -> Batch:
+    def _poll(self, sites: tuple[SiteDirectories, ...], *, begins: bool) -> Batch:
         if begins:
             self._close_logs()
-        if begins or places != self._looked_for or time.monotonic() >= self._next_look:
-            self._look(places)
+        if begins or sites != self._looked_for or time.monotonic() >= self._next_look:
+            self._look(sites)
         batches, skips = [], []
         for path, follower in self._logs.items():
             try:
@@ -83,19 +83,19 @@ class SiteLogs(PolledSource):
         rest = Batch(skipped=tuple(skips), skip_count=len(skips), note=note)
         return merged((*batches, rest))
 
-    def _look(self, places: tuple[SitePlace, ...]) -> None:
+    def _look(self, sites: tuple[SiteDirectories, ...]) -> None:
         found: dict[str, str] = {}
         self._left_out = 0
-        for place in places:
-            newest = _newest(place)
+        for site in sites:
+            newest = _newest(site)
             self._left_out += max(0, len(newest) - FILES_FOLLOWED)
-            found.update(dict.fromkeys(newest[:FILES_FOLLOWED], place.system))
+            found.update(dict.fromkeys(newest[:FILES_FOLLOWED], site.system))
         for path in self._logs.keys() - found.keys():
             self._logs.pop(path).close()
         for path in found.keys() - self._logs.keys():
             make_parser = partial(SiteLogParser, path, found[path])
             self._logs[path] = Follower(Path(path), make_parser, TailBytes(TAIL_BYTES), Limits())
-        self._looked_for, self._next_look = places, time.monotonic() + self.every_s
+        self._looked_for, self._next_look = sites, time.monotonic() + self.every_s
 
     def _close_logs(self) -> None:
         for follower in self._logs.values():
@@ -107,9 +107,9 @@ class SiteLogs(PolledSource):
         await self._worker.finish(self._close_logs)
 
 
-def _newest(place: SitePlace) -> list[str]:
+def _newest(site: SiteDirectories) -> list[str]:
     """The logs of a site, the newest first; none where it cannot be reached."""
-    for directory in place.directories:
+    for directory in site.directories:
         with suppress(OSError), os.scandir(os.path.join(directory, LOGS)) as entries:
             logs = [  # regular files only, and no links: others may write there
                 (entry.stat(follow_symlinks=False).st_mtime_ns, entry.path)

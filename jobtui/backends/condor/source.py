@@ -62,7 +62,7 @@ class EventParser:
         self._name = name
         self._read = read
         self._form: Form | None = None
-        self._place = {"rotation": rotation, "part": part} if rotation or part else {}
+        self._log_part = {"rotation": rotation, "part": part} if rotation or part else {}
         self._reader = EventReader(name)
         self._rest, self._at, self._line = b"", 0, 1
 
@@ -88,8 +88,8 @@ class EventParser:
             self._rest, self._at, self._line = b"", offset + cut, line + block.count(b"\n", 0, cut)
             block = block[cut:]
         facts += self._facts(self._rest + block, newest, skips)
-        if self._place:
-            facts = [msgspec.structs.replace(fact, **self._place) for fact in facts]
+        if self._log_part:
+            facts = [msgspec.structs.replace(fact, **self._log_part) for fact in facts]
         return Parsed(cast("list[LogRecord]", facts), block.count(b"\n"), skips, len(skips))
 
     def _facts(self, data: bytes, newest: Nanos, skips: list[Skip]) -> list[CondorFact]:
@@ -151,20 +151,20 @@ class EventFollower(Follower):
         super()._leave(log, how, gathered)
 
 
-class ReadPlace(NamedTuple):
+class WholeRead(NamedTuple):
     """How a file that is read as a whole was then, and how much of it made no sense."""
 
     look: FileStat | None = None
     skips: int = 0
 
 
-class CondorFile(PolledFile[ReadPlace]):
+class CondorFile(PolledFile[WholeRead]):
     """One file about jobs of HTCondor."""
 
     kind = "condor_log"
 
     def __init__(self, path: Path, limits: Limits = LIMITS, most_bytes: int = MOST_BYTES) -> None:
-        super().__init__(path, "jobs", ReadPlace())
+        super().__init__(path, "jobs", WholeRead())
         self._follower = EventFollower(path, most_bytes, limits)
         self._gaps = 0
         self._unfinished: tuple[Skip, ...] = ()
@@ -173,17 +173,17 @@ class CondorFile(PolledFile[ReadPlace]):
         found = (reason_in(fact) for fact in batch.condor if fact.origin is Origin.AD)
         return (seen for seen in found if seen is not None)
 
-    def _read_since(self, place: ReadPlace, opened: OpenFile, look: FileStat) -> tuple[Batch, ReadPlace]:
-        if place is self._begin:
+    def _read_since(self, since: WholeRead, opened: OpenFile, look: FileStat) -> tuple[Batch, WholeRead]:
+        if since is self._begin:
             self._follower.restart()
             self._gaps, self._unfinished = 0, ()
         form = form_of(opened.source.read(0, HEAD_BYTES))
         if opened.packed is None and (form is None or form in GROWING):
-            return self._followed(), ReadPlace()
-        if place.look == look:
-            return Batch(), place
+            return self._followed(), WholeRead()
+        if since.look == look:
+            return Batch(), since
         self._follower.restart()
-        return self._read_whole(opened, look, form or Form.OUTPUT, place)
+        return self._read_whole(opened, look, form or Form.OUTPUT, since)
 
     def _followed(self) -> Batch:
         batch = self._follower.poll()
@@ -202,8 +202,8 @@ class CondorFile(PolledFile[ReadPlace]):
         )  # fmt: skip
 
     def _read_whole(
-        self, opened: OpenFile, look: FileStat, form: Form, place: ReadPlace
-    ) -> tuple[Batch, ReadPlace]:
+        self, opened: OpenFile, look: FileStat, form: Form, since: WholeRead
+    ) -> tuple[Batch, WholeRead]:
         data = opened.source.read(0, LARGEST_BYTES)
         read = EventReader(self.name).read(form, data, 0, 1, Nanos(look.mtime_ns), to_end=True)
         skips = list(read.skips)
@@ -212,8 +212,8 @@ class CondorFile(PolledFile[ReadPlace]):
         note = opened.packed.broken if opened.packed is not None else None
         if opened.source.read(LARGEST_BYTES, 1):
             note = f"is larger than {LARGEST_BYTES >> 20} MiB: the rest is not read"
-        batch = Batch(condor=tuple(read.facts), recovered=place.skips, count=len(read.facts), note=note)
-        return skipping(batch, skips), ReadPlace(look, len(skips))
+        batch = Batch(condor=tuple(read.facts), recovered=since.skips, count=len(read.facts), note=note)
+        return skipping(batch, skips), WholeRead(look, len(skips))
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> CondorFile:

@@ -96,17 +96,17 @@ class DocumentReader:
 
     def _facts(self, row: engine.EngineRow) -> list[CondorFact]:
         if self._preset.reads == "ads":
-            data, place, form = msgspec.json.encode(row.body), self._source, Form.JSON_ADS
+            data, log, form = msgspec.json.encode(row.body), self._source, Form.JSON_ADS
             number = crc32(row.id.encode())
         else:
             fields = fields_of(row.body, self._preset)
             text = fields.get("text", "").removesuffix("\n").removesuffix(EVENT_END)
             data = f"{text}\n...\n".encode("utf-8", "replace")
-            place = f"{self._source} {fields.get('host', '')}:{fields.get('path', '')}"
+            log = f"{self._source} {fields.get('host', '')}:{fields.get('path', '')}"
             number = whole(fields.get("offset"), crc32(row.id.encode()))
             found = form_of(data)
             form = Form.CLASSIC if found is None or found is Form.OUTPUT else found
-        reader = self._events.setdefault(place, EventReader(place))
+        reader = self._events.setdefault(log, EventReader(log))
         read = reader.read(form, data, number, 0, Nanos(row.at + SECOND), to_end=True)
         if read.skips:
             raise ValueError(read.skips[0].why)

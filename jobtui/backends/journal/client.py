@@ -1,4 +1,4 @@
-"""Reading a journal: pages both ways from any place, all from a place on, and following.
+"""Reading a journal: pages both ways from any cursor, all from a cursor on, and following.
 
 journalctl and gatewayd both give the export format. They answer questions (`Ask`) with entries; everything
 else is done here, for both.
@@ -12,7 +12,7 @@ Following gives entries in order, none lost, none twice, also over a connection 
 entries of all files by their time, and never one that belongs before its position: what one host sends late
 is lost to who follows all hosts together. Within one host entries come in the order they were written. So
 each host has a lane of its own as soon as there is a second one; what waits in the lanes is given in order of
-time. Where following may be taken up again is then a place for each host.
+time. Where following may be taken up again is then a cursor for each host.
 """
 
 import asyncio
@@ -97,17 +97,17 @@ class CursorFilter:
     """Lets entries pass from the first on that lies beyond a cursor, in the direction they are read in."""
 
     def __init__(self, cursor: Cursor | None, *, back: bool = False) -> None:
-        self._place = None if cursor is None else position(cursor)
+        self._position = None if cursor is None else position(cursor)
         self._back = back
 
     def __call__(self, entries: list[JournalEntry]) -> list[JournalEntry]:
-        if self._place is None:
+        if self._position is None:
             return entries
         for nth, entry in enumerate(entries):
-            place = position(entry.cursor)
-            order = compare(place, self._place)
-            if place != self._place and (order <= 0 if self._back else order >= 0):
-                self._place = None
+            at = position(entry.cursor)
+            order = compare(at, self._position)
+            if at != self._position and (order <= 0 if self._back else order >= 0):
+                self._position = None
                 return entries[nth:]
         return []
 
@@ -115,9 +115,9 @@ class CursorFilter:
 def merged(entries: list[JournalEntry]) -> list[JournalEntry]:
     """Entries of several answers in the journal's order, each once."""
     once = {entry.cursor: entry for entry in entries}
-    places = {cursor: position(cursor) for cursor in once}
+    positions = {cursor: position(cursor) for cursor in once}
     key = cmp_to_key(compare)
-    return [once[cursor] for cursor in sorted(once, key=lambda cursor: key(places[cursor]))]
+    return [once[cursor] for cursor in sorted(once, key=lambda cursor: key(positions[cursor]))]
 
 
 def from_micros(time: Nanos) -> int:
@@ -167,7 +167,7 @@ LANES_MOST = 32
 MACHINE, BOOT = "_MACHINE_ID", "_BOOT_ID"
 
 
-class HostPlaces(NamedTuple):
+class HostStarts(NamedTuple):
     """How far each host was followed, and where one begins that is new."""
 
     for_new: FollowStart
@@ -207,7 +207,7 @@ class Lane:
         self.held: deque[JournalEntry | None] = deque()
         """None where entries were lost."""
         self._listen = listen
-        self._place: FollowStart = start
+        self._next_start: FollowStart = start
         self._given: FollowStart = start
         self._beside = beside
         self._only_nameless = bool(hosts) and all(field == BOOT for field, _ in hosts)
@@ -217,9 +217,9 @@ class Lane:
         self.task = asyncio.create_task(self._keep_listening(), name="follow a journal")
 
     @property
-    def place(self) -> FollowStart:
+    def next_start(self) -> FollowStart:
         """How far its entries were taken."""
-        return self._given if self.held else self._place
+        return self._given if self.held else self._next_start
 
     @property
     def is_awaited(self) -> bool:
@@ -244,7 +244,7 @@ class Lane:
             while True:
                 began = loop.time()
                 try:
-                    async with contextlib.aclosing(self._listen(self._place)) as slices:
+                    async with contextlib.aclosing(self._listen(self._next_start)) as slices:
                         async for found in slices:
                             self._hold(found)
                             if not self._has_room(1.0):
@@ -269,11 +269,11 @@ class Lane:
             if entry.cursor != self._beside and not (self._only_nameless and entry.machine)
         ]
         if not self.held:
-            self._given = self._place
+            self._given = self._next_start
         self.held.extend((None, *fresh) if found.lost else fresh)
         self._held_bytes += sum(map(_bytes_of, fresh))
         if found.cursor is not None:
-            self._place = AtCursor(found.cursor)
+            self._next_start = AtCursor(found.cursor)
         self.fault, self.at_edge = None, found.at_edge
         if is_news or fresh:
             self._news.set()
@@ -300,7 +300,7 @@ class Following(Protocol):
         """The entries since the last call, up to `most`, also after a break. Raises SourceError."""
 
     @property
-    def place(self) -> FollowStart | HostPlaces | None:
+    def next_start(self) -> FollowStart | HostStarts | None:
         """The cursor from which the next entries can be followed; None while that is not known."""
 
     async def changed(self, timeout_s: float) -> None:
@@ -312,10 +312,10 @@ class Following(Protocol):
 class LaneFollowing:
     """A `Following` of each host's entries. While there is no connection, `take` raises what broke it."""
 
-    def __init__(self, reader: "ExportReader", start: FollowStart | HostPlaces, matches: Matches) -> None:
+    def __init__(self, reader: "ExportReader", start: FollowStart | HostStarts, matches: Matches) -> None:
         self._reader = reader
-        self._start: FollowStart = start.for_new if isinstance(start, HostPlaces) else start
-        self._begin_at = start if isinstance(start, HostPlaces) else None
+        self._start: FollowStart = start.for_new if isinstance(start, HostStarts) else start
+        self._begin_at = start if isinstance(start, HostStarts) else None
         self._matches = matches
         self._boots: dict[str, bool] = {}
         """Boots that were looked at, each once: whether the machine is named."""
@@ -390,12 +390,12 @@ class LaneFollowing:
         return entries
 
     @property
-    def place(self) -> FollowStart | HostPlaces | None:
+    def next_start(self) -> FollowStart | HostStarts | None:
         """How far was given, of each host where there may be several."""
         if not self._lanes:
             return None
-        places = self._places()
-        return HostPlaces(self._for_new, places) if places else self._lanes[0].place
+        starts = self._starts()
+        return HostStarts(self._for_new, starts) if starts else self._lanes[0].next_start
 
     @property
     def _note(self) -> str:
@@ -420,12 +420,12 @@ class LaneFollowing:
             if (known := self._begin_at) is not None:
                 self._open({**known.of, **{host: known.for_new for host in hosts if host not in known.of}})
             elif len(hosts) > 1 and isinstance(self._start, AtCursor):
-                places: dict[Match, FollowStart] = {}
+                starts: dict[Match, FollowStart] = {}
                 for host in hosts:
                     # After its last entry before the start; the one at the start comes again, and is left out
                     last = (await self._reader.backward(self._start, ((host,),), 1)).entries
-                    places[host] = AtCursor(last[0].cursor) if last else Begin()
-                self._open(places)
+                    starts[host] = AtCursor(last[0].cursor) if last else Begin()
+                self._open(starts)
                 self._lost = await self._reader.entry(self._start.cursor) is None
             else:
                 self._open(dict.fromkeys(hosts, self._start))
@@ -447,23 +447,23 @@ class LaneFollowing:
         self._looked_at = time.monotonic()
         return found
 
-    def _open(self, places: dict[Match, FollowStart]) -> None:
-        """Open a lane for each host from its place on; one for all there are as long as that is one host."""
+    def _open(self, starts: dict[Match, FollowStart]) -> None:
+        """Open a lane for each host from its start on; one for all there are as long as that is one host."""
         self._check_open()
-        self._known = hosts = list(places)
+        self._known = hosts = list(starts)
         apart = len(hosts) if len(hosts) <= LANES_MOST else LANES_MOST - 1
         groups: list[tuple[Match, ...]] = [(host,) for host in hosts[:apart]]
         groups += [tuple(hosts[apart:])] if hosts[apart:] else []
         if len(hosts) > 1:
             lanes = ((group, within(self._matches, group)) for group in groups)
-            self._lanes = [self._lane(places[group[0]], group, wanted) for group, wanted in lanes if wanted]
+            self._lanes = [self._lane(starts[group[0]], group, wanted) for group, wanted in lanes if wanted]
         if not self._lanes:
-            self._lanes = [self._lane(next(iter(places.values()), self._start), (), self._matches)]
+            self._lanes = [self._lane(next(iter(starts.values()), self._start), (), self._matches)]
 
-    def _lane(self, place: FollowStart, hosts: tuple[Match, ...], wanted: Matches) -> Lane:
+    def _lane(self, start: FollowStart, hosts: tuple[Match, ...], wanted: Matches) -> Lane:
         scope = tuple((host,) for host in hosts)
         beside = own_cursor(self._start)
-        return Lane(lambda at: self._reader.listen(at, wanted, scope), place, hosts, beside, self._news)
+        return Lane(lambda at: self._reader.listen(at, wanted, scope), start, hosts, beside, self._news)
 
     async def _has_new_hosts(self) -> bool:
         """Look for other hosts, when there is nothing else to do or one of them was heard.
@@ -488,9 +488,9 @@ class LaneFollowing:
             self._known = [fresh.pop(0)] if fresh else []
         if fresh:
             async with self._opening:
-                places = self._places()
+                starts = self._starts()
                 await self._close_lanes()
-                self._open({**dict.fromkeys((*self._known, *fresh), self._for_new), **places})
+                self._open({**dict.fromkeys((*self._known, *fresh), self._for_new), **starts})
         return bool(fresh)
 
     def _foreign(self, lane_for_all: Lane) -> Match | None:
@@ -502,8 +502,8 @@ class LaneFollowing:
                 self._known = [host]
         return None
 
-    def _places(self) -> dict[Match, FollowStart]:
-        return {host: lane.place for lane in self._lanes for host in lane.hosts or self._known[:1]}
+    def _starts(self) -> dict[Match, FollowStart]:
+        return {host: lane.next_start for lane in self._lanes for host in lane.hosts or self._known[:1]}
 
     async def _close_lanes(self) -> None:
         lanes, self._lanes = self._lanes, []
@@ -513,7 +513,7 @@ class LaneFollowing:
 
 
 class JournalReader(ABC):
-    """A journal that can be read both ways from any place, and followed.
+    """A journal that can be read both ways from any cursor, and followed.
 
     All of it raises SourceError and nothing else, and never blocks. Several calls may be in flight.
     """
@@ -553,7 +553,7 @@ class JournalReader(ABC):
         return JournalCondition()
 
     @abstractmethod
-    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> Following:
+    def follow(self, start: FollowStart | HostStarts, matches: Matches) -> Following:
         """What is written from `start` on; sound also where nothing matches yet."""
 
     @abstractmethod
@@ -597,7 +597,7 @@ class ExportReader(JournalReader):
             found += [entries[0] if entries else None for entries in answers]
         return found
 
-    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> Following:
+    def follow(self, start: FollowStart | HostStarts, matches: Matches) -> Following:
         return LaneFollowing(self, start, checked(matches, self.name))
 
     # Slices.

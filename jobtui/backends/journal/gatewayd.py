@@ -174,8 +174,8 @@ class GatewayJournal(client.ExportReader):
     async def _written(self, ask: client.Ask) -> AsyncGenerator[list[journal.JournalEntry], None]:
         asked = questions(ask.matches)
         params = asked[0] if len(asked) == 1 else tuple(common(ask.matches))
-        place = _seek(ask.start)
-        sent = {"Accept": EXPORT, **({"Range": f"entries={place}"} if place else {})}
+        entries = _seek(ask.start)
+        sent = {"Accept": EXPORT, **({"Range": f"entries={entries}"} if entries else {})}
         try:
             async with self._http.stream("/entries", (*params, ("follow", "")), sent, IDLE_S) as (
                 head,
@@ -219,9 +219,9 @@ def _range(ask: client.Ask, count: int) -> str:
     if near:
         return f"{_seek(ask.start)}:{-count - near}:{count + near + 1}"
     count = max(count, 2)  # without a step back it begins at the head
-    place = (
+    entries = (
         client.time_cursor(client.from_micros(ask.start.time) - 1)
         if isinstance(ask.start, journal.At)
         else ""
     )
-    return f"{place}:{1 - count}:{count}"
+    return f"{entries}:{1 - count}:{count}"

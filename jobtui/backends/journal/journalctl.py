@@ -46,7 +46,7 @@ class JournalctlReader(ExportReader):
             directory = "" if target == LOCAL_JOURNAL else os.path.expanduser(target)
         self.name = self._shell.name
         self.is_one_host = not directory
-        self._place = [f"--directory={directory}"] if directory else []
+        self._journal = [f"--directory={directory}"] if directory else []
         self._is_closed = False
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
@@ -59,7 +59,7 @@ class JournalctlReader(ExportReader):
         return {field: tuple(dict.fromkeys(values)) for field, values in zip(fields, lines, strict=True)}
 
     async def condition(self) -> JournalCondition:
-        (printed,), said = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._place]])
+        (printed,), said = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._journal]])
         notes = [f"pieces of the output that were not understood: {self.skipped}"] if self.skipped else []
         if _OWN_ONLY.search(said):
             notes.append("only entries of this user are visible; join the group systemd-journal for all")
@@ -96,10 +96,10 @@ class JournalctlReader(ExportReader):
 
     def _command(self, words: Words, wanted: Matches = ()) -> Words:
         # Without --merge, following gives entries of the last boot only, which in a directory is one host's
-        every_boot = ["--merge"] if self._place and "--follow" in words else []
+        every_boot = ["--merge"] if self._journal and "--follow" in words else []
         return [
             *("env", "LC_ALL=C", "journalctl", "--quiet", "--no-pager", "--output=export"),
-            *(*self._place, *every_boot, *words, *match_words(wanted)),
+            *(*self._journal, *every_boot, *words, *match_words(wanted)),
         ]
 
     @contextlib.asynccontextmanager

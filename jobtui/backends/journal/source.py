@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource, skipping
-from jobtui.backends.journal.client import Following, HostPlaces, JournalReader
+from jobtui.backends.journal.client import Following, HostStarts, JournalReader
 from jobtui.backends.journal.records import (
     CONTAINER,
     HOST,
@@ -71,7 +71,7 @@ class Journal(PolledSource):
         self._following: Following | None = None
         self._matches: journal.Matches = ()
         self._asked_at = 0.0
-        self._asked_from: journal.FollowStart | HostPlaces = journal.Begin()
+        self._asked_from: journal.FollowStart | HostStarts = journal.Begin()
         self._given: set[journal.Cursor] = set()
         self._repeated: frozenset[journal.Cursor] = frozenset()
         self._records = EntryRecords(self.wanted, self.names)
@@ -128,7 +128,7 @@ class Journal(PolledSource):
                 await self._follow_from(self._asked_from)
             else:
                 self._given.clear()
-                self._asked_from = self._following.place or self._asked_from
+                self._asked_from = self._following.next_start or self._asked_from
         if self._following is None:
             raise SourceError(f"{self.name}: is closed")
         return await self._following.take(BATCH_ENTRIES)
@@ -180,7 +180,7 @@ class Journal(PolledSource):
         self, source: str, wanted: Mapping[str, int], ends: Callable[[str], bool], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
         """Some entries of a stream, each with the next ones of its process, up to where `ends` is true.
-        `wanted` are their cursors with their places. About `most` entries are read in one go. Empty for an
+        `wanted` are their cursors with their positions. About `most` entries are read in one go. Empty for an
         entry that is gone, or a stream of another journal. Raises SourceError.
         """
         stream = self.names.known.get(source)
@@ -218,8 +218,8 @@ class Journal(PolledSource):
     async def matches_named(self, name: str, is_unit: Callable[[str, str], bool]) -> journal.Matches:
         """What to ask it for HOST, UNIT or UNIT@HOST, nothing if it knows none. Raises SourceError."""
         values = await self._reader.values(*self.wanted.open_fields, HOST)
-        unit, _, place = name.removesuffix(f".{self.names.site}").rpartition("@")
-        hosts = [(HOST, one) for one in values[HOST] if place in (one, one.partition(".")[0])]
+        unit, _, host = name.removesuffix(f".{self.names.site}").rpartition("@")
+        hosts = [(HOST, one) for one in values[HOST] if host in (one, one.partition(".")[0])]
         unit = unit if hosts else name
         wanted = self.wanted.matches({field: (*known, unit) for field, known in values.items()})
         named = [group for group in wanted if not unit or is_unit(group[0][1].replace("@", "-"), unit)]
@@ -234,7 +234,7 @@ class Journal(PolledSource):
         self._matches = self.wanted.matches(values)
         self._asked_at = self.timer()
 
-    async def _follow_from(self, start: journal.FollowStart | HostPlaces) -> None:
+    async def _follow_from(self, start: journal.FollowStart | HostStarts) -> None:
         before, self._following = self._following, None
         if before is not None:
             await before.aclose()

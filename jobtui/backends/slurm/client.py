@@ -34,12 +34,12 @@ MOST_BYTES = 128 << 20
 REMOTE = "ssh://"
 NOT_FOUND = 127
 """What a shell exits with for a command that it does not find."""
-USUAL_PLACES = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
+USUAL_PATHS = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
 """Where the commands are when no login shell has set the PATH."""
 
 _SCRIPT = "; ".join(
     (
-        f"TZ=UTC0 LC_ALL=C.UTF-8 SLURM_TIME_FORMAT=standard PATH=$PATH:{USUAL_PLACES}",
+        f"TZ=UTC0 LC_ALL=C.UTF-8 SLURM_TIME_FORMAT=standard PATH=$PATH:{USUAL_PATHS}",
         "export TZ LC_ALL SLURM_TIME_FORMAT PATH",
         r"for name in $(env | sed -n 's/^\(\(SQUEUE\|SACCT\|SCONTROL\)_[A-Z_]*\)=.*/\1/p')",
         'do unset "$name"',

@@ -119,13 +119,13 @@ def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
         is_stuck=reason.is_stuck or category is Category.HELD,
     )
     if category in FOR_NODES and key in queue.priorities:
-        mine, place = set(queue.jobs[key].partition.split(",")), _order(key, queue)
+        mine, own_order = set(queue.jobs[key].partition.split(",")), _order(key, queue)
         rivals = [  # all that wait for nodes of the same partition, itself included
             one
             for one in queue.priorities
             if category_of(other := queue.jobs[one]) in FOR_NODES and mine & set(other.partition.split(","))
         ]
-        ahead = sorted(order for one in rivals if (order := _order(one, queue)) < place)
+        ahead = sorted(order for one in rivals if (order := _order(one, queue)) < own_order)
         last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]
         known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
     if category is Category.BEGIN_TIME:

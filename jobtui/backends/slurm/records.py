@@ -269,14 +269,14 @@ class ClusterJobs:
                 raise ValueError("is not a job: its id or state is not understood")
 
         def skip(row: tuple[str, ...], why: str) -> None:
-            place = " ".join(row[0].split())[:80] or "a row"
-            bad[place] = Skip(f"{where} {place}", why)
+            row_name = " ".join(row[0].split())[:80] or "a row"
+            bad[row_name] = Skip(f"{where} {row_name}", why)
 
         for _ in rows_of(rows, made, skip, ValueError):
             pass
         self._seen[command] = seen
         were_bad, self._bad[command] = self._bad[command], bad
-        fresh = [skip for place, skip in bad.items() if place not in were_bad]
+        fresh = [skip for row_name, skip in bad.items() if row_name not in were_bad]
         return jobs, fresh, len(were_bad.keys() - bad.keys())
 
     def _settle_left(self, now: Nanos) -> None:

@@ -50,19 +50,19 @@ class TraceFile(PolledFile[_Position]):
         super().__init__(path, "spans", _Position())
         self._piece_bytes = piece_bytes
 
-    def _read_since(self, place: _Position, opened: OpenFile, look: FileStat) -> tuple[Batch, _Position]:
-        if place.is_all and place.look == look:
-            return Batch(), place
+    def _read_since(self, since: _Position, opened: OpenFile, look: FileStat) -> tuple[Batch, _Position]:
+        if since.is_all and since.look == look:
+            return Batch(), since
         if opened.packed is not None:
-            return self._read_packed(opened.packed, look, place)
+            return self._read_packed(opened.packed, look, since)
         if is_line_of_json(opened.plain.read(0, FIRST_BYTES)):
-            return self._read_lines(opened, look, place)
-        return self._read_whole(opened, look, place)
+            return self._read_lines(opened, look, since)
+        return self._read_whole(opened, look, since)
 
-    def _read_lines(self, opened: OpenFile, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
+    def _read_lines(self, opened: OpenFile, look: FileStat, since: _Position) -> tuple[Batch, _Position]:
         """The next lines. What is read next begins before a last line without an end."""
-        goes_on = place.look is not None and place.look.id == look.id and place.offset <= look.size
-        offset = place.offset if goes_on else 0
+        goes_on = since.look is not None and since.look.id == look.id and since.offset <= look.size
+        offset = since.offset if goes_on else 0
         data = opened.plain.read(offset, self._piece_bytes)
         whole = data.rfind(b"\n") + 1
         at_end = offset + len(data) >= look.size
@@ -72,11 +72,11 @@ class TraceFile(PolledFile[_Position]):
             at_end = offset + len(data) >= look.size
         done = read_telemetry(data[:whole], self.name)
         last = read_telemetry(data[whole:] if at_end else b"", self.name)
-        recovered = place.skips if goes_on else 0
+        recovered = since.skips if goes_on else 0
         batch = _batch((done, last), recovered=recovered, more=not at_end)
         return batch, _Position(look, offset + whole, at_end, last.skip_count)
 
-    def _read_packed(self, packed: PackedBytes, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
+    def _read_packed(self, packed: PackedBytes, look: FileStat, since: _Position) -> tuple[Batch, _Position]:
         """All of a packed file up to a limit, lines in pieces: reading on would start again."""
         are_lines = is_line_of_json(packed.read(0, FIRST_BYTES))
         size = self._piece_bytes if are_lines else PACKED_BYTES
@@ -90,17 +90,17 @@ class TraceFile(PolledFile[_Position]):
         if why:
             cut = (Skip(self.name, f"{why}: the rest is left out; unpack it"),)
             found.insert(0, Telemetry(spans=(), logs=(), skipped=cut, skip_count=1))
-        batch = _batch(found, recovered=place.skips)
+        batch = _batch(found, recovered=since.skips)
         return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)
 
-    def _read_whole(self, opened: OpenFile, look: FileStat, place: _Position) -> tuple[Batch, _Position]:
+    def _read_whole(self, opened: OpenFile, look: FileStat, since: _Position) -> tuple[Batch, _Position]:
         if look.size > LARGEST_BYTES:
             limit = f"{LARGEST_BYTES >> 20} MiB"
             raise SourceUnreachable(
                 f"{self.name}: is larger than {limit}; give one document a line, or part of it"
             )
         found = read_telemetry(opened.plain.read(0, look.size), self.name)
-        batch = _batch((found,), recovered=place.skips)
+        batch = _batch((found,), recovered=since.skips)
         return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)
 
 

@@ -26,7 +26,7 @@ from jobtui.backends.base import Batch, PolledSource
 from jobtui.formats.otlp_protobuf import Encoding, Signal, TooMany, answer_to, read_export, status_of_error
 from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import MOST, whole
-from jobtui.model.specs import ReadWindow, SourceSpec, is_loopback, listen_place
+from jobtui.model.specs import ReadWindow, SourceSpec, is_loopback, listen_host
 from jobtui.model.traces import Span, SpanLog
 from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError
 from jobtui.transport.worker import Worker
@@ -233,7 +233,7 @@ class Receiver(PolledSource):
         super().__init__(target)
         self.port = 0
         """At which it listens, 0 as long as it does not."""
-        self.host, self._wanted = listen_place(target)
+        self.host, self._wanted = listen_host(target)
         self.held_bytes = 0
         """Bytes of bodies that all connections hold."""
         self._server: asyncio.Server | None = None

@@ -27,9 +27,9 @@ DAYS = 86_400 * SECOND
 @pytest.mark.parametrize("submitted_at", [SUBMITTED, None])
 def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted_at: Nanos | None) -> None:
     is_spool = period == "spool"
-    place = captured.spool_in(tmp_path / "spool") if is_spool else archive_in(tmp_path / "archive", period)
+    source = captured.spool_in(tmp_path / "spool") if is_spool else archive_in(tmp_path / "archive", period)
     for number, text in [*((number, number) for number in JOBS), ("10", "10_3")]:
-        script = found(place, text, "huppel", submitted_at=None if is_spool else submitted_at)
+        script = found(source, text, "huppel", submitted_at=None if is_spool else submitted_at)
         check(script, number)
         assert (script.cluster, script.number) == ("huppel", number)
         assert is_spool or script.archived_at == SUBMITTED
@@ -98,30 +98,30 @@ def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) ->
 
 
 def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(open_path: Path) -> None:
-    place = archive_in(open_path / "archive", DAY)
-    for file in (place / DAY).iterdir():
+    source = archive_in(open_path / "archive", DAY)
+    for file in (source / DAY).iterdir():
         file.chmod(0o000)
-    for directory in (place, place / DAY):
+    for directory in (source, source / DAY):
         directory.chmod(0o111)
     try:
         with nobody():
-            assert look(place, "7", submitted_at=SUBMITTED).tried[0].outcome is Outcome.DENIED
-            assert look(place, "7").tried[0].outcome is Outcome.DENIED
-            assert look(place, "70", submitted_at=SUBMITTED).tried[0].outcome is Outcome.NOT_THERE
+            assert look(source, "7", submitted_at=SUBMITTED).tried[0].outcome is Outcome.DENIED
+            assert look(source, "7").tried[0].outcome is Outcome.DENIED
+            assert look(source, "70", submitted_at=SUBMITTED).tried[0].outcome is Outcome.NOT_THERE
     finally:
-        for directory in (place, place / DAY):
+        for directory in (source, source / DAY):
             directory.chmod(0o755)
 
 
 async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched(open_path: Path) -> None:
-    place = archive_in(open_path / "archive", DAY)
-    place.chmod(0o111)
-    archive = ArchiveDirectory(str(place))
+    source = archive_in(open_path / "archive", DAY)
+    source.chmod(0o111)
+    archive = ArchiveDirectory(str(source))
     try:
         with nobody(), pytest.raises(SourceDenied, match="may not be listed"):
             [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
     finally:
-        place.chmod(0o755)
+        source.chmod(0o755)
         await archive.aclose()
 
 
@@ -176,7 +176,7 @@ async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: 
     assert outcomes == [Outcome.ARRAY, Outcome.OTHER_CLUSTER, Outcome.FOUND]
     assert answer.tried[0].result == "array: under job 10"
     missing = await find_script([there], Wanted("10"))
-    assert missing.tried[0].outcome is Outcome.NO_PLACE
+    assert missing.tried[0].outcome is Outcome.NO_ARCHIVE
     interactive = await find_script([here], Wanted("10", is_batch=False))
     assert interactive.tried[0].outcome is Outcome.INTERACTIVE
     await asyncio.gather(here.aclose(), there.aclose())
@@ -223,8 +223,8 @@ def test_a_link_that_stays_in_the_archive_is_followed(tmp_path: Path, target: st
     path.unlink()
     path.symlink_to(target.format(archive=archive))
     (tmp_path / "link").symlink_to(archive)
-    for place in (archive, tmp_path / "link"):
-        assert found(place, "1", submitted_at=SUBMITTED).script == script_of("2")
+    for source in (archive, tmp_path / "link"):
+        assert found(source, "1", submitted_at=SUBMITTED).script == script_of("2")
 
 
 def test_a_linked_directory_of_a_date_is_followed_only_within(tmp_path: Path) -> None:

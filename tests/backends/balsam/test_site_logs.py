@@ -8,7 +8,7 @@ import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.correlation.job_events import EVENTS_KEPT
-from jobtui.backends.balsam.site_logs import FILES_FOLLOWED, SiteLogs, SitePlace
+from jobtui.backends.balsam.site_logs import FILES_FOLLOWED, SiteDirectories, SiteLogs
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceState
@@ -31,8 +31,8 @@ def site(tmp_path: Path) -> Path:
 
 
 def watched(*directories: Path, every_s: float = 0.0) -> Session:
-    place = SitePlace("balsam", tuple(map(str, directories)))
-    source = SiteLogs(lambda: (place,))
+    site = SiteDirectories("balsam", tuple(map(str, directories)))
+    source = SiteLogs(lambda: (site,))
     source.every_s = every_s
     return Session([source], FixedClock(NOW))
 
@@ -98,7 +98,7 @@ async def test_only_the_newest_are_followed_and_it_is_said(site: Path) -> None:
 
 
 async def test_a_batch_that_was_lost_comes_again(site: Path) -> None:
-    source = SiteLogs(lambda: (SitePlace("balsam", (str(site),)),))
+    source = SiteLogs(lambda: (SiteDirectories("balsam", (str(site),)),))
     first = await source.poll(None)
     assert first.records
     assert await source.poll("0") == first

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.journal import client
-from jobtui.backends.journal.client import HostPlaces
+from jobtui.backends.journal.client import HostStarts
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.journal import AtCursor, Begin, FollowStart, Matches
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
@@ -97,7 +97,7 @@ def written(way: Way, directory: Path) -> Iterator[tuple[MakeReader, list[Writer
 
 
 @asynccontextmanager
-async def followed(make: MakeReader, start: FollowStart | HostPlaces) -> AsyncIterator[Follower]:
+async def followed(make: MakeReader, start: FollowStart | HostStarts) -> AsyncIterator[Follower]:
     reader = make()
     follower = Follower(reader.follow(start, MARKED))
     await follower.take()
@@ -153,13 +153,13 @@ async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> Non
 
 
 @each_program
-async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
+async def test_it_goes_on_from_the_cursor_of_each_host(way: Way, tmp_path: Path) -> None:
     with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 2)])
         one.write([from_host("node1", n) for n in (0, 80)])
         async with followed(make, Begin()) as first:
             await first.until(4)
-            stopped = first.following.place
+            stopped = first.following.next_start
         assert stopped is not None
         two.write([from_host("node2", n) for n in range(3, 9)])
         async with followed(make, stopped) as second:

@@ -174,9 +174,8 @@ async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: Jou
         pass
     overview = pages.overview()
     assert (overview.lines, overview.errors, overview.complete) == (3_000, 0, True)
-    assert [part.position for part in overview.stretches] == sorted(
-        part.position for part in overview.stretches
-    )
+    positions = [part.position for part in overview.stretches]
+    assert positions == sorted(positions)
     journal.write("ERROR:root:no", unit=UNIT, host="v3", pid=7)
     await pages.look()
     assert (pages.overview().lines, pages.overview().errors) == (3_001, 1)
