@@ -11,7 +11,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
 BUDGET_S = 0.004
-TOLD_KEPT = 10_000
+REPORTS_KEPT = 10_000
 
 
 class AlertFinder:
@@ -25,7 +25,7 @@ class AlertFinder:
         self._only_failures = only_failures
         self._changed: dict[JobId, None] = {}
         self._live: dict[JobId, bool] = {}
-        self._reported = Bounded[tuple[JobId, Nanos], None](TOLD_KEPT)
+        self._reported = Bounded[tuple[JobId, Nanos], None](REPORTS_KEPT)
 
     def note(self, changed: Iterable[JobId]) -> None:
         self._changed.update(dict.fromkeys(changed))

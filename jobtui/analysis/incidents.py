@@ -36,7 +36,7 @@ OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
 class Sample(NamedTuple):
     """One job to group: its verdict, its latest run, its host, and the agents that flapped meanwhile.
 
-    `verdict` is None for a good job that nothing contradicts. A job without `is_told` is in no group, counts
+    `verdict` is None for a good job that nothing contradicts. A job without `is_grouped` is in none, counts
     as usual, and is named if its verdict is in doubt. `restart` is the restart of the supervisor that ended
     the run.
     """
@@ -48,7 +48,7 @@ class Sample(NamedTuple):
     host: str | None = None
     flapping: str | None = None
     restart: str | None = None
-    is_told: bool = True
+    is_grouped: bool = True
 
 
 def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
@@ -194,7 +194,7 @@ class Grouping:
             for name, fact in FACTS.items():
                 if (value := fact(sample)) is not None:
                     self._good[name][value] += 1
-        elif sample.is_told and verdict.concern in (Concern.FAILED, Concern.STUCK):
+        elif sample.is_grouped and verdict.concern in (Concern.FAILED, Concern.STUCK):
             self._groups[_kind(sample, verdict)].append((sample, verdict))
         elif verdict.doubts:
             self._doubtful.append(sample.job.id)

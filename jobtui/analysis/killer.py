@@ -28,7 +28,7 @@ CLOSE_S = 10.0
 """A name that several jobs share, such as a container, ties a message only this close to a job's end."""
 BOOTED_S = 300.0
 """A journal begins at most this long after the boot of its machine."""
-MOST_TOLD = 3
+MOST_NAMED = 3
 
 _PID = re.compile(r"\bpid=(\d+)")
 _HEX = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
@@ -143,12 +143,12 @@ def find_killer(entries: Iterable[JournalEntry], ending: JobEnd) -> Killer:
     tied = [one for one in closest if one.tie(ending) and one.words]
     if not tied:
         where = f"the messages of {ending.host or 'its host'} around its end"
-        near = tuple(_fact(one, "near in time") for one in closest[:MOST_TOLD])
+        near = tuple(_fact(one, "near in time") for one in closest[:MOST_NAMED])
         return Killer(near=near, doubt=f"who ended it: {where} name nothing that is its own")
     best = max(tied, key=lambda one: one.shape.weight)
     words = f"{best.words} (host {ending.host or best.entry.host}, {utc_of(best.at):%H:%M:%S} UTC)"
     others = (one for one in tied if one is not best)
-    facts = tuple(_fact(one, "who ended it") for one in (best, *islice(others, MOST_TOLD - 1)))
+    facts = tuple(_fact(one, "who ended it") for one in (best, *islice(others, MOST_NAMED - 1)))
     return Killer(words, best.tie(ending), facts)
 
 

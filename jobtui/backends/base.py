@@ -185,7 +185,7 @@ class PolledSource(ABC):
         now, known = self.clock.now(), self._reasons
         for job in batch.jobs:
             if job.status is JobStatus.PENDING or job.id in known:
-                yield ReasonSeen(job.id, now, job.reason_told)
+                yield ReasonSeen(job.id, now, job.reason_words)
 
     def _new_reasons(self, batch: Batch) -> Iterator[ReasonSeen]:
         """The reasons of jobs that were seen to wait for something else before, with what that was."""
@@ -343,7 +343,7 @@ def unwrapped(source: Source) -> Source:
     return source.source if isinstance(source, LogUntil) else source
 
 
-Told = Callable[[JobId], JobDetail | None]
+DetailOf = Callable[[JobId], JobDetail | None]
 """Gives the detail of a job that is put together from several sources."""
 
 

@@ -64,7 +64,7 @@ class SessionJobReader:
         self,
         sources: Callable[[], Sequence[base.Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
-        detail_of: base.Told = no_detail,
+        detail_of: base.DetailOf = no_detail,
         recall: Callable[[Job, str, Nanos], JobMemory] | None = None,
     ) -> None:
         self._detail_of = detail_of

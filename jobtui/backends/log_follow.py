@@ -112,7 +112,7 @@ class OpenLog:
         self._changed_at = 0.0
         self._at_end = False
         self._is_cut = False
-        self._broken_told = False
+        self._broken_noted = False
         self.is_renamed = False
         self.until: float | None = None
         """Until when a file read to its end is looked at: its writer may not have the new file yet."""
@@ -259,9 +259,9 @@ class OpenLog:
 
     def _report_broken(self) -> None:
         packed = self.opened.packed
-        if packed is None or packed.broken is None or self._broken_told:
+        if packed is None or packed.broken is None or self._broken_noted:
             return
-        self._broken_told = True
+        self._broken_noted = True
         self._reader.skips.append(
             blocks.skip_at(self._name, self.position, f"packed text ends: {packed.broken}")
         )

@@ -97,7 +97,7 @@ class FoundJob(NamedTuple):
     """The traces whose spans name the job that nothing else knows."""
     jobs: tuple[JobId, ...] = ()
     """The jobs of what was meant, where these are several."""
-    is_said: bool = True
+    is_reported: bool = True
     """Whether stderr says why there is no job."""
 
     @property
@@ -135,7 +135,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
         _say_taken(thing, named[0], of_trace[0])
         return await _exact(reader, of_trace[0])
     is_other = any(one.kind != "trace" and one.score >= SURE for one in found.candidates[:1])
-    if not found.is_said and not reader.nothing_read and (is_other or not named):
+    if not found.is_reported and not reader.nothing_read and (is_other or not named):
         _say_why_not(reader, thing, found.candidates)
     for one in named:
         complain(f"trace {one.id} ({one.why}): jobtui trace {one.id}")
@@ -187,7 +187,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     if by_number and not any(one.score >= SURE for one in candidates[:1]):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing)
-    return FoundJob(candidates=candidates, is_said=False)
+    return FoundJob(candidates=candidates, is_reported=False)
 
 
 def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:

@@ -304,7 +304,7 @@ class _WholeLogs:
         self._context, self._chosen, self._is_tried = reader.context, chosen, is_tried
         self._logs = logs
         self._problems: dict[str, str] = {}
-        self._said: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._ends: dict[str, int] = {}
         usual = LAST_LINES if reader.context.since is None else MOST_LINES
         self._most = usual if reader.context.most is None else reader.context.most
@@ -316,9 +316,9 @@ class _WholeLogs:
         chosen = [line for line in _masked(lines) if self._chosen(line)]
         if not chosen and self._is_tried:
             return []
-        for problem in self._problems.items() - self._said.items():
+        for problem in self._problems.items() - self._reported.items():
             complain(problem[1])
-        self._said, self._is_tried = dict(self._problems), False
+        self._reported, self._is_tried = dict(self._problems), False
         shown = chosen[max(0, len(chosen) - self._most) :]
         self._most, self._page = MOST_LINES, LAST_LINES  # what comes from now on is given whole
         return shown

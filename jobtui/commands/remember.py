@@ -50,7 +50,7 @@ from jobtui.store.store import Changes
 OVER = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
 """The statuses that the memory keeps. How a missing or purged job ended is not known."""
 JOBS_BETWEEN_RESTS = 64
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 
 class FinishedRuns:
@@ -129,7 +129,7 @@ class FinishedRuns:
 
 
 DEFAULT_MB, LEAST_MB = 2_000, 10
-SAID_EVERY_S, READ_AGAIN_S = 1.0, 2.0
+REPORT_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
 """The most days of a period that is compared."""
 NOTHING = "nothing is remembered yet; `jobtui remember` starts, with what the sources still know"
@@ -231,13 +231,13 @@ async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) 
             if words is not None and is_shown:
                 sys.stderr.write(f"\r{words()} (ctrl+c ends it)\x1b[K")
                 sys.stderr.flush()
-            await asyncio.sleep(SAID_EVERY_S)
+            await asyncio.sleep(REPORT_EVERY_S)
     finally:
         if is_shown:
             clear_progress()
 
 
-def _asked(memory: Memory, ask: Callable[[], Told]) -> Told | Exit:
+def _asked(memory: Memory, ask: Callable[[], Answer]) -> Answer | Exit:
     """The answer of the memory; if it has none, says why and gives the exit code."""
     try:
         if memory.is_there:

@@ -52,7 +52,7 @@ _UNWRITABLE = frozenset(
 codecs.register_error("jobtui.ascii", _replace)
 
 
-def said_ascii(environment: Mapping[str, str]) -> bool:
+def wants_ascii(environment: Mapping[str, str]) -> bool:
     """Whether a locale was named that has ASCII only, which Python takes for UTF-8."""
     return (environment.get("LC_ALL") or environment.get("LANG")) in ("C", "POSIX")
 
@@ -65,7 +65,7 @@ def prepare_streams() -> None:
         if stream is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as we do
         elif hasattr(stream, "reconfigure"):
-            is_ascii = said_ascii(os.environ) and stream.isatty()
+            is_ascii = wants_ascii(os.environ) and stream.isatty()
             stream.reconfigure(errors="jobtui.ascii", **({"encoding": "ascii"} if is_ascii else {}))
 
 

@@ -101,8 +101,8 @@ async def _by_file(reader: Reader, path: Path) -> FoundTrace:
         job_id = JobId(jobs.pop() if len(jobs) == 1 else "")
         notes = (f"{path} names it", *await _fetch(reader, ids))
         return FoundTrace(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
-    if jobs_told := store.condor.jobs_of_source(str(path)):
-        return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else FoundTrace()
+    if job_ids := store.condor.jobs_of_source(str(path)):
+        return await _by_job(reader, job_ids[0]) if len(job_ids) == 1 else FoundTrace()
     return await _held_in(reader, TraceFile(path), path)
 
 

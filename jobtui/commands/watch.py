@@ -42,7 +42,7 @@ from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import NO_CHANGES, Changes
 
-TOLD_EVERY_S = 1.0
+REPORT_EVERY_S = 1.0
 """Changes are printed at most this often."""
 LIVE = (JobStatus.RUNNING, JobStatus.PENDING)
 
@@ -63,7 +63,7 @@ async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
 
         async def tell() -> None:
             while True:
-                await asyncio.sleep(TOLD_EVERY_S)
+                await asyncio.sleep(REPORT_EVERY_S)
                 lines: list[str] = []
                 with contained("printing changes"):
                     lines += origin.more()

@@ -443,8 +443,8 @@ class EventReader:
                 newest = max(newest, whole(ad.get("lastheardfrom", "").strip('"'), 0))
                 for name, literal in ad.items():
                     values = numbers[name]
-                    is_told = len(values) < MOST_VALUES or literal in values
-                    spans = values.setdefault(literal if is_told else "", [])
+                    is_kept = len(values) < MOST_VALUES or literal in values
+                    spans = values.setdefault(literal if is_kept else "", [])
                     if not spans or spans[-1][1] != slots - 1:
                         spans.append([slots, slots])
                     spans[-1][1] = slots
@@ -525,7 +525,7 @@ def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
     """The attributes that the lines of an event give, the first line without a shape as its reason."""
     values: dict[str, str] = {}
     for index, line in enumerate(map(str.strip, lines)):
-        said = _said_before(number, line) if len(line) <= LONGEST_KEPT else _said_by(number, line)
+        said = _cached_values(number, line) if len(line) <= LONGEST_KEPT else _line_values(number, line)
         if said:
             values.update(said)
         elif said is None and index and line and REASON not in values and number in _WITH_REASON:
@@ -533,7 +533,7 @@ def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def _said_by(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
+def _line_values(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
     shapes: LogFormat = load("condor")
     head = _FIRST_WORD.match(line)
     if matched := shapes.match(line, number, head[0] if head else ""):
@@ -542,7 +542,7 @@ def _said_by(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
     return None if pair is None else ((pair.name, pair.value or ""),)
 
 
-_said_before = lru_cache(maxsize=LINES_KEPT)(_said_by)
+_cached_values = lru_cache(maxsize=LINES_KEPT)(_line_values)
 
 
 def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | None:

@@ -110,7 +110,7 @@ class LogParser:
         self._newest = Nanos(0)
         self._held: dict[str, str] = {}
         self._seen: OrderedDict[int, None] = OrderedDict()
-        self._said: OrderedDict[int, int] = OrderedDict()
+        self._last_line: OrderedDict[int, int] = OrderedDict()
         self._records: list[LogRecord] = []
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
@@ -231,8 +231,8 @@ class LogParser:
     def _is_repeat(self, at: Nanos | None, pid: int, message: str, names_op: bool) -> bool:
         """Whether a process said this before; of what names no op, whether after the same line as now."""
         mark = hash((at, pid, message))
-        before = self._said.pop(pid, 0)
-        self._said[pid] = mark
+        before = self._last_line.pop(pid, 0)
+        self._last_line[pid] = mark
         if not names_op:
             mark = hash((mark, before))
         if mark in self._seen:
@@ -240,8 +240,8 @@ class LogParser:
         self._seen[mark] = None
         if len(self._seen) > REPEATS_KEPT:
             self._seen.popitem(last=False)
-            if len(self._said) > REPEATS_KEPT:
-                self._said.popitem(last=False)
+            if len(self._last_line) > REPEATS_KEPT:
+                self._last_line.popitem(last=False)
         return False
 
 

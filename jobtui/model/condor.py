@@ -193,7 +193,7 @@ class CondorLife:
         self.turns: list[StateTurn] = []
         self.runs: list[Run] = []
         self.exit: CondorExit | None = None
-        self.said_exits: dict[Origin, CondorExit] = {}
+        self.exits: dict[Origin, CondorExit] = {}
         self.reason = ""
         self.hold_code = ""
         self.counts: dict[str, int] = {}
@@ -207,7 +207,7 @@ class CondorLife:
         self.is_disconnected = False
         self.gap: CondorFact | None = None
         """A part of a log that was not read, and nothing that came after it."""
-        self._is_told = False
+        self._is_reported = False
         for fact in facts:
             self.take(fact)
 
@@ -240,7 +240,7 @@ class CondorLife:
         if fact.origin is Origin.OUTPUT:
             self._take_line(fact)
         elif fact.origin is not Origin.SUBMIT:
-            self._is_told = True
+            self._is_reported = True
             self.gap = fact if fact.what == LOG_GAP else None
             (self._take_event if fact.origin is Origin.EVENT else self._take_ad)(fact)
 
@@ -262,7 +262,7 @@ class CondorLife:
         if (host := host_of(fact.values)) is not None:
             self.host = host
         if fact.what == "terminated":
-            self.exit = self.said_exits[fact.origin] = _exit_of(fact.values)
+            self.exit = self.exits[fact.origin] = _exit_of(fact.values)
         if (state := STATE_OF.get(fact.what)) is not None:
             self._turn(fact, state)
 
@@ -272,24 +272,24 @@ class CondorLife:
         self.host = host_of(values) or self.host
         state = AD_STATES.get(values.get("JobStatus", ""))
         if state == COMPLETED and (ended := _exit_of(values)) != CondorExit():
-            self.said_exits[fact.origin] = ended
+            self.exits[fact.origin] = ended
             self.exit = ended
         if state is not None and state != self.state:
             self._turn(fact, state)
 
     def _take_line(self, fact: CondorFact) -> None:
         if fact.what == END:
-            self.said_exits[fact.origin] = CondorExit(status=fact.values.get("status", ""))
+            self.exits[fact.origin] = CondorExit(status=fact.values.get("status", ""))
         elif fact.what == SIGNAL:
-            self.said_exits[fact.origin] = CondorExit(str(SIGNALLED), fact.values.get("signal", ""))
+            self.exits[fact.origin] = CondorExit(str(SIGNALLED), fact.values.get("signal", ""))
         elif fact.what.startswith("submitted") and not self.state:
             self._turn(fact, IDLE)
-        if self._is_told and self.state in OVER:
+        if self._is_reported and self.state in OVER:
             return
         if fact.what == BEGIN and self.state == RUNNING:
             return
         if (state := STATE_OF_LINE.get(fact.what)) is not None and state != self.state:
-            self.exit = self.said_exits.get(fact.origin, self.exit)
+            self.exit = self.exits.get(fact.origin, self.exit)
             self._turn(fact, state)
 
     def _turn(self, fact: CondorFact, state: str) -> None:

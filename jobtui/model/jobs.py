@@ -164,8 +164,8 @@ NOT_DONE = "failed: "
 
 def statuses_of(system: str) -> dict[str, JobStatus]:
     """What a job is doing in each state of a system, in the words of that."""
-    told = tables_of("jobtui.model", "states")[system].items()
-    return {state: JobStatus(status) for status, states in told for state in states}
+    table = tables_of("jobtui.model", "states")[system].items()
+    return {state: JobStatus(status) for status, states in table for state in states}
 
 
 DELETED, BLOCKED = "deleted", "blocked"
@@ -231,7 +231,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
         return self.system == SIREPO
 
     @property
-    def reason_told(self) -> str:
+    def reason_words(self) -> str:
         """For what it waits as its record has it, "" of a job that does not."""
         if self.status is not JobStatus.PENDING:
             return ""

@@ -83,7 +83,7 @@ _WORDLIKE = re.compile(
 )
 """What is no secret in prose: words, paths, names of files, sizes, times, kinds of ciphers, addresses."""
 _LINE_NUMBER = re.compile(r"\d+:")
-_SAID = re.compile(
+_REFUSAL = re.compile(
     r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
     r"|incorrect|lifetime|all|cannot|could|unable|wrong|bad|replayed|rewound|error|input/output|is|was|has|does"
     r"|must|should|file|cache|socket|helper|plugin|protocol|server|timed)(?=[\s.,;:)\]]|$)",
@@ -250,7 +250,7 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
             return _nothing(word_end)
         if _ENDS_LIST_ITEM.match(text, at):
             return _nothing(at)
-        if separator[0].endswith(": ") and _SAID.match(text, at):
+        if separator[0].endswith(": ") and _REFUSAL.match(text, at):
             return _nothing(at)
     span = _value(text, at, found[0])
     is_line = ":" in separator[0] or separator[0][-1].isspace()  # else a shell takes the next word as another

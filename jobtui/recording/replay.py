@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from jobtui.backends.base import Batch, DetailSource, Source, Told, TraceSource, merged
+from jobtui.backends.base import Batch, DetailOf, DetailSource, Source, TraceSource, merged
 from jobtui.backends.job_reader import SessionJobReader, no_detail
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
@@ -346,7 +346,7 @@ class ReplayedJobReader(SessionJobReader):
     """Answers as they were given when the recording was made."""
 
     def __init__(
-        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, detail_of: Told = no_detail
+        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, detail_of: DetailOf = no_detail
     ) -> None:
         super().__init__(sources, _stays, detail_of)
         self._opened = opened
@@ -522,7 +522,7 @@ class RecordingReplay:
         number = self.recording.source(source.kind, source.name)
         return make(self._opened, source.kind, source.name, number)
 
-    def job_reader(self, sources: Callable[[], Sequence[Source]], detail_of: Told) -> JobReader:
+    def job_reader(self, sources: Callable[[], Sequence[Source]], detail_of: DetailOf) -> JobReader:
         return ReplayedJobReader(sources, self._opened, detail_of)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> SourceLogs:

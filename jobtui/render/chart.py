@@ -260,8 +260,8 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> DrawnCh
             put_dots(cells, found(curve, columns * DOTS_WIDE), top, number)
         if len(curves) > 1:
             _put_signs(cells, len(curves))
-    told_failed = found(chart.failures) if chart.failures is not None else ()
-    failed = frozenset(at for at, step in enumerate(told_failed) if step.last > step.first)
+    failures = found(chart.failures) if chart.failures is not None else ()
+    failed = frozenset(at for at, step in enumerate(failures) if step.last > step.first)
     return DrawnChart(frame, cells, left, top, styles, failed)
 
 
@@ -379,7 +379,7 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
         yield Piece(f"{sign_of(number)}━ ", look, 3), name
 
 
-STATES_TOLD = 12
+STATES_NAMED = 12
 """The most states listed for one time."""
 
 
@@ -417,7 +417,7 @@ def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
                 for curve in chart.curves
                 if (value := curve.at(at))
             ]
-            return ", ".join(named[:STATES_TOLD]) or "no jobs"
+            return ", ".join(named[:STATES_NAMED]) or "no jobs"
     return ""
 
 

@@ -125,7 +125,7 @@ def fault_records() -> list[Document]:
     ]
 
 
-_TOLD_FIRST = (
+_FIRST_FIELDS = (
     "status native_status owner name app model mode queued_at started_at updated_at ended_at runs percent "
     "message error"
 )
@@ -134,7 +134,7 @@ _TOLD_FIRST = (
 def job_record(job: Job, now: Nanos) -> Document:
     return {
         **fields_of(job, "id system", masks=False),
-        **fields_of(job, _TOLD_FIRST),
+        **fields_of(job, _FIRST_FIELDS),
         "flags": list(flags_of(job, now)),
         "source": job.source,
         "elapsed_s": job.elapsed_s(now),

@@ -139,7 +139,7 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
     yield from (paint(f"not sure: {show(doubt)}", "warning", colour) for doubt in found.doubts)
     yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
     yield f"compared with {show(found.right.title)}: {show(found.why)}"
-    yield from _said(found)
+    yield from _summary(found)
     yield ""
     rows = []
     for pair in found.facts:
@@ -162,7 +162,7 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
             yield f"{file.left_out} more lines differ"
 
 
-def _said(found: Comparison) -> Iterator[str]:
+def _summary(found: Comparison) -> Iterator[str]:
     parts, slow = next((pair for pair in found.steps if pair.parts), None), found.slowest
     if parts is not None and parts.is_in_one:
         whose = "this run has" if parts.left is not None else "the good run has"

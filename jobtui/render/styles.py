@@ -17,7 +17,7 @@ def style_names() -> Mapping[str, str]:
 
 def signs_of(kind: str) -> dict[str, tuple[str, str]]:
     """The sign and the style of each state of a kind of thing, in the order of the table."""
-    return {state: (told[0], told[1]) for state, told in tables_of("jobtui.render", "signs")[kind].items()}
+    return {state: (sign[0], sign[1]) for state, sign in tables_of("jobtui.render", "signs")[kind].items()}
 
 
 ATTRIBUTES = frozenset({"bold", "dim", "italic", "underline", "reverse"})

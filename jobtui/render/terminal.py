@@ -66,8 +66,8 @@ def glyphs_for(wish: str, environment: Mapping[str, str], encoding: str) -> Glyp
     if environment.get("TEXTUAL_DRIVER"):
         return Glyphs.UNICODE  # in a browser, which has all signs
     locale = environment.get("LC_ALL") or environment.get("LANG") or ""
-    said_ascii = locale in ("C", "POSIX")
-    if said_ascii or encoding.lower().replace("-", "").replace("_", "") != "utf8":
+    is_ascii = locale in ("C", "POSIX")
+    if is_ascii or encoding.lower().replace("-", "").replace("_", "") != "utf8":
         return Glyphs.ASCII
     return Glyphs.CONSOLE if environment.get("TERM") == "linux" else Glyphs.UNICODE
 

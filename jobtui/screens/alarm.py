@@ -83,7 +83,7 @@ class Alarm:
         self._trouble = AlertFinder(began, only_failures=not wishes)
         self._trouble.note(shared.live.jobs)
         self._waiting: dict[JobId, None] = {}
-        self._told_at: float | None = None
+        self._alerted_at: float | None = None
         self._sites_at, self._deviates = 0.0, False
         shared.live.subscribe(lambda changes: self._trouble.note(changes.jobs))
         app.set_interval(LOOK_S, self.look)
@@ -99,10 +99,10 @@ class Alarm:
         if not self._wishes:
             return
         self._waiting.update(dict.fromkeys(found))
-        is_resting = self._told_at is not None and monotonic() - self._told_at < self._wishes.rest_s
+        is_resting = self._alerted_at is not None and monotonic() - self._alerted_at < self._wishes.rest_s
         if not self._waiting or is_resting:
             return
-        self._told_at = monotonic()
+        self._alerted_at = monotonic()
         jobs, self._waiting = tuple(self._waiting), {}
         if self._wishes.bell:
             self._ring(f"{counted(len(jobs), 'job')} failed or stuck: {show(jobs[0])}")

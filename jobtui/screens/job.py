@@ -59,7 +59,7 @@ class LogBackReader:
         self._changed = changed
         self._back_to: Nanos | None = None
         self._problem = ""
-        self._told_at = 0.0
+        self._posted_at = 0.0
         self.words = ""
         """Its progress while it reads, else empty; safe to show."""
 
@@ -85,9 +85,9 @@ class LogBackReader:
 
     def _show_share(self, begun: str, reached: Reached) -> None:
         now = monotonic()
-        if now - self._told_at < TELL_S:
+        if now - self._posted_at < TELL_S:
             return
-        self._told_at = now
+        self._posted_at = now
         share = f": {counted(reached.records, 'record')}"
         if reached.size:
             share = f": {reached.read / MB:,.0f} of {reached.size / MB:,.0f} MB"

@@ -151,10 +151,10 @@ class JobTracing:
             if own is not None:
                 self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
 
-    def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
+    def is_to_be_found_again(self, is_job_renewed: bool, traces: Collection[TraceId]) -> bool:
         """Whether a new search may find more: by the job, known by now, or a new trace submitted near it."""
         if self._job is None:
-            return self.is_looked_for and is_job_told
+            return self.is_looked_for and is_job_renewed
         if self.reader is not None or not self.is_looked_for:
             return False
         book, names = self._shared.live.traces, self._shared.job_attributes()

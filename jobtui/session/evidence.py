@@ -586,7 +586,7 @@ class Gatherer:
             evidence = await self.gather(job.id, wants_chain=False)
             verdict = explain(evidence)
             if not verdict.is_reliably_bad:
-                return sample_of(job, evidence, verdict)._replace(is_told=False)
+                return sample_of(job, evidence, verdict)._replace(is_grouped=False)
         evidence = await self.kept(job)
         return sample_of(job, evidence, explain(evidence))
 

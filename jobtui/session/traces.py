@@ -110,8 +110,8 @@ class SessionTraces:
         faults: dict[str, tuple[str, ...]] = {}
         if self._store.traces.size(trace_id) and self._asked():
             yield await self._answer(trace_id, ())
-        async with aclosing(self._as_answered(lambda source: source.trace(trace_id))) as all_told:
-            async for name, found, fault in all_told:
+        async with aclosing(self._as_answered(lambda source: source.trace(trace_id))) as answers:
+            async for name, found, fault in answers:
                 faults[name] = (fault,) if fault else ()
                 if found is not None:
                     await self._take_in(name, trace_id, found)
@@ -146,8 +146,8 @@ class SessionTraces:
             )
 
         yield listed()
-        async with aclosing(self._as_answered(lambda source: source.search(search))) as all_told:
-            async for name, answer, fault in all_told:
+        async with aclosing(self._as_answered(lambda source: source.search(search))) as answers:
+            async for name, answer, fault in answers:
                 notes[name] = (fault,) if answer is None else answer.notes
                 awaited -= {name}
                 for one in answer.traces if answer is not None else ():

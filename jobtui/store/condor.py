@@ -131,14 +131,14 @@ def _shift(difference: int) -> int | None:
 def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
     """The facts of a job in order of time; with each, whether no earlier file has the same event."""
     counts: Counter[object] = Counter()
-    told_in: Counter[object] = Counter()
+    counts_in: Counter[object] = Counter()
     for fact in facts:
         if fact.origin is not Origin.EVENT or fact.what in PASSING:
             yield fact, True
             continue
         moment = fact.what, fact.text if fact.at is None else fact.at // SECOND
-        told_in[fact.source, fact.rotation, moment] += 1
-        count = told_in[fact.source, fact.rotation, moment]
+        counts_in[fact.source, fact.rotation, moment] += 1
+        count = counts_in[fact.source, fact.rotation, moment]
         yield fact, count > counts[moment]
         counts[moment] = max(count, counts[moment])
 

@@ -288,8 +288,8 @@ class Store:
         is_other = self._succeeded(source, batch, newest_at)
         return self._announce(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
 
-    def _note_reasons(self, told: Iterable[ReasonSeen], changed: Iterable[JobId]) -> None:
-        for seen in told:
+    def _note_reasons(self, reasons: Iterable[ReasonSeen], changed: Iterable[JobId]) -> None:
+        for seen in reasons:
             known = self._reasons.get(seen.job_id, ())
             if not known or (known[-1].at < seen.at and known[-1].reason != seen.reason):
                 self._reasons[seen.job_id] = (*known, seen)[-MOST_REASONS:]

@@ -37,14 +37,14 @@ T = TypeVar("T")
 Params = Sequence[tuple[str, str]]
 Headers = Mapping[str, str]
 
-SAID_CHARACTERS = 200
+REASON_CHARACTERS = 200
 NOTHING = "nothing"
 PAGE_BYTES = 20_000
 """How much of an answer that is no document is read."""
 TOKEN_BYTES = 1 << 16
 AUTHORITY_BYTES = 16 << 20
 LONGEST_PAUSE_S = 10.0
-LONGEST_TOLD_S = 86_400
+LONGEST_RETRY_S = 86_400
 KEEP_ALIVE_S, KEEP_ALIVE_MISSES = 5, 3
 READ_BYTES = 1 << 16
 
@@ -537,7 +537,7 @@ def in_words(body: bytes) -> str:
     """The beginning of a text in one line, without what is secret."""
     text = mask_text(re.sub(r"<[^>]*>", " ", body[:PAGE_BYTES].decode("utf-8", "replace")))
     shown = "".join(sign if sign.isprintable() else " " for sign in text)
-    return " ".join(shown.split())[:SAID_CHARACTERS] or NOTHING
+    return " ".join(shown.split())[:REASON_CHARACTERS] or NOTHING
 
 
 def _plain(text: str) -> str:
@@ -547,7 +547,7 @@ def _plain(text: str) -> str:
 def _seconds_in(text: str | None) -> int | None:
     """How long a server wants to be left alone; None when it does not say so in seconds."""
     seconds = whole((text or "").strip())
-    return seconds if seconds is not None and 0 <= seconds <= LONGEST_TOLD_S else None
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_RETRY_S else None
 
 
 def _is_cut_off(body: bytes) -> bool:

@@ -25,7 +25,7 @@ MOST_ENTRIES = 2_000
 PART_BYTES = 256 << 10
 LISTING_BYTES = 1 << 20
 ANSWERS_KEPT = 50
-SAID_LENGTH = 300
+STDERR_CHARACTERS = 300
 
 _KINDS = {"f": FileKind.FILE, "d": FileKind.DIRECTORY, "l": FileKind.LINK}
 MOST_MODE = 0xFFFF
@@ -85,10 +85,10 @@ async def answer_of(shell: SshShell, script: str, path: str, count: str, most: i
         shell, script, [path, count], most, ANSWER_S, lambda begun: shell.silence(ANSWER_S)
     )
     if printed.code == FAILED_ITSELF or printed.data is None:
-        raise shell.fault(printed.said, printed.code, printed.noise)
+        raise shell.fault(printed.stderr, printed.code, printed.noise)
     if printed.code and not printed.data:
-        said = " ".join(printed.said.split())[-SAID_LENGTH:]
-        raise SourceError(f"{shell.name}: {said or f'cannot be read, code {printed.code}'}")
+        stderr = " ".join(printed.stderr.split())[-STDERR_CHARACTERS:]
+        raise SourceError(f"{shell.name}: {stderr or f'cannot be read, code {printed.code}'}")
     return printed.data
 
 

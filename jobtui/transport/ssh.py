@@ -30,7 +30,7 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.tables import tables_of
 
 READ_BYTES = 64 << 10
-SAID_BYTES = 4096
+STDERR_BYTES = 4096
 """Kept of stderr at either end: the reason is in one of them."""
 
 STOP_S = 1.0
@@ -57,15 +57,15 @@ class Running:
         assert self._process.stderr is not None
         self._out: IO[bytes] = self._process.stdout
         self._errors: IO[bytes] = self._process.stderr
-        self._said_first = self._said_last = b""
+        self._stderr_begin = self._stderr_end = b""
         self._loop = asyncio.get_running_loop()
         for pipe in (self._out, self._errors):
             os.set_blocking(pipe.fileno(), False)
         self._loop.add_reader(self._errors.fileno(), self._hear)
 
     @property
-    def said(self) -> str:
-        return (self._said_first + self._said_last).decode("utf-8", "replace")
+    def stderr(self) -> str:
+        return (self._stderr_begin + self._stderr_end).decode("utf-8", "replace")
 
     async def read(self) -> bytes:
         await asyncio.sleep(0)  # others get their turn also while it prints quicker than it is read
@@ -120,9 +120,9 @@ class Running:
         if not data:
             self._loop.remove_reader(self._errors.fileno())
             return False
-        room = SAID_BYTES - len(self._said_first)
-        self._said_first += data[:room]
-        self._said_last = (self._said_last + data[room:])[-SAID_BYTES:]
+        room = STDERR_BYTES - len(self._stderr_begin)
+        self._stderr_begin += data[:room]
+        self._stderr_end = (self._stderr_end + data[room:])[-STDERR_BYTES:]
         return True
 
     async def _readable(self, fd: int) -> None:
@@ -190,8 +190,8 @@ class SshAnswers:
             raise await self._fault()
 
     @property
-    def said(self) -> str:
-        return self._running.said
+    def stderr(self) -> str:
+        return self._running.stderr
 
     async def _to_mark(self, most: int, silence_s: float | None) -> bytes:
         mark = f"{self._mark}{self._number}\n".encode()
@@ -213,7 +213,7 @@ class SshAnswers:
 
     async def _fault(self) -> SourceError:
         code = await self._within(SILENCE_S, self._running.ended())
-        return self._shell.fault(self.said, code, in_words(self._noise.decode("utf-8", "replace")))
+        return self._shell.fault(self.stderr, code, in_words(self._noise.decode("utf-8", "replace")))
 
     async def _within(self, silence_s: float | None, reading: Awaitable[T]) -> T:
         try:
@@ -232,9 +232,9 @@ WORDS_LIMIT = 200
 
 
 class KnownFault(NamedTuple):
-    """What is said (a pattern), what kind of failure it is, and the line to show, with names for values."""
+    """A pattern of what is said, what kind of failure it is, and the line to show, with names for values."""
 
-    said: str
+    pattern: str
     kind: type[SourceError]
     line: str
 
@@ -244,17 +244,17 @@ def faults_of(
 ) -> tuple[KnownFault, ...]:
     """What a program says when it fails, by `faults.toml` of a package, in the order in which it is tried."""
     return tuple(
-        KnownFault(said, kinds[kind], line) for said, kind, line in tables_of(package, "faults")[program]
+        KnownFault(text, kinds[kind], line) for text, kind, line in tables_of(package, "faults")[program]
     )
 
 
-def known_fault(table: Sequence[KnownFault], said: str, values: Mapping[str, str]) -> SourceError | None:
+def known_fault(table: Sequence[KnownFault], stderr: str, values: Mapping[str, str]) -> SourceError | None:
     """The failure that a table knows for what was said; None when it knows none.
 
     `values` has what the lines name: `name`, the source, always.
     """
     for fault in table:
-        if found := re.search(fault.said, said, re.IGNORECASE):
+        if found := re.search(fault.pattern, stderr, re.IGNORECASE):
             named = {**values, **{key: in_words(value) for key, value in found.groupdict().items()}}
             what = str(named.get("what", ""))
             command = Command("chmod", "600", about=[what])
@@ -266,8 +266,8 @@ def known_fault(table: Sequence[KnownFault], said: str, values: Mapping[str, str
 def in_words(text: str) -> str:
     """The last line of what a program said, short, without control characters and secrets."""
     lines = ["".join(char if char.isprintable() else " " for char in line) for line in text.splitlines()]
-    said = [" ".join(line.split()) for line in lines if line.strip()]
-    return mask_text(said[-1][:WORDS_LIMIT]) if said else ""
+    words = [" ".join(line.split()) for line in lines if line.strip()]
+    return mask_text(words[-1][:WORDS_LIMIT]) if words else ""
 
 
 LOCAL_START_S = 10.0
@@ -292,7 +292,7 @@ class LocalShell:
         except (OSError, ValueError) as error:
             raise SourceError(f"{self.name}: no program can be run: {error}") from error
 
-    def fault(self, said: str, code: int, printed: str) -> SourceError:
+    def fault(self, stderr: str, code: int, printed: str) -> SourceError:
         account = getpass.getuser()
         values = {
             "name": self.name,
@@ -301,8 +301,8 @@ class LocalShell:
             "user": account,
             "usermod": Command("sudo", "usermod", "-aG", "systemd-journal", about=[account]) or "usermod",
         }
-        words = in_words(said) or printed
-        known = known_fault(self._known or faults_of("journalctl"), said, values)
+        words = in_words(stderr) or printed
+        known = known_fault(self._known or faults_of("journalctl"), stderr, values)
         return known or SourceError(
             f"{self.name}: the program ended with {code}{f': {words}' if words else ''}"
         )
@@ -401,13 +401,13 @@ class SshShell:
         options = (word for option in (*OPTIONS, *self._sharing) for word in ("-o", option))
         return self._start(*options, *self._target, line)
 
-    def fault(self, said: str, code: int, printed: str) -> SourceError:
+    def fault(self, stderr: str, code: int, printed: str) -> SourceError:
         of_ssh, of_program = faults_of("ssh"), self._known or faults_of("journalctl")
         tables = (of_ssh, of_program) if code == FAILED_ITSELF else (of_program, of_ssh)
         for table in tables:
-            if known := known_fault(table, said or printed, self._values):
+            if known := known_fault(table, stderr or printed, self._values):
                 return known
-        why = in_words(said) or printed
+        why = in_words(stderr) or printed
         if code == FAILED_ITSELF and not why:  # a shared connection that breaks says nothing
             how = f"the connection to {self._address.host} was lost, or it no longer answers"
             return SourceUnreachable(f"{self.name}: {how}; check that it is up: {self._by_hand}")
@@ -485,7 +485,7 @@ class Printed(NamedTuple):
 
     data: bytes | None
     code: int
-    said: str
+    stderr: str
     noise: str
     is_cut: bool
 
@@ -517,7 +517,7 @@ async def printed_by(
     at = printed.find(line)
     data = None if at < 0 else bytes(memoryview(printed)[at + len(line) :])
     noise = in_words((printed if at < 0 else printed[:at]).decode("utf-8", "replace"))
-    return Printed(data, code, running.said, noise, len(printed) >= most_bytes)
+    return Printed(data, code, running.stderr, noise, len(printed) >= most_bytes)
 
 
 SOCKET_PATH_BYTES = 104

@@ -186,13 +186,13 @@ class Watch:
         self._armed: list[FileId] | None = None
         """The files that are watched; None when others may be in their places by now."""
         self._retry_at = 0.0
-        self._told_at = -GAP_S
+        self._noticed_at = -GAP_S
         self._lock = threading.Lock()
         self._closed = False
 
     async def changed(self, timeout_s: float) -> None:
         until = time.monotonic() + timeout_s
-        await asyncio.sleep(min(timeout_s, max(0.0, self._told_at + GAP_S - time.monotonic())))
+        await asyncio.sleep(min(timeout_s, max(0.0, self._noticed_at + GAP_S - time.monotonic())))
         while not self._closed and (left := until - time.monotonic()) > 0:
             if await self._worker.run(self._look):
                 break
@@ -205,7 +205,7 @@ class Watch:
             except asyncio.CancelledError:
                 self._take(None)  # a waiter may never come back, and the queues of a user are limited
                 raise
-        self._told_at = time.monotonic()
+        self._noticed_at = time.monotonic()
 
     def close(self) -> None:
         self._closed = True
@@ -295,7 +295,7 @@ class DirectoryWatch:
         self._wanted = wanted
         self._lock = threading.Lock()
         self._names: set[str] = set()
-        self._told_at = -STEP_S
+        self._noticed_at = -STEP_S
         self.failure: str | None = None
         status = os.stat(path)
         self.directory = FileId(status.st_dev, status.st_ino)
@@ -310,10 +310,10 @@ class DirectoryWatch:
         """Return after news, or when it failed, at the latest after `timeout_s`."""
         until = time.monotonic() + timeout_s
         # Changes come in swarms, and one look at many files is cheaper than many at one
-        await asyncio.sleep(min(timeout_s, max(0.0, self._told_at + STEP_S - time.monotonic())))
+        await asyncio.sleep(min(timeout_s, max(0.0, self._noticed_at + STEP_S - time.monotonic())))
         if not self._hear():
             await self._queue.wait(until - time.monotonic(), self._hear)
-        self._told_at = time.monotonic()
+        self._noticed_at = time.monotonic()
 
     def take(self) -> set[str]:
         """The names with a reported change since the last call. From any thread."""

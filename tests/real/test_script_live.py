@@ -54,7 +54,7 @@ async def test_slurmctld_its_spool_and_accounting_have_the_same(system: SlurmSys
 async def test_accounting_alone_has_it_as_text(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands("local")
     forgotten = await commands.scontrol("write", "batch_script", "999999", "-")
-    assert "Invalid job id" in forgotten.said
+    assert "Invalid job id" in forgotten.stderr
 
     async def scontrol(*words: str) -> object:
         return forgotten

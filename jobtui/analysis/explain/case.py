@@ -405,7 +405,7 @@ STRONG = 0.85
 """It follows from what one side wrote; the other side is silent."""
 LIKELY = 0.75
 """It fits the lines, but the line that would prove it was not read."""
-TOLD = 0.7
+REPORTED = 0.7
 """Only the record says so; no line about it was read."""
 PLAUSIBLE = 0.45
 """There is only the record, which allows other verdicts too."""

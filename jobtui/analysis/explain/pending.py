@@ -14,7 +14,7 @@ from jobtui.model.jobs import MOST_REASONS, Blocker, Category, Job, JobStatus, N
 from jobtui.model.numbers import counted
 from jobtui.model.verdicts import Chain, Code
 
-MOST_TOLD = 3
+MOST_NAMED = 3
 KEEPS_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
 
 
@@ -66,16 +66,16 @@ def with_history(pending: Pending, evidence: Evidence) -> Pending:
     A state that was read comes later than its event, and counts only after something else. What logs tell
     is better than a record. Of a change only a hold says why it waits, any other how it came to.
     """
-    told, states, before = list(pending.history), {one.after for one in evidence.changes}, ""
+    noted, states, before = list(pending.history), {one.after for one in evidence.changes}, ""
     for change in evidence.changes:
         why = (change.detail or {}).get("message") if change.after == HELD else None
-        told.append((change.at, f"{change.after}: {why}" if why else change.after))
+        noted.append((change.at, f"{change.after}: {why}" if why else change.after))
     for seen in evidence.reasons:
         is_new = not states >= {seen.reason, before or seen.reason}
         if is_new and not (evidence.ops and seen.job_id == evidence.job_id):
-            told.append((seen.at, seen.reason))
+            noted.append((seen.at, seen.reason))
         before = seen.reason
-    history = [next(alike) for _, alike in groupby(sorted(told, key=itemgetter(0)), key=itemgetter(1))]
+    history = [next(alike) for _, alike in groupby(sorted(noted, key=itemgetter(0)), key=itemgetter(1))]
     if len(history) < 2:
         return msgspec.structs.replace(pending, history=())
     at, reason = history[-1]
@@ -118,8 +118,8 @@ def _parts(pending: Pending) -> Iterator[str]:
         used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
         yield f"{limit.of[:1].upper()}{limit.of[1:]} allows {limit.most:g} {what}{name}{used}"
     if pending.needs and pending.needs[0][0] not in pending.words:
-        named = ", ".join(f"{name} ({how})" if how else name for name, how in pending.needs[:MOST_TOLD])
-        left = len(pending.needs) - MOST_TOLD
+        named = ", ".join(f"{name} ({how})" if how else name for name, how in pending.needs[:MOST_NAMED])
+        left = len(pending.needs) - MOST_NAMED
         yield f"It needs {named}, and {left} more" if left > 0 else f"It needs {named}"
     if pending.holders and not (pending.is_stuck and pending.nodes is not None):
         yield _holders(pending)
@@ -196,7 +196,7 @@ def by_chain(pending: Pending, chain: Chain) -> Pending:
             limit_s=holder.limit_s,
             usual_s=holder.usual_s,
         )
-        for holder in wait.holders[:MOST_TOLD]
+        for holder in wait.holders[:MOST_NAMED]
     ]
     return msgspec.structs.replace(
         pending,

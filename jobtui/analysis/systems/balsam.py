@@ -38,7 +38,7 @@ OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
 WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
 """How much before the end of its time an allocation may end and still have run into it, at most."""
 MOST_CHANGES = 5
-MOST_TOLD = 3
+MOST_NAMED = 3
 STATES = tables_of("jobtui.model", "states")
 HOPELESS: Mapping[str, str] = STATES["hopeless"]
 """States of a parent for which a job waits in vain."""
@@ -190,8 +190,8 @@ def _parents(matter: BalsamCase) -> Ruling:
     needs = job.needs
     bad = [(name, state) for name, state in needs if state in HOPELESS]
     if bad:
-        parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_TOLD])
-        more = f", and {len(bad) - MOST_TOLD} more" if len(bad) > MOST_TOLD else ""
+        parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_NAMED])
+        more = f", and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
         command = Command("jobtui", "explain", about=[bad[0][0]])
         first = NextStep("see what happened to the parent", command)
         pending = _pending(matter, Category.DEPENDENCY, f"{parents}{more}", is_stuck=True)
@@ -205,12 +205,12 @@ def _parents(matter: BalsamCase) -> Ruling:
         )
         return Ruling(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
     unknown = [name for name, state in needs if not state]
-    doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_TOLD])
+    doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_NAMED])
     if not needs:
         doubts = ("the states of its parents are not known",)
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
-    what = " and ".join(going[:MOST_TOLD]) or job.message or "its parent jobs"
-    left = f", and {len(going) - MOST_TOLD} more" if len(going) > MOST_TOLD else ""
+    what = " and ".join(going[:MOST_NAMED]) or job.message or "its parent jobs"
+    left = f", and {len(going) - MOST_NAMED} more" if len(going) > MOST_NAMED else ""
     pending = _pending(matter, Category.DEPENDENCY, f"{what}{left}")
     said = _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN)
     return said._replace(doubts=doubts)
@@ -222,8 +222,8 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
     def rule(matter: BalsamCase) -> Ruling:
         needs = [f"{name} {how}" for name, how in matter.job.needs if how.startswith(NOT_DONE)]
         if needs and "staged" in what:
-            failed = "; ".join(needs[:MOST_TOLD])
-            left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
+            failed = "; ".join(needs[:MOST_NAMED])
+            left = f"; and {len(needs) - MOST_NAMED} more" if len(needs) > MOST_NAMED else ""
             pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
             return Ruling(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)

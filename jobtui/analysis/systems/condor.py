@@ -316,7 +316,7 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
 
 
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    exits = sorted(condor.CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
+    exits = sorted(condor.CondorLife(evidence.facts).exits.items(), key=lambda end: end[0].rank)
 
     def fact_of(origin: condor.Origin, end: condor.CondorExit) -> Fact:
         fact = next(one for one in reversed(evidence.facts) if one.origin is origin and one.what in _ENDS)
@@ -349,7 +349,7 @@ def _idle(matter: CondorCase) -> Ruling:
     sentence = sentence_of(pending, matter.since, again or begin)
     if again:
         return Ruling(Code.REQUEUED, sentence, sure, (analyze,), pending=pending)
-    doubts = () if _is_told(matter) else (_NO_EVENTS,)
+    doubts = () if _is_seen(matter) else (_NO_EVENTS,)
     if turn.fact.what == "submit" and not matter.has(condor.Origin.AD):
         doubts = (_ON_HOLD,)
     sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
@@ -359,7 +359,7 @@ def _idle(matter: CondorCase) -> Ruling:
 def _running(matter: CondorCase) -> Ruling:
     where = f" on {matter.life.host}" if matter.life.host else ""
     begun = matter.last(condor.BEGIN)
-    if not _is_told(matter):
+    if not _is_seen(matter):
         sentence = f"It started{where}{matter.ago(begun)} and has not ended since, by its output."
         return Ruling(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
@@ -387,7 +387,7 @@ def _held(matter: CondorCase) -> Ruling:
 def _completed(matter: CondorCase) -> Ruling:
     end, last = matter.life.exit, matter.life.turns[-1].fact
     sure = CERTAIN if last.origin is not condor.Origin.OUTPUT else SURE
-    doubts = () if last.origin is not condor.Origin.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
+    doubts = () if last.origin is not condor.Origin.OUTPUT else (_UNSAID if _is_seen(matter) else _NO_EVENTS,)
     if end is None or end == condor.CondorExit():
         return Ruling(Code.COMPLETED, "It has ended; how is not known.", PLAUSIBLE, (), doubts)
     if last.origin is condor.Origin.EVENT and not matter.has(condor.Origin.AD) and not end.signal:
@@ -438,7 +438,7 @@ _UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"
 _KILLED = "a job that is killed writes no last line"
 
 
-def _is_told(matter: CondorCase) -> bool:
+def _is_seen(matter: CondorCase) -> bool:
     return matter.has(condor.Origin.EVENT) or matter.has(condor.Origin.AD)
 
 

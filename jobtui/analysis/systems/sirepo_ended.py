@@ -42,13 +42,13 @@ def completed(case: Case) -> Finding:
     took = f" in {duration(length)}" if length is not None else ""
     alert = case.job.alert if case.job is not None else None
     note = f", with a warning to its user: {alert}" if alert else ""
-    is_told = case.record is not None
+    is_known = case.record is not None
     return Finding(
         Code.COMPLETED,
         f"It completed{took}{note}.",
-        CERTAIN if is_told and case.ended_in_log is not None else SURE,  # two that say so, or one
+        CERTAIN if is_known and case.ended_in_log is not None else SURE,  # two that say so, or one
         (case.ended_in_log,),
-        doubts=() if is_told else ("its record was not read",),
+        doubts=() if is_known else ("its record was not read",),
     )
 
 
@@ -74,8 +74,8 @@ def killed(case: Case) -> Finding | None:
     if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
         return None
     by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
-    is_told = is_memory or (killer is not None and killer.words)
-    why = "" if is_told else SENDERS.get(signal or 0, "")
+    is_known = is_memory or (killer is not None and killer.words)
+    why = "" if is_known else SENDERS.get(signal or 0, "")
     sentence = f"Its program was killed by {by}{why}: {error}."
     return Finding(Code.KILLED_BY_SIGNAL, sentence, SURE, (case.ended_in_log, case.last(Mark.EXITED)))
 
@@ -86,14 +86,14 @@ def prepare_failed(case: Case) -> Finding | None:
     if wrote is None or case.is_sbatch or not _is_short(case):
         return None
     text = case.behind.get((wrote.source, wrote.line), "") or wrote.text
-    is_told = bool(_PREPARE.search(text))
-    if case.behind and not is_told:
+    is_known = bool(_PREPARE.search(text))
+    if case.behind and not is_known:
         return None
-    doubts = () if is_told else ("the lines of the traceback were not read",)
+    doubts = () if is_known else ("the lines of the traceback were not read",)
     return Finding(
         Code.PREPARE_FAILED,
         f"Its input could not be prepared, no program was started: {_error(case) or 'see the traceback'}.",
-        CERTAIN if is_told else LIKELY,
+        CERTAIN if is_known else LIKELY,
         (wrote, case.ended_in_log),
         doubts=doubts,
     )
@@ -153,11 +153,11 @@ def program_failed(case: Case) -> Finding:
     if exited is None and note is not None and (why := reason_in(note.text)):
         words = f"Its agent could not start it: {why}."
         return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
-    is_reason_told = bool(error) or case.record is not None
+    is_reason_known = bool(error) or case.record is not None
     sent = case.last(Mark.SENT)
     # what is forwarded of an agent may lack an exit; the log of an agent lacks it where it is cut off
     is_forwarded = sent is not None and case.agent_logs == {sent.source}
-    is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or is_forwarded)
+    is_seen = case.ended_in_log is not None and is_reason_known and (exited is not None or is_forwarded)
     cause = case.evidence.cause
     is_caused = has_started and cause is not None and cause.confidence > PLAUSIBLE
     is_seen = is_seen or is_caused
@@ -182,9 +182,9 @@ def timed_out(case: Case) -> Finding | None:
     length = f" of {age(limit)}" if limit is not None else ""
     sentence = f"It was canceled at its time limit{length}."
     # ops are known by four characters: a line alone may be of another op
-    is_told = limit is not None or (case.record is None and case.last(Mark.AGENT_GONE) is None)
-    doubts = () if is_told else ("its record names no limit, or its agent was lost first",)
-    sure = CERTAIN if is_told else PLAUSIBLE
+    is_known = limit is not None or (case.record is None and case.last(Mark.AGENT_GONE) is None)
+    doubts = () if is_known else ("its record names no limit, or its agent was lost first",)
+    sure = CERTAIN if is_known else PLAUSIBLE
     return Finding(Code.TIMED_OUT, sentence, sure, (case.last(Mark.SENT), step), limit_s=limit, doubts=doubts)
 
 
@@ -225,13 +225,13 @@ def agent_lost(case: Case) -> Finding | None:
     cancel = case.last(Mark.CANCEL)
     if cancel is not None or (gone is None and answer is None):
         return None
-    is_told = gone is not None and answer is not None
+    is_known = gone is not None and answer is not None
     return Finding(
         Code.AGENT_LOST,
-        f"Its agent went away while it had the run{ASKED_AGAIN if is_told else ''}.",
-        CERTAIN if is_told else PLAUSIBLE,
+        f"Its agent went away while it had the run{ASKED_AGAIN if is_known else ''}.",
+        CERTAIN if is_known else PLAUSIBLE,
         (gone, answer),
-        doubts=() if is_told else ("no line says why it was canceled",),
+        doubts=() if is_known else ("no line says why it was canceled",),
     )
 
 
@@ -281,13 +281,13 @@ def run_dir_gone(case: Case) -> Finding | None:
 
 
 def never_run(case: Case) -> Finding:
-    is_told = case.job is not None and case.evidence.detail is not None
+    is_known = case.job is not None and case.evidence.detail is not None
     is_quasi = case.job is not None and case.job.is_quasi
     return Finding(
         Code.NEVER_RUN,
         QUASI if is_quasi else UNTOUCHED,
-        CERTAIN if is_told else PLAUSIBLE,
-        doubts=() if is_told else ("the history of its record was not read",),
+        CERTAIN if is_known else PLAUSIBLE,
+        doubts=() if is_known else ("the history of its record was not read",),
     )
 
 

@@ -8,9 +8,9 @@ from jobtui.analysis.explain.case import (
     GUESS,
     LIKELY,
     PLAUSIBLE,
+    REPORTED,
     STRONG,
     SURE,
-    TOLD,
     Case,
     Finding,
     Rule,
@@ -88,7 +88,7 @@ def slot(case: Case) -> Finding | None:
     return Finding(
         found[0],
         f"The run waits{for_words(waited)}: {found[2]}.",
-        SURE if is_logged else TOLD,
+        SURE if is_logged else REPORTED,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
         doubts=() if is_logged else ("no line of the supervisor about this wait was read",),
@@ -308,16 +308,16 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
     is_heard = bool(case.agent_logs) and cancel.sends > 0 and waited is not None
     held = [one for agent in case.evidence.agents.values() for one in agent.ops if one.jid == cancel.jid]
     still_waits = {mark_of(step) for step in cancel.steps} & {Mark.AGENT_WAIT, Mark.GIVEN_UP}
-    is_told = still_waits or any((one.op, one.name) == (cancel.op, cancel.name) for one in held)
+    is_known = still_waits or any((one.op, one.name) == (cancel.op, cancel.name) for one in held)
     return Finding(
         Code.CANCEL_UNCONFIRMED,
         f"Its cancel{case.ago(asked)} {how} nothing confirms it; the program may still run and "
         "hold its slot.",
-        PLAUSIBLE if not is_told else SURE if is_heard else LIKELY,
+        PLAUSIBLE if not is_known else SURE if is_heard else LIKELY,
         (asked, cancel.steps[-1] if cancel.steps else None),
         Mark.REPLIED,
         CANCEL_S,
-        () if is_told else ("no line says that it still waits: one that confirms it may be missing",),
+        () if is_known else ("no line says that it still waits: one that confirms it may be missing",),
         silent_since=asked,
         needs_all_lines=True,
     )

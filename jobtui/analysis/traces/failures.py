@@ -115,10 +115,10 @@ def logs_of(tree: Tree, span: Span) -> tuple[SpanLog, ...]:
 
 
 def failures(tree: Tree) -> tuple[Failure, ...]:
-    return tuple(sorted((*_said(tree), *_unfinished(tree)), key=lambda failure: failure.span.started_at))
+    return tuple(sorted((*_reported(tree), *_unfinished(tree)), key=lambda failure: failure.span.started_at))
 
 
-def _said(tree: Tree) -> Iterator[Failure]:
+def _reported(tree: Tree) -> Iterator[Failure]:
     for span in tree.spans:
         if span.is_error:
             continue

@@ -51,10 +51,10 @@ def nanos_of(value: filter_syntax.Value) -> int:
 def _word(node: filter_syntax.Word) -> SpanTest:
     if named := _DOTTED.fullmatch(node.value.text):
         return filter_syntax.text_test(_attribute(named[1]), named[2], [named[3].lower()])
-    return filter_syntax.word_test(node, _said)
+    return filter_syntax.word_test(node, _texts)
 
 
-def _said(span: Span) -> Iterator[str]:
+def _texts(span: Span) -> Iterator[str]:
     yield from (span.name, span.service, span.message, span.span_id)
     yield from (str(value) for value in span.attributes.values())
     for event in span.events:

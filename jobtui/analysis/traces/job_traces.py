@@ -74,10 +74,10 @@ def _candidate(trace: Trace, job: Job, names: tuple[str, ...]) -> TraceCandidate
     return TraceCandidate(trace.trace_id, round(score, 2), tuple(why for _, why in reasons), root.started_at)
 
 
-_Told = tuple[float, str]
+_Weighed = tuple[float, str]
 
 
-def _of_command(root: Span, job: Job) -> Iterator[_Told]:
+def _of_command(root: Span, job: Job) -> Iterator[_Weighed]:
     argv = str(root.attributes.get("argv", ""))
     if job.name and job.name in argv:
         yield 0.2, f"its command names {job.name}"
@@ -88,7 +88,7 @@ def _of_command(root: Span, job: Job) -> Iterator[_Told]:
         yield 0.1 if named else -0.1, f"its command {'names' if named else 'does not name'} group {job.app}"
 
 
-def _of_parts(trace: Trace, job: Job) -> Iterator[_Told]:
+def _of_parts(trace: Trace, job: Job) -> Iterator[_Weighed]:
     submit = next((span for span in trace.spans if span.name == "submit"), None)
     if submit is None:
         yield -0.2, "nothing in it was sent to a schedd"
@@ -101,7 +101,7 @@ def _of_parts(trace: Trace, job: Job) -> Iterator[_Told]:
         yield (0.15, f"it was sent to {schedd}") if schedd in args else (-0.3, f"it was not sent to {schedd}")
 
 
-def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told]:
+def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Weighed]:
     written = {name for span in trace.spans for name in jobs_named_by(span, names)[:1]}
     if any(is_same_job(one, job.id) for one in written):
         yield 0.4, "spans in it name the job"

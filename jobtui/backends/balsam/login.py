@@ -322,7 +322,7 @@ class LoginServer:
             except SourceUnreachable as error:
                 failure = error
                 continue
-            said = self._said(answer)
+            said = self._reason(answer)
             if said == SLOW_DOWN:
                 device.interval = device.interval_s + SLOWER_S
             elif said != PENDING:
@@ -366,7 +366,7 @@ class LoginServer:
             raise self._client().refusal(answer) from None
 
     @staticmethod
-    def _said(answer: Response) -> str:
+    def _reason(answer: Response) -> str:
         try:
             detail = msgspec.json.decode(answer.body, type=_Refusal).detail
         except (ValueError, RecursionError):

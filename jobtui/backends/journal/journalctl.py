@@ -46,7 +46,7 @@ class JournalctlReader(ExportReader):
             directory = "" if target == LOCAL_JOURNAL else os.path.expanduser(target)
         self.name = self._shell.name
         self.is_one_host = not directory
-        self._journal = [f"--directory={directory}"] if directory else []
+        self._where = [f"--directory={directory}"] if directory else []
         self._is_closed = False
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
@@ -59,16 +59,16 @@ class JournalctlReader(ExportReader):
         return {field: tuple(dict.fromkeys(values)) for field, values in zip(fields, lines, strict=True)}
 
     async def condition(self) -> JournalCondition:
-        (printed,), said = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._journal]])
+        (printed,), stderr = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._where]])
         notes = [f"pieces of the output that were not understood: {self.skipped}"] if self.skipped else []
-        if _OWN_ONLY.search(said):
+        if _OWN_ONLY.search(stderr):
             notes.append("only entries of this user are visible; join the group systemd-journal for all")
-        if _NO_FILES.search(said):
+        if _NO_FILES.search(stderr):
             notes.append("it has no journal files yet")
         files = len(_FILE.findall(printed))
         unreadable = [
             f"{os.path.basename(found['file'])}{found['why']}" if found["file"] else found[0]
-            for found in _UNREADABLE.finditer(said)
+            for found in _UNREADABLE.finditer(stderr)
         ]
         if unreadable:
             named = ", ".join(unreadable[:NOTED_FILES])
@@ -90,16 +90,16 @@ class JournalctlReader(ExportReader):
                 async for some in self._entries(pieces):
                     yield some
             if last.follows:
-                if talk.said:
-                    raise self._shell.fault(talk.said, 0, "")
+                if talk.stderr:
+                    raise self._shell.fault(talk.stderr, 0, "")
                 raise SourceUnreachable(f"{self.name}: journalctl stopped following; it is started again")
 
     def _command(self, words: Words, wanted: Matches = ()) -> Words:
         # Without --merge, following gives entries of the last boot only, which in a directory is one host's
-        every_boot = ["--merge"] if self._journal and "--follow" in words else []
+        every_boot = ["--merge"] if self._where and "--follow" in words else []
         return [
             *("env", "LC_ALL=C", "journalctl", "--quiet", "--no-pager", "--output=export"),
-            *(*self._journal, *every_boot, *words, *match_words(wanted)),
+            *(*self._where, *every_boot, *words, *match_words(wanted)),
         ]
 
     @contextlib.asynccontextmanager
@@ -128,7 +128,7 @@ class JournalctlReader(ExportReader):
                     printed += piece
                     if len(printed) >= ANSWER_BYTES:
                         break
-            return [*answers, bytes(printed)], talk.said
+            return [*answers, bytes(printed)], talk.stderr
 
 
 def words_of(ask: Ask) -> Words:

@@ -169,7 +169,7 @@ def position_after(last: int, at: Nanos) -> int:
 RATE_LIMIT_S = 30
 """journald's default RateLimitIntervalSec: its message about dropped messages covers this time before it."""
 GAPS_KEPT = 50
-GAPS_TOLD = 3
+GAPS_NAMED = 3
 
 _SUPPRESSED = re.compile(r"Suppressed (\d+) messages? from (\S+)", re.ASCII)
 
@@ -220,8 +220,8 @@ class Gaps:
 
     @property
     def words(self) -> str:
-        gaps = list(self)[-GAPS_TOLD:]
-        more = len(self._gaps) - GAPS_TOLD
+        gaps = list(self)[-GAPS_NAMED:]
+        more = len(self._gaps) - GAPS_NAMED
         return "; ".join([*(map(gap_words, gaps)), *([f"{more} earlier gaps"] if more > 0 else [])])
 
 

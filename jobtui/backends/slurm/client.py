@@ -57,7 +57,7 @@ class CommandAnswer(NamedTuple):
     printed: bytes
     separator: str = ""
     is_cut: bool = False
-    said: str = ""
+    stderr: str = ""
 
 
 def squeue_words(separator: str) -> list[str]:
@@ -126,12 +126,12 @@ class Commands:
         printed = await printed_by(self._shell, _SCRIPT, words, MOST_BYTES, most_s, silence)
         if printed.code or printed.data is None:
             noise = printed.noise if printed.data is None else ""
-            fault = self._shell.fault(printed.said, printed.code, noise)
+            fault = self._shell.fault(printed.stderr, printed.code, noise)
             if printed.code == NOT_FOUND and not isinstance(fault, SourceMissing):
-                why = in_words(printed.said) or "the command was not found"
+                why = in_words(printed.stderr) or "the command was not found"
                 fault = SourceMissing(f"{self.name}: {why}")
             raise fault
-        return CommandAnswer(printed.data, separator, printed.is_cut, printed.said)
+        return CommandAnswer(printed.data, separator, printed.is_cut, printed.stderr)
 
 
 def _separator() -> str:

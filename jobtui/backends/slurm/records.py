@@ -203,7 +203,7 @@ class ClusterJobs:
         self.wants_accounting = any(
             (key in self._left or not job.status.is_live)
             and now - (self._left.get(key) or job.ended_at or now) <= UNSEEN_S * SECOND
-            and not self._is_told(key)
+            and not self._is_reported(key)
             for key, job in self.queue.items()
         )
         return self._news(len(jobs), skips, recovered)
@@ -281,7 +281,7 @@ class ClusterJobs:
 
     def _settle_left(self, now: Nanos) -> None:
         """Drop what left the queue as soon as accounting tells its end."""
-        for key in [key for key in self._left if self._is_told(key)]:
+        for key in [key for key in self._left if self._is_reported(key)]:
             del self._left[key]
             self.queue.pop(key, None)
         for key in [key for key, job in self.queue.items() if key in self._left and job.is_rest]:
@@ -301,7 +301,7 @@ class ClusterJobs:
         found = ((key, disputing(self.queue[key], self._ended[key], self.queue_at)) for key in both)
         self._disputed = ended | {key: job for key, job in found if job is not None}
 
-    def _is_told(self, key: str) -> bool:
+    def _is_reported(self, key: str) -> bool:
         queued, ended = self.queue.get(key), self._ended.get(key)
         return ended is not None and (queued is None or not _is_older(ended, queued))
 

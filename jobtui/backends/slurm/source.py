@@ -72,7 +72,7 @@ async def _live(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
         return None, Tried(where, Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: "))
     if answer.printed:
         return answer.printed.removesuffix(b"\0"), Tried(where, Outcome.FOUND)
-    if "Invalid user id" in answer.said:
+    if "Invalid user id" in answer.stderr:
         return None, Tried(where, Outcome.DENIED, "only its owner and operators get it")
     return None, Tried(where, Outcome.NOT_THERE, "slurmctld no longer knows it")
 

@@ -94,7 +94,7 @@ def check_incidents_say_the_same(
     said = sample.verdict if sample is not None else None
     if sample is not None and said is not None and said.code is Code.SUPERVISOR_RESTARTED:
         assert sample.restart
-    if sample is not None and said is not None and sample.is_told:
+    if sample is not None and said is not None and sample.is_grouped:
         assert (said.code, said.confidence, said.sentence) == (
             verdict.code, verdict.confidence, verdict.sentence,
         )  # fmt: skip

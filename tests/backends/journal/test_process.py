@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.transport.ssh import SAID_BYTES, Running
+from jobtui.transport.ssh import STDERR_BYTES, Running
 from tests.waiting import has_ended, wait_until
 
 
@@ -26,7 +26,7 @@ async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
     running = shell("echo out; echo bad >&2; exit 3")
     assert await all_of(running) == b"out\n"
     assert await running.ended() == 3
-    assert running.said == "bad\n"
+    assert running.stderr == "bad\n"
     await running.stop()
     await running.stop()
     running = Running(["/bin/sh", "-c", 'echo "$LC_ALL $HOME"'], {"LC_ALL": "C"})
@@ -52,9 +52,9 @@ async def test_of_much_on_stderr_both_ends_are_kept() -> None:
     running = shell("echo first >&2; head -c 1000000 /dev/zero >&2; echo last >&2")
     assert await all_of(running) == b""
     assert await running.ended() == 0
-    assert running.said.startswith("first\n")
-    assert running.said.endswith("last\n")
-    assert len(running.said) <= 2 * SAID_BYTES
+    assert running.stderr.startswith("first\n")
+    assert running.stderr.endswith("last\n")
+    assert len(running.stderr) <= 2 * STDERR_BYTES
     await running.stop()
 
 

@@ -510,7 +510,7 @@ async def test_what_slurmctld_knows_is_exact_and_goes_first() -> None:
 
 
 async def test_accounting_has_what_slurmctld_let_go_of() -> None:
-    gone = CommandAnswer(b"", said="job script retrieval failed: Invalid job id specified")
+    gone = CommandAnswer(b"", stderr="job script retrieval failed: Invalid job id specified")
     printed = Printed(gone, kept(b"#!/bin/sh\nrun\n"), kept(b"A=1\nB=x\ny\nC=z"))
     answer = await find_kept(printed, Wanted("1"))
     assert answer.script is not None
@@ -523,7 +523,7 @@ async def test_accounting_has_what_slurmctld_let_go_of() -> None:
 
 @pytest.mark.parametrize(("said", "script", "outcomes"), ROWS["why Slurm keeps no script"])
 async def test_why_there_is_none(said: str, script: str, outcomes: list[str]) -> None:
-    answer = await find_kept(Printed(CommandAnswer(b"", said=said), script.encode()), Wanted("1"))
+    answer = await find_kept(Printed(CommandAnswer(b"", stderr=said), script.encode()), Wanted("1"))
     assert answer.script is None
     assert [one.outcome for one in answer.tried] == outcomes
 
