@@ -181,7 +181,7 @@ LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
 
 
 @pytest.mark.parametrize(
-    ("agent", "hosts", "place", "name"),
+    ("agent", "hosts", "kind", "name"),
     [
         (LOCAL, {}, LogKind.SUPERVISOR, "supervisor.log"),
         (but(LOCAL, log="other.log"), {}, LogKind.SUPERVISOR, "other.log"),
