@@ -213,7 +213,7 @@ class Grouping:
 
 
 def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
-    """One restart loses all runs of a supervisor, whatever is said of each; agents those of their host."""
+    """One restart loses all runs of a supervisor, whatever each verdict; of agents, those of their host."""
     code, error = verdict.code, signature(sample.job.error or sample.job.alert or "")
     if sample.restart is not None:
         return IncidentKind(sample.restart)

@@ -128,7 +128,7 @@ def _op(
     start = next((change for change in run if change.after == RUNNING), None)
     befores = chain((before,), run)
     result = RESULTS.get(left[-1].after, "canceled") if left else None
-    # What runs tells nothing while it does; what waits can be said to wait since its last change
+    # A running job writes nothing while it runs; a waiting one waits since its last change
     open_status = OpStatus.REPLIED if run[-1].after == RUNNING else OpStatus.WAITING
     return Op(
         key=-number,

@@ -190,7 +190,7 @@ def line_at(begin: int, text: str, parser: LogParser, newest: Nanos, level: Leve
 def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
     """The lines of the newest copies in each of these, for judging how much of them is understood."""
     for directory in directories:
-        with suppress(SourceError):  # whoever reads it says so
+        with suppress(SourceError):  # whoever reads it reports that
             for new in CopiedLog(directory, most=COPIES_SAMPLED).look().news:
                 yield from (line.text.encode("utf-8", "replace") for line in new.lines if line.text)
 

@@ -251,7 +251,7 @@ class FileServer(Protocol):
 
 
 def with_files(detail: JobDetail, sources: Iterable[Source]) -> JobDetail:
-    """A record that says where the files of the job are kept, if it does not say so itself."""
+    """The record, with where the files of the job are kept where it does not name that itself."""
     servers = (source for source in sources if isinstance(source, FileServer))
     kept = next(filter(None, (server.directory_of(detail.job.id) for server in servers)), None)
     return detail if detail.directory or kept is None else msgspec.structs.replace(detail, directory=kept)
@@ -310,7 +310,7 @@ def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
 
 
 class LogUntil:
-    """A log up to a time. Later lines are left out, and the note says so."""
+    """A log up to a time. Later lines are left out, as the note says."""
 
     def __init__(self, source: Source, until: Nanos) -> None:
         self.name = source.name

@@ -48,7 +48,7 @@ INSTANT_ROWS = 10_000
 GIVEN_KEPT = 20_000
 """Rows that are known to have been given; those of earlier times are not looked for again."""
 AHEAD_S = 5
-"""A row whose time is so far in the future is said."""
+"""A row whose time is this far in the future is reported."""
 DOUBTS_KEPT = 5
 TOO_MANY_AT_ONCE = "more rows at one time than one query asks for: some are missing"
 INSTANT_NS = 1_000_000

@@ -241,7 +241,7 @@ class OpenLog:
         """The records of a block; what nobody foresaw in it costs the line in which it is."""
         try:
             return self.parser.parse(block.data, block.offset, block.line, newest)
-        except Exception:  # noqa: BLE001 - told of where its line is found
+        except Exception:  # noqa: BLE001 - reported with the line where it was raised
             found = Parsed([], block.data.count(b"\n"), [], 0)
         offset, skips = block.offset, 0
         for line, data in enumerate(block.data.split(b"\n")[:-1], block.line):
@@ -347,7 +347,7 @@ class Follower:
     def restart(self) -> None:
         """Let the next poll begin where reading begins."""
         self.close()
-        # One for all files: what goes on in the next one, such as an agent's log told again, is known there.
+        # One for all files: what goes on in the next one, as an agent's log written again, is known there.
         self._parser = self._make_parser()
         self._gathered = PollResult(self._limits)
         self._read_before = 0

@@ -1,4 +1,4 @@
-"""The files of a log, and where reading it begins: its start, its tail, or a time; what is said of the rest.
+"""The files of a log, and where reading it begins: its start, its tail, or a time; the note about the rest.
 
 A log is a file and the ones before it that were rotated away and still lie beside it.
 """
@@ -32,7 +32,7 @@ TAIL_BYTES = 32 << 20
 PACKED_RATIO = 10
 """How much text a packed file holds, about, by its size."""
 COMPARED_BYTES = 4_096
-"""How much of the beginning, middle and end of files is compared, to tell that one begins with the other."""
+"""How much of the beginning, middle and end of files is compared, to see that one begins with the other."""
 TRIES = 20
 """How often files are searched for again while they are being renamed."""
 
@@ -267,7 +267,7 @@ def _beginning(
     is_whole: bool,
     timeless: bool,
 ) -> Beginning:
-    """What is said of a beginning in the file of this name; `is_whole` if all files before it are read."""
+    """The note about a beginning in the file of this name; `is_whole` if all files before it are read."""
     first = _first_time(opened, position.offset, parser)
     at = first.at if first else None
     since = f", {to_rfc3339(at)}" if at is not None else ""

@@ -112,11 +112,11 @@ class LogFile(PolledSource):
             kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
             batch = structs.replace(batch, records=kept)
         if leader is not None:
-            batch = structs.replace(batch, note=batch.note or "")  # what was said of it holds no longer
+            batch = structs.replace(batch, note=batch.note or "")  # the note about it holds no longer
         return batch
 
     def _read_elsewhere(self) -> str | None:
-        """What is said while another log holds all that this one does; None when none does.
+        """The note while another log holds all that this one does; None when none does.
 
         A path given twice, a link, a copy, a log and a file that was rotated away from it. What is read
         again when that is over is known line by line, as are copies that are both read.

@@ -334,7 +334,7 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     if reader.nothing_read:
         return FoundJob()
     if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
-        return FoundJob(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
+        return FoundJob(code=Exit.NO_SOURCE)  # it is there and cannot be read, which the end reports
     await reader.read_jobs()
     if (job := reader.session.store.job(job_id)) is not None:  # its source only lists it
         return FoundJob(job)

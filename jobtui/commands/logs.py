@@ -294,7 +294,7 @@ def _of_ops(
 class _WholeLogs:
     """The last lines of some logs, whatever they are about, in the order of time; then those that are new.
 
-    What is wrong is said once while it lasts; with `is_tried` only where there are lines, and they are in the
+    A problem is reported once while it lasts; with `is_tried` only where there are lines, and they are in the
     order of receipt.
     """
 
@@ -469,7 +469,7 @@ async def _watch(log: Log, changed: asyncio.Event) -> None:
 
 
 def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:
-    """The test of `--agent`, `--op` and `--grep`; None when there is no such agent or op, which is said."""
+    """The test of `--agent`, `--op` and `--grep`; None when no such agent or op is known, which it reports."""
     context = reader.context
     ops = [op for several in ops_by_job.values() for op in several]
     tests: list[Chosen] = []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 ANSWER_CHARACTERS = 60_000
-"""A longer answer is cut, and says so."""
+"""A longer answer is cut, with a note."""
 ANSWER_S = 120.0
 LINES, MOST_LINES = 100, 500
 MOST_TEXT = 2_000
@@ -67,7 +67,7 @@ def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
 
 
 def fenced(text: str, said: str, notes: str = "") -> str:
-    """An answer with its label, and what was said beside it, between marks that are made up for them."""
+    """An answer with its label and what stderr had, between marks that are made up for them."""
     mark = secrets.token_hex(8)
     found = ""
     for name, one, most in (("data", text, ANSWER_CHARACTERS), ("notes", notes, MOST_TEXT)):

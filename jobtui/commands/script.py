@@ -90,7 +90,7 @@ def no_archive(reader: Reader) -> bool:
 
 
 async def _side(reader: Reader, text: str) -> Side | None:
-    """A job and its script; None when it is not known which job is meant, which is said."""
+    """A job and its script; None when it is not known which job is meant, which it reports."""
     found, wanted = await job_of(reader, text)
     if wanted is None:
         return None

@@ -35,7 +35,7 @@ FETCHED = 5
 
 
 class FoundTrace(NamedTuple):
-    """The trace that was meant, or several that may be; and what is to be said of how it was found.
+    """The trace that was meant, or several that may be; and notes on how it was found.
 
     Without any, `candidates` are those that could be. `job_id` is the job that was named, `job` what is
     known of it.

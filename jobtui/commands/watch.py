@@ -78,7 +78,7 @@ class WatchPrinter:
     def __init__(self, session: Session, context: Context) -> None:
         self._store = session.store
         self._clock = context.clock
-        self._most = SHOWN if context.most is None else context.most  # told at a time
+        self._most = SHOWN if context.most is None else context.most  # shown at a time
         self._news = JobAlerts()
         self._changes = NO_CHANGES
         self._states: dict[str, SourceState] = {}

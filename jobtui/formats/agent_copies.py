@@ -44,7 +44,7 @@ class CopiedLine(NamedTuple):
 
 
 class AgentCopy(NamedTuple):
-    """One copy, its environment masked. `stderr` is what fetching it said."""
+    """One copy, its environment masked. `stderr` is that of the command that fetched it."""
 
     name: CopyName
     lines: tuple[CopiedLine, ...]

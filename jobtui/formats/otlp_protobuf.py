@@ -49,7 +49,7 @@ def _messages_in(shape: "Descriptor") -> "Mapping[int, Descriptor]":
 def count_parts(data: bytes, shape: str, most: int) -> int:
     """The messages within a message, counted until there are more than `most`.
 
-    What is no message is counted as far as it can be read: who decodes it will say so.
+    What is no message is counted as far as it can be read: who decodes it reports that.
     """
     if len(data) < 2 * most:
         return 0  # none has less than two bytes

@@ -35,7 +35,7 @@ class FormatError(Exception):
 class Shape(NamedTuple):
     """One kind of message. `step` is its words in a timeline, None when it is not shown there.
 
-    `from_agent` tells that an agent or its job_cmd writes it. `literal` must be in a message that matches:
+    `from_agent`: an agent or its job_cmd writes it. `literal` must be in a message that matches:
     looking for it first spares most failing matches. With `funcs` it counts only when one of them wrote it.
     A `catch_all` takes what has no shape of its own: the message is of use, and yet not known.
     """

@@ -82,7 +82,7 @@ def partitions_of(printed: bytes) -> tuple[Partition, ...]:
 
 
 def controller_of(printed: bytes) -> Controller:
-    """What of `sdiag` tells how slurmctld does: first its main rounds, then those of backfill."""
+    """The lines of `sdiag` on the load of slurmctld: first its main rounds, then those of backfill."""
     head, _, backfill = printed.decode("utf-8", "replace").partition("Backfilling stats")
     said, filled = (dict(reversed(_STAT.findall(part))) for part in (head, backfill.partition("Latency")[0]))
     at = _EPOCH.search(filled.get("Last cycle when", ""))
@@ -232,7 +232,7 @@ def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: 
 
 
 def _records(printed: bytes, *, user: str, account: str, qos: str) -> Iterator[tuple[str, str]]:
-    """Whose limits and what is said of them: those of the QOS, else of the user, the account, those above."""
+    """Whose limits, and the words for them: those of the QOS, else of the user, the account, those above."""
     lines = printed.decode("utf-8", "replace").split("\n")
     if qos:
         yield from ((f"QOS {qos}", line) for line in lines if line.startswith(f"QOS={qos}("))

@@ -190,7 +190,7 @@ LOOK_S = 0.3
 
 
 class MergedLog(ListLog):
-    """The ends of these logs, by the names of their sources. `offsets` tells how far clocks are apart."""
+    """The ends of these logs, by the names of their sources. `offsets` gives how far clocks are apart."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ KINDS: Mapping[str, type[SourceError]] = {
 """By their words in tables."""
 
 MOST_NEWS = 5
-"""How many of the last polls with news are used to tell how late news come."""
+"""How many of the last polls with news are used to measure how late news come."""
 GRAIN_S = 2.0
 """Servers give whole seconds: a clock that is off by less than this may be right."""
 QUIET_S = 60.0

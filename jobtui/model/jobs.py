@@ -114,7 +114,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     `next` are those right before it. `needs` are jobs or transfers that it needs, each with how that is.
     `eligible_at` is when it may begin at the soonest, `scheduler_estimate` when its scheduler means to start
     it. `is_stuck` says that a person has to do something. `asked` are the commands that were run for this
-    alone, with what they cost; `unread` says why they told nothing.
+    alone, with what they cost; `unread` says why they gave nothing.
     """
 
     category: Category

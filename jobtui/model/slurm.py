@@ -13,7 +13,7 @@ STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,
 """What sacct is to show of a job that ended, for a person."""
 SYSTEM = "slurm"
 LEFT = "it left the queue; accounting does not say yet how it ended"
-"""What is said of a job that was live when it was last in the queue."""
+"""The words for a job that was live when it was last in the queue."""
 
 STATUSES = statuses_of(SYSTEM)
 
@@ -21,7 +21,7 @@ ALSO_LOST, NODE_NOT_KNOWN = "also lost", "node not known"
 """Facts of a job that a node took with it: the other jobs, and why the node is not named."""
 HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
-"""States in which the exit code tells how the program ended; in others each command tells another one."""
+"""States in which the exit code is that of the program; in others each command gives another one."""
 
 
 def words_of(kind: str, word: str | int) -> str | None:

@@ -240,7 +240,7 @@ class Recorder(BatchWriter[_Entry]):
         return known != state
 
     def write_end(self) -> None:
-        """Let the recording say what was lost since it said so last. Raises RecordingError."""
+        """Note in the recording what was lost since the last such note. Raises RecordingError."""
         with self._lock:
             lost = self.lost - self._noted
         if lost:

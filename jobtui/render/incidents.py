@@ -75,7 +75,7 @@ def _codes(one: Incident) -> str:
 
 
 def _doubt(one: Incident) -> str:
-    """How many of several are doubted; of one its own sentence tells that."""
+    """How many of several are doubted; the sentence of a single one says that itself."""
     return f"not sure of {one.doubtful:,} of them" if one.doubtful and len(one.jobs) > 1 else ""
 
 

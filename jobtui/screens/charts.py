@@ -133,7 +133,7 @@ class ChartsScreen(JobsFilteringScreen):
         self._material = await in_thread(lambda: material_of(known, keeps))
         self._counted = counted_by
 
-    # What is said.
+    # Words about the time under the cursor.
 
     def show_all(self) -> None:
         super().show_all()

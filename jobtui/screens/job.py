@@ -47,7 +47,7 @@ PATIENCE_S = 10.0
 DAY = 86_400 * SECOND
 MB = 1_000_000
 TELL_S = 0.25
-"""How often it is said how far reading is."""
+"""How often progress of reading is reported."""
 STOPS = "· esc stops"
 
 

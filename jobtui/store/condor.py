@@ -8,8 +8,8 @@ A schedd notes an event in its user's log and in its own, in the form and to the
 set for each; and a log may be copied. So events of one job are the same if they are of one kind and of one
 second, and each is as far among such ones of its file as the other is in its own.
 
-A job may be told of by its event log, by job ads and by its own output; files that leave out the schedd are
-taken to speak of the one job that has their number.
+Event logs, job ads and a job's own output may all report one job; files that leave out the schedd are taken
+to mean the one job that has their number.
 """
 
 import posixpath

@@ -68,7 +68,7 @@ class ChangeLog:
         return changed
 
     def forget(self, jobs: Iterable[JobId]) -> None:
-        """Drop all changes of jobs that were deleted: nobody can tell how these went on."""
+        """Drop all changes of jobs that were deleted: no record shows how these went on."""
         for job_id in jobs:
             self._count -= len(self._by_job.pop(job_id, ()))
 

@@ -545,7 +545,7 @@ def _plain(text: str) -> str:
 
 
 def _seconds_in(text: str | None) -> int | None:
-    """How long a server wants to be left alone; None when it does not say so in seconds."""
+    """How long a server wants to be left alone; None when it does not give seconds."""
     seconds = whole((text or "").strip())
     return seconds if seconds is not None and 0 <= seconds <= LONGEST_RETRY_S else None
 

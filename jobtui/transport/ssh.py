@@ -79,7 +79,7 @@ class Running:
         try:
             exit_fd = os.pidfd_open(self._process.pid)
         except OSError:
-            while self._process.poll() is None:  # noqa: ASYNC110 - nothing else tells of its end
+            while self._process.poll() is None:  # noqa: ASYNC110 - nothing else reports its end
                 await asyncio.sleep(EXIT_POLL_S)
         else:
             try:
@@ -232,7 +232,7 @@ WORDS_LIMIT = 200
 
 
 class KnownFault(NamedTuple):
-    """A pattern of what is said, what kind of failure it is, and the line to show, with names for values."""
+    """A pattern of stderr, the kind of failure, and the line to show, with names for values."""
 
     pattern: str
     kind: type[SourceError]
@@ -249,7 +249,7 @@ def faults_of(
 
 
 def known_fault(table: Sequence[KnownFault], stderr: str, values: Mapping[str, str]) -> SourceError | None:
-    """The failure that a table knows for what was said; None when it knows none.
+    """The failure that a table knows for this stderr; None when it knows none.
 
     `values` has what the lines name: `name`, the source, always.
     """
@@ -264,7 +264,7 @@ def known_fault(table: Sequence[KnownFault], stderr: str, values: Mapping[str, s
 
 
 def in_words(text: str) -> str:
-    """The last line of what a program said, short, without control characters and secrets."""
+    """The last line of a program's stderr, short, without control characters and secrets."""
     lines = ["".join(char if char.isprintable() else " " for char in line) for line in text.splitlines()]
     words = [" ".join(line.split()) for line in lines if line.strip()]
     return mask_text(words[-1][:WORDS_LIMIT]) if words else ""

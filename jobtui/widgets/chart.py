@@ -60,7 +60,7 @@ class ChartView(LineView):
 
     @property
     def words(self) -> str:
-        """What is said of the time under the cursor; safe to show."""
+        """Words about the time under the cursor; safe to show."""
         if self._chart is None:
             return ""
         return charts.words_at(self._chart, self.cursor_time, self.frame)

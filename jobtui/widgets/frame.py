@@ -182,7 +182,7 @@ class Header(LineView):
 
 
 LEAST_CELLS = 12
-"""With less room for it nothing is said of the worst job."""
+"""With less room for it the worst job is left out."""
 
 
 class OneLine(LineView):

@@ -32,7 +32,7 @@ that failed within LAST_S before the newest event does."""
 ON_TOP, LOOKED_AT = 3, 500
 """How many of the latest failures come before stuck jobs, and among how many they are searched."""
 SWEPT = 250
-"""Jobs looked at again at each sweep, because time alone changes what is said of them."""
+"""Jobs looked at again at each sweep, because time alone changes their flags."""
 
 Sort = Callable[[Job], Any]
 Keep = Callable[[Job], bool]
@@ -298,7 +298,7 @@ class JobRows:
         return False
 
     def sweep(self) -> bool:
-        """Look again at some jobs of which time alone may change what is said; whether rows moved."""
+        """Look again at some jobs whose flags time alone may change; whether rows moved."""
         moved = False
         rounds = (*self._live_round.next(), *self._failed_round.next())
         for job_id in (*rounds, *(self._round.next() if self._ages else ())):

@@ -137,7 +137,7 @@ class LineView(Widget):
         return Strip(segments, width_of(line)).adjust_cell_length(self.cells, last)
 
     def _marked_line(self, y: int) -> Line:
-        """A line with what is selected of it; one that cannot be made says so, and is tried at each paint."""
+        """A line with what is selected of it; one that fails is reported, and tried at each paint."""
         try:
             line = self.line(y)
             marked = line if self._selection is None else self._selection.marked(line, y, self.cells)

@@ -219,7 +219,7 @@ class LogView(LineView):
             index -= 1
         return max(0, index), max(0, -left) if index >= 0 else 0
 
-    # What it is told.
+    # What a screen sets.
 
     def show(self, source: LineSource, position: int | None = None) -> None:
         """Show lines of another source, at `position`; at its end without one, following it."""

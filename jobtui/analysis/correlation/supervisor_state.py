@@ -204,7 +204,7 @@ class PassState:
     """State of the pass over one supervisor's log.
 
     `before` is its line before this one; `update` an agent's news whose job the next line names; `debug` the
-    full message that a debug line has shown; `newest` the op created last; `replies_bear_names` tells that
+    full message that a debug line has shown; `newest` the op created last; `replies_bear_names` means that
     the supervisor is one of until 2024, whose agents answer a run or an analysis by its name. `others` are
     jobs that a line has changed besides the one it is about.
     """

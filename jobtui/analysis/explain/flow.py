@@ -127,7 +127,7 @@ def gaps(op: Op) -> tuple[str, ...]:
 
 
 LEAST_RUNS = 3
-"""With fewer runs nothing is said about what is usual."""
+"""With fewer runs nothing is called usual."""
 TELLING_RUNS = 20
 """With this many runs the longest of them define what is late."""
 LEAST_BEYOND_S, BEYOND = 10.0, 0.2

@@ -187,7 +187,7 @@ KILLED = frozenset(
 )  # fmt: skip
 """Verdicts on programs that something else may have killed."""
 NAMELESS = frozenset({Code.KILLED_BY_SIGNAL, Code.AGENT_LOST})
-"""Verdicts that say so if it is not known who did."""
+"""Verdicts that add that nothing names who did it."""
 OF_KILLS = frozenset({"signal", "memory", "mpi", "scheduler", "time", "elsewhere"})
 """Families of causes in the output of a program that may have been killed."""
 

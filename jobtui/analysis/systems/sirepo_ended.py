@@ -46,7 +46,7 @@ def completed(case: Case) -> Finding:
     return Finding(
         Code.COMPLETED,
         f"It completed{took}{note}.",
-        CERTAIN if is_known and case.ended_in_log is not None else SURE,  # two that say so, or one
+        CERTAIN if is_known and case.ended_in_log is not None else SURE,  # two witnesses, or one
         (case.ended_in_log,),
         doubts=() if is_known else ("its record was not read",),
     )

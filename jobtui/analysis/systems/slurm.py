@@ -61,7 +61,7 @@ class SlurmCase(NamedTuple):
         )
 
     def not_started(self, signal: int) -> str | None:
-        """Why slurmd started nothing, where the record does not tell that something ran."""
+        """Why slurmd started nothing, where the record does not show that something ran."""
         return self.facts.get("not started") if self.facts else words_of("not_started", signal)
 
     def for_(self) -> str:

@@ -2,7 +2,7 @@
 
 The surest way comes first: what a job was handed, what spans say, when it was submitted. A trace that may
 be its own gets a score, with the reasons for and against: many users submit at the same time, and submit the
-same thing again. All processes of a cluster are handed one TRACEPARENT; one is told by the attribute in
+same thing again. All processes of a cluster are handed one TRACEPARENT; one is known by the attribute in
 which spans name a job, else by its host.
 """
 

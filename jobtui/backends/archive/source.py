@@ -111,7 +111,7 @@ def recent(now: Nanos) -> Iterator[Period]:
 
 
 MOST_BYTES = 64 << 20
-"""A larger file is refused. Slurm takes scripts of 4 MB unless told otherwise."""
+"""A larger file is refused. Slurm takes scripts of 4 MB unless configured otherwise."""
 PIECE_BYTES = 1 << 20
 # O_NONBLOCK: opening a pipe must not wait for a writer.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY

@@ -268,7 +268,7 @@ FRAME_S = 30
 class Balsam(PolledSource):
     """One server. `owner` is whose jobs these are: a token shows those of its user only.
 
-    `notice` is what is to be said of the login.
+    `notice` is what to report about the login.
     """
 
     kind = "balsam"

@@ -23,7 +23,7 @@ from jobtui.model.slurm import SYSTEM
 from jobtui.model.specs import ReadWindow, SourceSpec
 
 WINDOW_S = 24 * 3600
-"""How far back records of jobs are read when nothing else is said."""
+"""How far back records of jobs are read by default."""
 UNKNOWN = "?"
 """No cluster has this name: that of the one beside an index as long as it does not answer."""
 EVENT_END = "\n..."

@@ -117,7 +117,7 @@ def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: b
 
 
 def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
-    """Both ends are included, to the nanosecond; the form is said, as a field may be kept in another."""
+    """Both ends are included, to the nanosecond; the form is given, as a field may be kept in another."""
     bounds = {"format": "strict_date_optional_time"}
     for word, at in (("gte", begin), ("lte", end)):
         if at is not None:

@@ -286,7 +286,7 @@ class EntryRecords:
         self._positions = Bounded[Stream, int](PARSERS_KEPT)
         self._lines = SplitLines()
         self.lost: list[str] = []
-        """Why entries were left out; whoever says so clears it."""
+        """Why entries were left out; whoever reports it clears it."""
 
     def take(self, entries: Iterable[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
         records: list[LogRecord] = []

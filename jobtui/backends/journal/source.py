@@ -27,7 +27,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 
 KIND = "journald"
 WINDOW_S = 2 * 3600
-"""How far back reading begins when nothing else is said."""
+"""How far back reading begins by default."""
 BATCH_ENTRIES = 250
 """Entries of one batch: what a screen may have to wait for when ten hosts have much to tell at once."""
 SLICE_ENTRIES = 50
@@ -276,7 +276,7 @@ async def messages_of(
 ) -> list[journal.JournalEntry]:
     """What these wrote on a host between two times of its clock, the last of it. `kernel` is the kernel.
 
-    `is_its_own` tells that it is the journal of this host, whatever its name is there. Raises SourceError,
+    `is_its_own`: it is the journal of this host, whatever its name is there. Raises SourceError,
     also where it cannot tell: it holds nothing of the host, or begins later.
     """
     every = (await reader.values(HOST))[HOST]

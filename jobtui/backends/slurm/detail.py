@@ -310,7 +310,7 @@ async def fetch_detail(
 
 
 def _not_read(detail: JobDetail, error: SourceError) -> JobDetail:
-    """A record that says why that part was not read which tells how a live job is now."""
+    """The record, with why the part on the present state of a live job was not read."""
     if not detail.job.status.is_live:
         return detail
     return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(error))))

@@ -124,7 +124,7 @@ def _params(asked: traces.TraceSearch, attribute: str, names: Names, since: str,
 
 
 def _is_none_v3(answer: ServerAnswer) -> bool:
-    """Whether it is said that there is no such trace; that there is no such address looks otherwise."""
+    """Whether the answer is that there is no such trace; an unknown address is answered differently."""
     return answer.status == 404 and isinstance((answer.document or {}).get("error"), dict)
 
 

@@ -28,7 +28,7 @@ CHECK_S = 60
 MILLISECOND = 1_000_000
 PARTIAL = "PARTIAL"
 TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
-"""What is said of a search over more hours than a server is configured to search."""
+"""The error of a search over more hours than a server is configured to search."""
 HOUR_S = 3600
 _USUAL = re.compile(r"[A-Za-z0-9._/-]*")
 """The name of an attribute that needs no quotes."""
