@@ -469,7 +469,7 @@ async def _watch(log: Log, changed: asyncio.Event) -> None:
 
 
 def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:
-    """The test of `--agent`, `--op` and `--grep`; None when no such agent or op is known, which it reports."""
+    """The test of `--agent`, `--op` and `--grep`; None, reported, when no such agent or op is known."""
     context = reader.context
     ops = [op for several in ops_by_job.values() for op in several]
     tests: list[Chosen] = []
