@@ -81,7 +81,7 @@ textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
 
 ALLOWED_SKIPS = {
     "another C library": "glibc is what Debian has",
-    "it has to be asked": "a source that tells of no change by itself",
+    "it has to be asked": "a source that reports no change by itself",
     "no tmpfs can be mounted here": "a container may forbid it; a full disk is tried where it does not",
     "root may read everything": "where the suite runs as root, a file cannot be denied",
     "what there is stays as it is": "a rig that cannot mend what it tore",

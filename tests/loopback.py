@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx
 
 CUT_AT = "x-cut-at"
-"""A header of an answer that is not sent: after so many bytes of the answer the connection ends."""
+"""A header of an answer that is not sent: after this number of bytes the connection ends."""
 NOT_SENT = ("content-length", "transfer-encoding", CUT_AT)
 
 

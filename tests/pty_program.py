@@ -49,7 +49,7 @@ class PtyProgram:
         self.hang_up()
 
     def wait_seen(self, text: bytes, count: int = 0) -> None:
-        """Read until this was written, and so many bytes."""
+        """Read until this was written, and this many bytes."""
         wait_for(lambda: self._read() and text in self.seen and len(self.seen) >= count)
 
     def _read(self) -> bool:

@@ -16,7 +16,7 @@ from tests.modules import Import, imports_in, statements
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "jobtui"
 SMALL = 120
-"""A module under so many lines that only one other of its folder imports is a fragment of that one."""
+"""A module with fewer lines that only one other of its folder imports is a fragment of that one."""
 VAGUE = frozenset(
     """
     along apart asked asking begin beneath beside board book cast connected desk finishing headed

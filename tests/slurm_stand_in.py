@@ -11,11 +11,12 @@ import re
 import stat
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.formats.slurm import accounted_job, queued_job, rows_of, shown_jobs
 from jobtui.model.slurm import SlurmJob
 
@@ -24,12 +25,19 @@ CAPTURES = FIXTURES / "slurm"
 DIRECTORY = re.findall(r"WorkDir=(\S+)", (CAPTURES / "scontrol-show-job-oneline.txt").read_text())[0]
 SQUEUE_FIELDS = ("%i", "%j", "%u", "%T", "%r", "%M", "%l", "%D", "%R")
 LINES = "|\n"
+SEPARATOR = "~5e9a7a70~"
 
 
 def psv_rows(name: str) -> list[dict[str, str]]:
     """The rows of a table with a heading; no field of these holds a newline or the separator."""
     heading, _, body = (CAPTURES / name).read_text().partition("\n")
     return rows_of(body.replace("\n", LINES).encode(), "|", heading.split("|"))
+
+
+def answer(fields: Iterable[str], rows: Iterable[Mapping[str, str]]) -> CommandAnswer:
+    """What a command prints when it is asked for these fields of the rows."""
+    lines = ("".join(row[field] + SEPARATOR for field in fields) + "\n" for row in rows)
+    return CommandAnswer("".join(lines).encode(), SEPARATOR)
 
 
 def captured_jobs() -> Mapping[str, dict[str, SlurmJob]]:

@@ -121,7 +121,7 @@ def test_a_file_that_was_asked_for_must_be_a_text_that_is_there(tmp_path: Path) 
             load({"config": (str(path),)}, {})
 
 
-def test_an_unknown_variable_is_told_and_ignored() -> None:
+def test_an_unknown_variable_is_reported_and_ignored() -> None:
     (warning,) = load({}, {"JOBTUI_SRBD": "/db", "OTHER": "x"}).warnings
     assert "JOBTUI_SRBD" in warning
     assert '"JOBTUI_SRDB"' in warning
@@ -144,7 +144,7 @@ def test_journals_are_named_in_every_way_there_is_and_have_their_units(tmp_path:
 @pytest.mark.parametrize(
     "text", ["ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ftp://host", "http://", "http://u:p@host"]
 )
-def test_what_is_no_journal_is_refused(text: str) -> None:
+def test_a_value_that_is_not_a_journal_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--journal"):
         load({"journal": (text,)}, {})
 
@@ -235,7 +235,7 @@ def test_a_key_can_be_given_on_one_screen_only() -> None:
     assert {one.keys for one in actions if one.name == "copy"} == {("f6",)}
 
 
-def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_with_line_and_column(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         config_of(tmp_path, MISTAKES["all"]["file"])
     said = [line.removeprefix(f"{tmp_path / 'c.toml'}:") for line in raised.value.lines]

@@ -783,7 +783,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
         lambda: columns.text_widths(columns.JOB_COLUMNS, [JOB], ROW, 80),
     ),
     "judging a job": (job_rows, "needs_person", judged_again),
-    "judging a job: how lately it failed": (job_rows, "FRESH_S", judged_again),
+    "judging a job: how recently it failed": (job_rows, "FRESH_S", judged_again),
     "judging a job: one that waited": (alerts.AlertFinder, "_is_stuck_now", waited_again),
     "filtering": (job_rows, "__doc__", filtered_again),
     "sorting rows": (job_rows, "__doc__", ordered_again),
@@ -818,7 +818,7 @@ def test_a_run_that_cannot_be_looked_at_is_not_remembered_and_that_is_said(
     assert (ran.code, {fault.stage for fault in expected_faults.all()}) == (70, {"remembering"})
 
 
-def test_what_changed_is_told_again_after_a_fault(
+def test_changes_are_printed_again_after_a_fault(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     asked: list[watch.WatchPrinter] = []

@@ -72,7 +72,7 @@ ODD: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_what_is_no_regular_file_is_refused_with_its_kind(tmp_path: Path, kind: str) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused_with_its_kind(tmp_path: Path, kind: str) -> None:
     ODD[kind](odd := tmp_path / "odd")
     with pytest.raises(OSError, match=r"it is a (pipe|socket|device|directory); name a regular file"):
         read_small(odd, 10)

@@ -168,7 +168,7 @@ async def test_too_much_or_a_failure_changes_nothing(monkeypatch: pytest.MonkeyP
         assert session.store.correlation is before
 
 
-async def test_a_source_without_a_size_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_source_without_a_size_is_read_within_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poller, "REACHED_RECORDS", 300)
     script = [Batch(cursor=str(number), count=100, more=True) for number in range(50)]
     source = ScriptedSource(script, name="journal", kind="journald")
@@ -180,7 +180,7 @@ async def test_a_source_without_a_size_is_waited_for_only_so_long(monkeypatch: p
     assert told[-1] == Reached(0, 0, 200)
 
 
-async def test_reading_logs_that_go_on_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reading_logs_that_never_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poller, "RESTS_S", 0.0)
     script = [Batch(cursor=str(number), more=number % 2 == 0) for number in range(5_000)]
     sources = [ScriptedSource(script[at:], name=str(at), kind="logfile") for at in (0, 1)]

@@ -46,7 +46,7 @@ def test_nothing_is_too_long() -> None:
     assert not offenders, "\n".join(offenders)
 
 
-def test_the_house_is_no_bigger_than_its_limits() -> None:
+def test_no_measure_exceeds_its_limit() -> None:
     over = [
         f"{name}: {figure} of {LIMITS[name].most}"
         for name, figure in measures().items()

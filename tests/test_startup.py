@@ -62,7 +62,7 @@ def test_ctrl_c_while_it_is_imported_ends_it_quietly(module: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", ["explain x", "doctor"])
-def test_threads_that_cannot_start_are_no_fault_of_jobtui(command: str, tmp_path: Path) -> None:
+def test_threads_that_cannot_start_are_not_a_fault_of_jobtui(command: str, tmp_path: Path) -> None:
     ran = run_python(program("without_threads"), command, tmp_path)
     assert ran.returncode in (1, 3, 4, 5)
     assert "ulimit -u" in ran.stdout + ran.stderr

@@ -50,7 +50,7 @@ def test_what_is_made_of_a_text(name: str, given: list[object], value: object) -
 
 
 @pytest.mark.parametrize(("name", "given", "words"), mistakes())
-def test_a_mistake_is_told_without_a_secret(name: str, given: list[object], words: str) -> None:
+def test_a_mistake_is_reported_without_a_secret(name: str, given: list[object], words: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as raised:
         called(name, given)
     assert words in str(raised.value)

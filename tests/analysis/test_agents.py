@@ -303,7 +303,7 @@ OF_USER = "the parallel agent of user EPRSqtUW ended 3 times within "
         ([fallen(10, 20, 30)], 25, None),  # what ended later does not count
     ],
 )
-def test_so_many_ends_in_so_short_a_time(agents: list[Agent], at_s: float, words: str | None) -> None:
+def test_many_ends_in_a_short_time_flap(agents: list[Agent], at_s: float, words: str | None) -> None:
     found = Flaps(agents).around(agents[0], ago(at_s))
     assert (found.words if found is not None else None) == words
 

@@ -97,7 +97,7 @@ def test_the_exception_that_began_a_chain_is_named_and_the_others_are_alternativ
     assert all(line != cause.line for line, _ in cause.alternatives)
 
 
-def test_the_head_of_an_agents_line_is_no_part_of_the_cause() -> None:
+def test_the_head_of_an_agents_line_is_not_part_of_the_cause() -> None:
     said = "sbatch: error: Batch job submission failed: Invalid partition name specified"
     head = "Nov 23 22:01:26 12203     0 /lib/sirepo/pkcli/job_agent.py:1040:start exit=1 stdout= stderr="
     assert some(find_cause(head + said)).text == said

@@ -43,7 +43,7 @@ def test_nodes_are_shown_over_those_that_are_there() -> None:
     assert chart.curves[0].series.unit == "nodes"
 
 
-def test_records_of_jobs_serve_where_no_changes_are_told_and_two_systems_are_counted_in_jobs() -> None:
+def test_charts_use_records_where_there_are_no_changes_and_count_two_systems_in_jobs() -> None:
     ended = a_job(2, status=JobStatus.COMPLETED, queued_at=ago(90), started_at=ago(80), ended_at=ago(70))
     began = a_job(1, started_at=ago(60))
     chart = made(ChartKind.UTILIZATION, began, ended)
@@ -131,7 +131,7 @@ def pulse_of(*jobs: Job) -> RateCounter:
     return pulse
 
 
-def test_arrivals_and_ends_are_told_by_minute_and_what_is_old_is_let_go() -> None:
+def test_arrivals_and_ends_are_counted_by_minute_and_old_ones_dropped() -> None:
     pace = pulse_of(came(30, 1), came(90, 2), came(95, 3, ended_s=20), came(3600, 4, ended_s=65)).pace(NOW)
     assert pace.arrivals.by_minute == (0,) * (MINUTES - 3) + (2, 1, 0)
     assert pace.ends.by_minute == (0,) * (MINUTES - 3) + (1, 1, 0)
@@ -169,7 +169,7 @@ def test_what_is_long_past_or_to_come_or_no_job_is_not_counted(job: Job) -> None
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*JobStatus, None])), max_size=40))
-def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | None]]) -> None:
+def test_kept_counts_equal_a_fresh_count(events: list[tuple[int, JobStatus | None]]) -> None:
     tally = JobTally(lambda: NOW)
     jobs: dict[int, Job] = {}
     for number, status in events:
@@ -186,7 +186,7 @@ def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | N
     assert counts.failed_lately == counted.count(JobStatus.FAILED)
 
 
-def test_only_the_last_hour_counts_as_lately() -> None:
+def test_only_failures_of_the_last_hour_are_recent() -> None:
     tally = JobTally(lambda: NOW)
     job = a_job(1, status=JobStatus.FAILED, ended_at=ago(3_590))
     tally.move(None, job)

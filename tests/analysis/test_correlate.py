@@ -412,7 +412,7 @@ def test_clocks_that_no_message_bounds_or_that_are_near_enough_tell_nothing() ->
     assert telling({("a", "b"): Offset(-0.01, 0.02)}) == {}
 
 
-def test_they_are_worked_out_a_few_ops_at_a_time_and_anew_now_and_then() -> None:
+def test_offsets_are_computed_a_few_ops_at_a_time_and_again_later() -> None:
     now = 0.0
     ops = [an_op(at(n), at(n + 0.4), at(n + 0.5), key=n + 1) for n in range(2_500)]
     asked: list[int] = []
@@ -485,7 +485,7 @@ def assert_in_order(correlator: Correlator) -> None:
 
 
 def told(correlator: Correlator, capture: str) -> Counter[tuple[str, str, Step]]:
-    """What is told of every op, whichever of several logs it was read in."""
+    """The steps of every op, whichever of several logs they were read in."""
     nowhere = {"source": "", "line": 0, "offset": 0, "text": ""}
     return Counter(
         (op.op, op.name, msgspec.structs.replace(step, **nowhere))
@@ -517,7 +517,7 @@ def test_every_op_is_as_it_was_in_whatever_order_logs_are_read(capture: str) -> 
 @pytest.mark.parametrize("prefixes", [20, 5, 1])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("capture", captured.CAPTURES)
-def test_ops_that_share_a_prefix_are_told_apart(capture: str, seed: int, prefixes: int) -> None:
+def test_ops_that_share_a_prefix_are_distinguished(capture: str, seed: int, prefixes: int) -> None:
     rewritten, truth = captured.with_few_prefixes(capture, prefixes, seed)
     assert len({op.op for op in truth}) <= prefixes
     assert_true(captured.correlate(rewritten), truth, capture)

@@ -48,7 +48,7 @@ class Rig:
     makes: tuple[object, str] = (LogParser, "_read")
     """What makes one record of bytes from outside: the module or class that has it, and its name."""
     tells = False
-    """Whether the system tells of changes by itself, so that nobody has to ask."""
+    """Whether the system reports changes by itself, so that nobody has to ask."""
     reconnects = False
     """Whether the source keeps a connection, which is made again some time after the system is back."""
     _is_away = False
@@ -64,7 +64,7 @@ class Rig:
         raise NotImplementedError
 
     def tear(self) -> None:
-        """Let there be one record that makes no sense."""
+        """Let there be one record that is not understood."""
 
     def mend(self) -> str:
         """Let that record make sense; its key."""

@@ -191,7 +191,7 @@ async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_pat
         assert ("released", "7.0") in said(batches)
 
 
-async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path: Path) -> None:
+async def test_a_log_that_is_copied_again_as_it_grows_gives_each_event_once(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(submitted())
     first, second = await read_after(path, lambda: replaced(path, submitted() + executing()))
@@ -199,7 +199,7 @@ async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path
     assert [fact.what for fact in book.facts_of(JobId("7.0@jobsub02.fnal.gov"))] == ["submit", "execute"]
 
 
-async def test_ads_that_are_written_anew_are_read_again(tmp_path: Path) -> None:
+async def test_rewritten_ads_are_read_again(tmp_path: Path) -> None:
     path = tmp_path / "q.json"
     path.write_text('[{"ClusterId": 7, "ProcId": 0, "JobStatus": 1}]')
     again = '[{"ClusterId": 7, "ProcId": 0, "JobStatus": 2}, {"ClusterId": 7, "Proc'

@@ -62,7 +62,7 @@ def keys_in(rig: Rig, batches: list[Batch]) -> list[str]:
     return sorted(key for batch in batches for key in rig.keys(batch))
 
 
-async def test_it_says_what_it_is_and_nothing_there_is_no_fault(source: Source, rig: Rig) -> None:
+async def test_a_source_names_itself_and_an_empty_one_is_not_a_fault(source: Source, rig: Rig) -> None:
     assert source.kind
     assert source.name
     cursor, batches = await read_on(source)
@@ -153,11 +153,11 @@ async def test_a_fault_of_ours_in_making_one_record_costs_only_that(
     after = await read_new(source, rig, cursor)
     more_from, rest = await read_on(source, after[-1].cursor)
     assert more in keys_in(rig, [*after, *rest])
-    assert not rig.keys(await source.poll(more_from)), "what raised is not read for ever"
+    assert not rig.keys(await source.poll(more_from)), "what raised is read only once"
     assert len(expected_faults) == 1
 
 
-async def test_a_torn_record_that_is_mended_is_no_fault_any_more(source: Source, rig: Rig) -> None:
+async def test_a_torn_record_that_is_fixed_no_longer_counts(source: Source, rig: Rig) -> None:
     rig.tear()
     cursor, before = await read_on(source)
     mended = rig.mend()
@@ -171,7 +171,7 @@ async def test_a_source_that_is_gone_says_so_and_recovers(source: Source, rig: R
     cursor, _ = await read_on(source)
     rig.go_away()
     until = time.monotonic() + LONG_S * rig.reconnects
-    with suppress(SourceError):  # where the end of a connection tells of it
+    with suppress(SourceError):  # where the end of a connection shows it
         while time.monotonic() < until:
             cursor = (await source.poll(cursor)).cursor
             await source.changed(0.05)

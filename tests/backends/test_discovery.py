@@ -1,4 +1,4 @@
-"""What is found when nothing is configured, up to when, and which files are told of."""
+"""What is found when nothing is configured, until when, and which files are reported."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def test_the_server_of_balsams_login_is_found(around: DiscoveryScope, tmp_path: 
 
 
 @pytest.mark.parametrize(("url", "mode"), ROWS["odd logins of Balsam"])
-def test_an_odd_login_is_no_source(around: DiscoveryScope, tmp_path: Path, url: str, mode: int) -> None:
+def test_an_odd_login_is_not_a_source(around: DiscoveryScope, tmp_path: Path, url: str, mode: int) -> None:
     write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret", mode=mode)
     assert discover(around) == ()
 

@@ -332,7 +332,7 @@ async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: Lo
 
 
 @pytest.mark.parametrize("text", ["new\n", numbered(20, 70)])
-async def test_a_file_written_anew_begins_again_behind_the_places_it_had(pages: LogPages, text: str) -> None:
+async def test_a_rewritten_file_begins_after_the_positions_it_had(pages: LogPages, text: str) -> None:
     write(pages, numbered(10))
     before = await pages.look()
     write(pages, text)
@@ -353,7 +353,7 @@ async def test_a_copy_kept_by_renaming_goes_on_at_its_places(pages: LogPages) ->
     assert len((await pages.after(position, 100)).lines) == 6
 
 
-async def test_a_missing_file_and_a_closed_log_are_told_and_what_was_read_stays(pages: LogPages) -> None:
+async def test_a_missing_file_and_a_closed_log_are_reported_and_lines_stay(pages: LogPages) -> None:
     with pytest.raises(LogUnreadable, match="no such file"):
         await pages.look()
     write(pages, numbered(3))
@@ -616,7 +616,7 @@ def test_lines_that_masking_changes_are_handed_over(line: str) -> None:
 
 
 @with_and_without_ripgrep
-async def test_bytes_that_are_no_text_do_not_end_a_search(pages: LogPages, installed: bool) -> None:
+async def test_bytes_that_are_not_text_do_not_end_a_search(pages: LogPages, installed: bool) -> None:
     write_bytes(pages, b"one\n\xff\xfe needle\r\n" + bytes(200_000) + b"needle\nend")
     search = await searched(pages, "needle")
     assert len(search.hits) == 2
@@ -641,7 +641,7 @@ async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, 
 
 
 @pytest.mark.parametrize("state", [SearchState.TIMED_OUT, SearchState.CANCELED])
-async def test_an_expression_that_takes_for_ever_is_stopped(pages: LogPages, state: SearchState) -> None:
+async def test_an_expression_that_takes_too_long_is_stopped(pages: LogPages, state: SearchState) -> None:
     write_bytes(pages, b"a" * 60 + b"b\n")
     await pages.look()
     search = FileSearch(lambda: pages.segments, asked("~^(a+)+$"))

@@ -69,7 +69,7 @@ def adds(data: bytes) -> Doing:
     return lambda path: append(path, data)
 
 
-def anew(data: bytes) -> Doing:
+def rewritten(data: bytes) -> Doing:
     return lambda path: write(path, data)
 
 
@@ -109,19 +109,19 @@ LONG = b"".join(b"line %d of a log that is copied again and again\n" % nth for n
 STORIES: dict[str, tuple[bytes, Sequence[Doing], bytes]] = {
     "an empty file grows": (b"", [adds(b"one\n")], b"one\n"),
     "an unfinished line waits for its newline": (b"one\ntw", [adds(b"o\n")], b"one\ntwo\n"),
-    "one written anew to a greater size": (
-        b"one\n", [anew(b"another\nand more\n")], b"one\nanother\nand more\n"),
+    "one rewritten to a greater size": (
+        b"one\n", [rewritten(b"another\nand more\n")], b"one\nanother\nand more\n"),
     "a file that is away for a moment": (b"one\n", [aside, adds(b"two\n")], b"one\ntwo\n"),
     "files that begin alike": (
-        ALIKE, [aside, anew(b"between\n"), aside, anew(ALIKE + b"then\n"), aside, adds(b"last\n")],
+        ALIKE, [aside, rewritten(b"between\n"), aside, rewritten(ALIKE + b"then\n"), aside, adds(b"last\n")],
         ALIKE + b"between\n" + ALIKE + b"then\nlast\n"),
     "copies that begin alike": (
         ALIKE, [adds(b"one\n"), put_away, adds(ALIKE + b"two\n"), put_away, adds(b"last\n")],
         ALIKE + b"one\n" + ALIKE + b"two\nlast\n"),
     "a renamed file is read to its end before the new one": (
-        b"one\n", [adds(b"two\n"), renamed("supervisor.log.1"), anew(b"three\n")], b"one\ntwo\nthree\n"),
+        b"one\n", [adds(b"two\n"), renamed("supervisor.log.1"), rewritten(b"three\n")], b"one\ntwo\nthree\n"),
     "a line that is finished in the renamed file": (
-        b"one\ntw", [renamed("supervisor.log.1"), late(b"o\n"), anew(b"three\n")], b"one\ntwo\nthree\n"),
+        b"one\ntw", [renamed("supervisor.log.1"), late(b"o\n"), rewritten(b"three\n")], b"one\ntwo\nthree\n"),
     "a copy that goes on with the same text": (LONG, [copied(LONG + b"news\n")], LONG + b"news\n"),
 }  # fmt: skip
 """What a file has at first, what happens to it, and all lines that are given of it."""
@@ -155,7 +155,7 @@ def denied(path: Path) -> None:
 
 REFUSED: dict[str, tuple[Doing, str, type[SourceError], str]] = {
     "none there": (lambda path: None, "", SourceMissing, r"supervisor\.log: no such file"),
-    "below a file": (anew(b""), "below", SourceMissing, "no such file"),
+    "below a file": (rewritten(b""), "below", SourceMissing, "no such file"),
     "a pipe": (os.mkfifo, "", SourceError, "is a pipe, not a log file"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "", SourceError, "is a device"),
     "a directory": (os.mkdir, "", SourceError, "is a directory"),
@@ -166,7 +166,7 @@ REFUSED: dict[str, tuple[Doing, str, type[SourceError], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_is_no_log_is_refused_at_once_and_in_words(path: Path, case: str) -> None:
+async def test_a_path_that_is_not_a_log_is_refused_at_once_and_in_words(path: Path, case: str) -> None:
     make, below, error, words = REFUSED[case]
     make(path)
     with nobody() if make is denied else nullcontext(), pytest.raises(error, match=words):
@@ -432,7 +432,7 @@ class Rotating(RotatedLog):
         self.rotations.append(self.a_rotation())
 
     def go_on(self, most: float = math.inf) -> None:
-        """Go on with the rotations, one after the other, by so many steps."""
+        """Continue the rotations, one after the other, by at most this number of steps."""
         while self.rotations and most > 0:
             most -= 1
             try:

@@ -103,7 +103,7 @@ async def test_a_full_directory(dirs: Dirs, tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("path", ["missing", "a\0b", "file", "x" * 5_000])
-async def test_what_is_no_directory_is_told(here: Dirs, tmp_path: Path, path: str) -> None:
+async def test_a_path_that_is_not_a_directory_is_reported(here: Dirs, tmp_path: Path, path: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Unreadable) as raised:
         await here.files(f"{tmp_path}/{path}")
@@ -118,7 +118,7 @@ async def test_what_is_not_there_says_so(dirs: Dirs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", [False, True])
-async def test_a_small_file_is_whole_and_data_is_no_text(dirs: Dirs, tmp_path: Path, tail: bool) -> None:
+async def test_a_small_file_is_whole_and_data_is_not_text(dirs: Dirs, tmp_path: Path, tail: bool) -> None:
     (tmp_path / "in.json").write_bytes(b'{"a": "\xff"}')
     (tmp_path / "frame.h5").write_bytes(b"\x89HDF\r\n\x1a\n\0\0secret")
     part = await dirs.part(tmp_path, "in.json", tail=tail)
@@ -253,7 +253,7 @@ async def test_a_banner_before_the_answer_is_not_taken_for_it(there: Dirs, clien
 @pytest.mark.parametrize(
     "where", ["ssh://cori", "ssh://-oProxyCommand=x/tmp", "ssh://a:b@cori/tmp", "ssh:///tmp"]
 )
-async def test_what_is_no_address_is_not_run(where: str, client: SshClient, tmp_path: Path) -> None:
+async def test_text_that_is_not_an_address_is_not_run(where: str, client: SshClient, tmp_path: Path) -> None:
     client.replace(f"touch {tmp_path}/ran")
     with pytest.raises(Unreadable):
         await RemoteDirs().list_files(where)
@@ -263,7 +263,7 @@ async def test_what_is_no_address_is_not_run(where: str, client: SshClient, tmp_
 @pytest.mark.parametrize(
     "head", ["", "x y z", "81a4 -", "41ed 10 10", "100000000 10 10", "ffffffffffffffff 1 1"]
 )
-async def test_an_answer_that_makes_no_sense_is_no_file(head: str, client: SshClient) -> None:
+async def test_an_answer_that_is_not_understood_is_not_a_file(head: str, client: SshClient) -> None:
     find_mark = """mark=$(echo "$last" | grep -o '[0-9a-f]\\{16\\}' | head -n 1)"""
     client.replace(f'for last; do :; done; {find_mark}; echo $mark; echo "{head}"')
     with pytest.raises(Unreadable, match=r"not understood|not a regular file"):

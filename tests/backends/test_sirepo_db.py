@@ -189,7 +189,7 @@ NO_RECORDS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("why", NO_RECORDS)
-async def test_what_is_no_record_costs_itself_only(why: str, db: Db, reader: Reader) -> None:
+async def test_a_file_that_is_not_a_record_costs_only_itself(why: str, db: Db, reader: Reader) -> None:
     db.put(GOOD)
     NO_RECORDS[why](db.path(BAD))
     await reader.drain()
@@ -212,7 +212,7 @@ def test_a_file_that_grows_without_end_is_given_up() -> None:
         read_file("/dev/zero", None)
 
 
-async def test_a_file_that_is_another_or_gone_after_it_was_listed_is_no_fault(db: Db) -> None:
+async def test_a_file_that_changes_or_goes_after_the_listing_is_not_a_fault(db: Db) -> None:
     for number in range(4):
         db.put(jid(number))
     files = JobFiles("where", "source")
@@ -311,7 +311,7 @@ NO_DB = [
 
 
 @pytest.mark.parametrize(("name", "kind", "text"), NO_DB)
-async def test_a_root_that_is_no_db(tmp_path: Path, name: str, kind: type[SourceError], text: str) -> None:
+async def test_other_roots_are_refused(tmp_path: Path, name: str, kind: type[SourceError], text: str) -> None:
     (tmp_path / "file").write_text("")
     for made in ("supervisor-job", "odd", "new"):
         (tmp_path / made).mkdir()
@@ -427,7 +427,7 @@ def test_fields_of_a_record(fields: Mapping[str, object], wanted: Mapping[str, o
     assert {name: getattr(job, name) for name in wanted} == wanted
 
 
-def test_the_runs_of_a_job_are_told_apart_from_its_history() -> None:
+def test_the_runs_of_a_job_come_from_its_history() -> None:
     record = a_record(
         JID,
         history=[
@@ -508,7 +508,7 @@ NOT_RECORDS = [
 
 
 @pytest.mark.parametrize(("data", "why"), NOT_RECORDS)
-def test_what_is_no_record_says_why(data: bytes, why: str) -> None:
+def test_bytes_that_are_not_a_record_say_why(data: bytes, why: str) -> None:
     job, fault = read_job(data, JID, MTIME, SOURCE)
     assert job is None
     assert why in (fault or "")

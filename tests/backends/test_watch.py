@@ -78,7 +78,7 @@ def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
     watch.close()
 
 
-async def test_closing_ends_a_wait_for_a_directory_and_is_no_failure(folder: Path) -> None:
+async def test_closing_ends_a_wait_for_a_directory_without_a_failure(folder: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         watch_of(folder / "nowhere")
     before, seen = queues(), watch_of(folder)
@@ -135,7 +135,7 @@ class Watched:
         return self.now() != self.known
 
     async def sees(self, change: Callable[[], object]) -> None:
-        """Make a change while it waits; returns when it has been told of."""
+        """Make a change while it waits; returns when the wait has ended."""
         looks = self.looks
         waiting = asyncio.create_task(self.watch.changed(LONG_S))
         await wait_until(lambda: self.looks > looks)
@@ -195,17 +195,17 @@ STORIES: dict[str, tuple[str, list[Callable[[Path], object]]]] = {
     ),
     "a file in its place": ("a.log", [put, append, put, append, lambda path: os.truncate(path, 0)]),
     "a directory that is not there yet": ("later/a.log", [make, append]),
-    "a link that is set anew": (
+    "a link that is set again": (
         "link.log",
         [append, link, append, lambda path: path.resolve().unlink(), append],
     ),
 }
-"""Changes of a file, each of which is told of while it is waited for."""
+"""Changes of a file, each of which ends a wait."""
 
 
 @pytest.mark.usefixtures("telling")
 @pytest.mark.parametrize("story", STORIES)
-async def test_each_change_is_told_of(story: str, tmp_path: Path) -> None:
+async def test_each_change_ends_the_wait(story: str, tmp_path: Path) -> None:
     name, changes = STORIES[story]
     (tmp_path / "a.log").write_text("first\n")
     for size, end in enumerate(("x.real", "y.real"), 1):
@@ -218,7 +218,7 @@ async def test_each_change_is_told_of(story: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("telling")
-async def test_what_happened_between_two_waits_is_told_at_once(watched: Watched) -> None:
+async def test_a_change_between_two_waits_ends_the_next_at_once(watched: Watched) -> None:
     await watched.sees(lambda: append(watched.path))
     append(watched.path)
     await asyncio.wait_for(watched.watch.changed(LONG_S), LONG_S / 2)
@@ -236,7 +236,7 @@ async def test_nothing_looks_while_nothing_happens(watched: Watched) -> None:
     assert watched.looks == 2
 
 
-async def test_many_changes_are_told_of_now_and_then(watched: Watched) -> None:
+async def test_many_changes_end_a_wait_only_at_intervals(watched: Watched) -> None:
     loop = asyncio.get_running_loop()
     begun = loop.time()
     for _ in range(5):
@@ -256,7 +256,7 @@ async def test_closing_ends_a_wait(watched: Watched) -> None:
     await watched.watch.changed(LONG_S)
 
 
-async def test_without_any_more_watches_it_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_kernel_watches_it_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: watches.Inotify, path: str, what: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -380,7 +380,7 @@ def named(*numbers: int) -> set[str]:
     return {f"{jid(number)}.json" for number in numbers}
 
 
-def test_with_notification_only_what_was_told_of_and_everything_now_and_then(begun: World) -> None:
+def test_notified_files_are_read_and_all_files_at_intervals(begun: World) -> None:
     begun.watches[0].names = named(1, 2)
     assert [begun.look(), begun.look()] == [{jid(1), jid(2)}, None]
     for _ in range(3):
@@ -439,7 +439,7 @@ def test_a_directory_in_place_of_another_is_watched_at_once(world: World, is_rem
 
 
 @pytest.mark.parametrize("refusal", [OSError(28, "too many watches"), OSError("too many watches")])
-def test_a_refused_notification_is_told_and_tried_again_later(refusal: OSError, world: World) -> None:
+def test_a_refused_notification_is_reported_and_tried_again(refusal: OSError, world: World) -> None:
     world.refusal = refusal
     assert not world.changes.begin()
     assert "too many watches" in (world.changes.note or "")

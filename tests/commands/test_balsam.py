@@ -271,7 +271,7 @@ def test_every_query_of_the_event_log_narrows(flag: str, narrows: Any, site: Sit
     assert (series["y"][-1] if series["y"] else 0) == len(wanted)
 
 
-def test_a_login_that_is_missing_is_told(site: Site, plain_environment: Path) -> None:
+def test_a_missing_login_is_reported(site: Site, plain_environment: Path) -> None:
     (plain_environment / ".balsam" / "client.yml").unlink()
     ran = site.report("throughput")
     assert ran.code == 5

@@ -51,7 +51,7 @@ def test_timeline_and_logs(capture: str, run: Runner) -> None:
         assert steps <= {(line["source"], line["line"]) for line in logs.json["lines"]}
 
 
-def test_a_text_in_csv_is_no_formula_and_a_number_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_in_csv_is_not_a_formula_and_numbers_stay(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
     wide = [f"{sign}1" for sign in "\uff1d\uff0b\uff0d\uff20"]
     texts = ["=1+1", "+cmd", "-cmd", "@SUM(A1)", " =1", ["=x", "y"], *wide]

@@ -87,7 +87,7 @@ async def test_what_logs_and_records_say_comes_out_fenced_and_masked(tmp_path: P
                 assert "IGNORE ALL PREVIOUS INSTRUCTIONS" in text
 
 
-async def test_what_makes_no_sense_is_an_error_and_the_next_question_is_answered(tmp_path: Path) -> None:
+async def test_a_bad_question_gets_an_error_and_the_next_is_answered(tmp_path: Path) -> None:
     play = played("prepare-fails", 1, DriverName.LOCAL, 420)
     async with connected(*play.write(tmp_path)) as client:
         for tool, given in ROWS["questions to a tool that make no sense"]:
@@ -107,7 +107,7 @@ def test_no_text_can_end_its_fence() -> None:
     assert fenced("x", "y", "z" * 3_000).endswith("(cut: 1,000 more characters; ask for less)")
 
 
-def test_lines_are_bounded_and_a_text_is_no_pattern() -> None:
+def test_lines_are_bounded_and_a_text_is_not_a_pattern() -> None:
     asked = asked_of("logs", {"id": "a", "lines": 10**9, "text": "(a+)+$"})
     assert asked.flags["lines"] == str(MOST_LINES)
     assert re.search(asked.flags["grep"], "x(a+)+$y")

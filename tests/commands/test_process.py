@@ -73,7 +73,7 @@ def test_any_locale_will_do_and_signs_keep_their_width(
 
 
 @pytest.mark.parametrize(("words", "streams", "codes", "said"), ROWS["streams that are full or closed"])
-def test_streams_that_are_full_or_closed_are_no_fault(
+def test_full_or_closed_streams_are_not_a_fault(
     words: str, streams: str, codes: list[int], said: str
 ) -> None:
     program = shlex.join([sys.executable, "-m", "jobtui", *words.split(), *sources_of("local")])
@@ -282,7 +282,7 @@ def test_a_job_in_words_has_no_sign_and_nothing_hostile() -> None:
     assert words == f"failed: a␛[31m anim, of {failed.owner}, no such␊breed. Id {failed.id}"
 
 
-def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) -> None:
+def test_changes_are_printed_line_by_line_and_nothing_is_painted(tmp_path: Path) -> None:
     records = tmp_path / "supervisor-job"
     shutil.copytree(CAPTURES / "local" / "supervisor-job", records)
     kept = min(records.glob("*.json"))

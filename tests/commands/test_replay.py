@@ -153,7 +153,7 @@ def test_what_is_damaged_is_one_clear_line(tmp_path: Path, run: Runner) -> None:
     assert (ran.code, ran.err.count("\n"), "damaged" in ran.err) == (5, 1, True)
 
 
-def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runner) -> None:
+def test_a_damaged_entry_costs_only_itself_and_is_reported(tmp_path: Path, run: Runner) -> None:
     jid, file = bundled("local", tmp_path, run)
     with sqlite3.connect(file) as db:
         ((source,),) = db.execute("SELECT id FROM source WHERE name LIKE '%supervisor.log'")
@@ -165,14 +165,14 @@ def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runne
 
 
 @pytest.mark.parametrize(("words", "said"), ROWS["no sense on a recording"])
-def test_what_makes_no_sense_on_a_recording(words: list[str], said: str, tmp_path: Path, run: Runner) -> None:
+def test_other_commands_are_refused(words: list[str], said: str, tmp_path: Path, run: Runner) -> None:
     _, file = bundled("local", tmp_path, run)
     ran = run("replay", file, *words)
     assert ran.code == 2
     assert said in ran.err
 
 
-def test_a_recorder_ends_when_it_is_told_and_says_what_it_kept(tmp_path: Path, run: Runner) -> None:
+def test_a_recorder_ends_when_asked_and_says_what_it_kept(tmp_path: Path, run: Runner) -> None:
     place = tmp_path / "kept"
     ran = run(*sources_of("local"), "record", place, "--for", "1s")
     assert ran.code == 0, ran.err
@@ -285,7 +285,7 @@ RECORDED = "hZk95g40-4u2Pj0fB-heightWeightReport"
 
 
 def fill(place: Path, leave: int = 0) -> Path:
-    """Fill a disk but for so many bytes."""
+    """Fill a disk except for this number of bytes."""
     filler = place / "filler"
     with filler.open("wb", buffering=0) as file:
         try:
@@ -320,7 +320,7 @@ def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
     assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
 
 
-def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> None:
+def test_an_empty_file_of_an_earlier_failure_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "r").touch()
     RecordingWriter(tmp_path / "r", about(), MB, goes_on=True).close()
     database.Recording(tmp_path / "r").close()
@@ -428,7 +428,7 @@ NOT_OURS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("make", NOT_OURS.values(), ids=NOT_OURS)
-def test_nothing_is_written_into_what_is_no_recording_of_ours(
+def test_nothing_is_written_into_a_file_that_is_not_a_recording(
     tmp_path: Path, make: Callable[[Path], object]
 ) -> None:
     path = tmp_path / database.FILE_NAME

@@ -42,7 +42,7 @@ def test_an_environment_is_masked_whatever_it_holds(stdout: str, copied: list[st
 @pytest.mark.parametrize(
     "document", [None, [], 3, {}, {"stdout": None}, {"stdout": 1}, {"stdout": "", "stderr": 2}]
 )
-def test_what_is_no_copy_is_said(document: object) -> None:
+def test_a_file_that_is_not_a_copy_is_reported(document: object) -> None:
     with pytest.raises(ValueError, match="no "):
         agent_copies.read_copy(NAME, document)
 

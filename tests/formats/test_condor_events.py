@@ -67,7 +67,7 @@ def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_a_note() -> None
     ],
     ids=["a torn event", "nul", "text", "bytes"],
 )
-def test_what_makes_no_sense_costs_only_itself(junk: bytes, skips: list[str] | None) -> None:
+def test_an_event_that_is_not_understood_costs_only_itself(junk: bytes, skips: list[str] | None) -> None:
     data = submitted().encode() + junk + executing().encode()
     assert [fact.what for fact in facts_of(data)] == ["submit", "execute"]
     found = EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST).skips

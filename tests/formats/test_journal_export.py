@@ -112,7 +112,7 @@ UNUSABLE = b"MESSAGE=x\n\n", b"__CURSOR=a\nMESSAGE=x\n\n", b"__CURSOR=a\n__REALT
     ],
     ids=["a banner", "a page", "no address"],
 )
-def test_what_is_no_entry_costs_itself_and_is_not_held(
+def test_bytes_that_are_not_an_entry_are_skipped_and_not_held(
     text: bytes, messages: list[bytes], skipped: int | None
 ) -> None:
     parser = ExportParser()

@@ -98,11 +98,11 @@ def test_a_line_may_end_as_on_other_systems(ending: str) -> None:
 
 
 @pytest.mark.parametrize("line", ROWS["what is no line of its own"])
-def test_what_is_no_line_of_its_own_gives_nothing(line: str) -> None:
+def test_a_line_that_belongs_to_another_gives_no_record(line: str) -> None:
     assert records_of(line.encode() + b"\n") == []
 
 
-def test_a_very_long_line_and_bytes_that_are_no_text_are_kept_in_part() -> None:
+def test_a_very_long_line_and_bytes_that_are_not_text_are_kept_in_part() -> None:
     failed = b"_ComputeJob(VUlhaMOD-HrCJ26rQ-x u=VUlhaMOD running []) exception="
     data = HEAD.encode() + SUPERVISOR.encode() + failed + b"\xff\x00\xe2\x82 end\n"
     record, damage = records_of(data)
@@ -332,7 +332,7 @@ def test_the_year_comes_from_what_is_newest(text: str, newest: str, expected: st
 
 
 @pytest.mark.parametrize("text", TABLES["no_times"])
-def test_what_is_no_time_has_none(text: str) -> None:
+def test_text_that_is_not_a_time_has_none(text: str) -> None:
     assert latest(text, nanos("2026-11-20T21:00:00")) is None
 
 
@@ -491,7 +491,7 @@ GOOD, LINES = ROWS["formats"]
 
 
 @pytest.mark.parametrize(("old", "new", "why"), ROWS["faults of a format file"])
-def test_a_fault_in_a_file_is_told_with_file_and_shape(old: str, new: str, why: str) -> None:
+def test_a_fault_in_a_file_names_the_file_and_the_shape(old: str, new: str, why: str) -> None:
     assert old in GOOD
     with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
         read_format("made", tomllib.loads(GOOD.replace(old, new, 1)))

@@ -20,7 +20,7 @@ DEFAULTS = SlurmJob(id="")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_tells_of_the_same_jobs(form: str) -> None:
+def test_every_form_gives_the_same_jobs(form: str) -> None:
     everything = captured_jobs()
     best, jobs = everything["scontrol-show-job.txt"], everything[form]
     assert jobs.keys() == best.keys()
@@ -88,7 +88,7 @@ def test_the_signal_that_ended_a_job_is_read_of_every_release(signal: object, co
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}'])
-def test_what_is_no_answer_is_a_value_error_or_empty(text: str) -> None:
+def test_bytes_that_are_not_an_answer_raise_value_error_or_are_empty(text: str) -> None:
     try:
         assert ends_in_json(text.encode()) == {}
     except ValueError:
@@ -96,7 +96,7 @@ def test_what_is_no_answer_is_a_value_error_or_empty(text: str) -> None:
 
 
 @pytest.mark.parametrize("state", sorted(STATUSES))
-def test_what_is_only_expected_is_no_fact(state: str) -> None:
+def test_an_expected_time_is_not_a_fact(state: str) -> None:
     row = {"%i": "1", "%T": state, "%S": "2026-11-20T20:10:00", "%e": "2026-11-20T21:10:00", "%N": "n1"}
     job = some(queued_job(row))
     assert (job.started_at is None) == (job.status is JobStatus.PENDING)

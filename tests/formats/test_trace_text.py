@@ -135,7 +135,7 @@ NO_TRACES = (
 
 
 @pytest.mark.parametrize("data", NO_TRACES)
-def test_what_is_no_trace_is_one_skip(data: bytes) -> None:
+def test_a_file_that_is_not_a_trace_is_one_skip(data: bytes) -> None:
     found = read_telemetry(data, "file.json")
     assert (found.spans, found.logs) == ((), ())
     assert found.skip_count >= 1

@@ -78,7 +78,7 @@ def _examples(target: Target) -> settings:
 
 
 def fuzz(name: str, target: Target, seconds: float) -> bool:
-    """Try a target for so long, and say how it went; whether it stood."""
+    """Try a target for some seconds, and report; whether it passed."""
     count, found = attack(target, seconds)
     slow = [*grows_badly(target)]
     print(f"{name}: {count:,} inputs{'' if found or slow else ', nothing found'}", flush=True)
@@ -91,7 +91,7 @@ def fuzz(name: str, target: Target, seconds: float) -> bool:
 
 
 def judge(name: str, seconds: float, number: int) -> bool:
-    """Try worlds from a number on for so long; whether no verdict was wrong."""
+    """Try worlds from a number on for some seconds; whether no verdict was wrong."""
     until, worlds, wrong = time.monotonic() + seconds, 0, 0
     while time.monotonic() < until:
         for one in VERDICTS[name](number + worlds):

@@ -58,7 +58,7 @@ def inputs(target: Target) -> st.SearchStrategy[bytes]:
 
 
 def _changed(data: bytes, changes: Sequence[tuple[int, int, bytes, bool]]) -> bytes:
-    """Bytes with something in place of so many of them, at places; or with these many repeated there."""
+    """Bytes, some of which are replaced or repeated."""
     for place, length, text, is_repeat in changes:
         at = place % (len(data) + 1)
         new = data[at : at + length] * 3 if is_repeat else text
@@ -100,11 +100,11 @@ def _chunks(data: bytes) -> list[bytes]:
 
 
 SMALL, TIMES = 1 << 15, 4
-"""Sizes that are compared: these bytes, and so many times as many."""
+"""Sizes that are compared: these bytes, and a multiple of them."""
 FASTER = 2.5
 """Times are rough: so much more than in proportion is allowed. In square it would be 4 times more."""
 NOTABLE_S = 0.2
-"""What is quicker than this for the larger size is not looked at any more."""
+"""What is quicker than this for the larger size is not measured."""
 MOST_BYTES_EACH = 250
 """Memory at most for each byte of input, beside a constant."""
 CONSTANT_BYTES = 16 << 20

@@ -132,12 +132,12 @@ JUDGED: dict[str, tuple[str, Document, Document, bool]] = {
     "another verdict, sure": ("losses", SURELY, {**SURELY, "verdict": "running"}, True),
     "another verdict, not sure": ("losses", SURELY, {**SURELY, "verdict": "lost", "confidence": 0.4}, False),
     "a verdict on another job": ("losses", SURELY, {**SURELY, "job": {"id": "2"}}, True),
-    "no verdict any more": ("losses", SURELY, {"verdict": None}, False),
+    "no verdict left": ("losses", SURELY, {"verdict": None}, False),
     "an op that is not there": ("garbage", {"ops": [RUN]}, {"ops": []}, True),
     "an op of too many steps": ("garbage", {"ops": [RUN]}, {"ops": [RUN, RUN]}, True),
     "the same ops": ("garbage", {"ops": [RUN]}, {"ops": [RUN]}, False),
 }
-"""A check, what is told of the undamaged world and of the damaged one, and whether that is wrong."""
+"""A check, the answers of the undamaged and the damaged world, and whether that is wrong."""
 
 
 @pytest.mark.parametrize("judged", JUDGED)

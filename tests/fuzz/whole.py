@@ -123,7 +123,7 @@ RETURN = "\u2028".encode()
 
 @lru_cache(4)  # each is 8 MB
 def _made(lines: bytes, name: str) -> bytes:
-    """The journal file of such lines. What has no number is a message beside the one before it."""
+    """The journal file of such lines. What has no number is one more message after the one before it."""
     rows, made, number = _journal_rows()[name], [], 0
     for line in lines.removesuffix(b"\n").split(b"\n"):
         head, is_numbered, message = line.partition(b" ")
@@ -338,7 +338,7 @@ MOST_BYTES = 1 << 30
 SURE = 0.5
 STEPS = 4
 MISHAPS = 0.3
-"""In so many of the worlds whoever answers has a mishap."""
+"""The share of worlds in which the server has a mishap."""
 
 
 class Wrong(Exception):
@@ -658,7 +658,7 @@ def kept(path: Path) -> tuple[str, list[Edit], str]:
 
 
 def fuzz_world(kind: str, seconds: float, seed: int) -> bool:
-    """Try a kind of world from a seed on for so long, and say how it went; whether nothing was wrong."""
+    """Try a kind of world from a seed on for some seconds, and report; whether nothing was wrong."""
     until, worlds, steps, wrong = time.monotonic() + seconds, 0, 0, 0
     while time.monotonic() < until:
         edits, doing = drawn_run(kind, seed + worlds)

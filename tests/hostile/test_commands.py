@@ -34,7 +34,7 @@ CASES["report"] += ("throughput", "utilization", "nodes", "states")
 
 
 def calls(command: str, site: HostileSite, most: int = 99) -> Iterator[Words]:
-    """What is said for the first of its cases, so many at most."""
+    """What is printed for its first cases, at most this number."""
     for line in CASES[command][:most]:
         yield from _filled(line.split(), site)
 

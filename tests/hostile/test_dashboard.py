@@ -35,7 +35,7 @@ class Screen:
         self.has_ended = False
 
     def read(self, seconds: float) -> bool:
-        """Take in what comes; False when nothing does for so long, or no more ever."""
+        """Take in what comes; False when nothing does for this time, or at the end."""
         data = self.terminal.read(seconds)
         self.has_ended |= data == b""
         if data:

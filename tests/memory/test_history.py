@@ -68,7 +68,7 @@ class World(NamedTuple):
 
 
 def world(kind: str, seed: int) -> World:
-    """One in which the cause is a host, version or user, a host that is slow of late (`site`), or none.
+    """One in which the cause is a host, version or user, a host that became slow (`site`), or none.
 
     A cause has 20 to 60 failures, at three to twelve times the rate of others; a version is bad from the
     middle on.
@@ -213,13 +213,13 @@ def test_ranges_hold_as_often_as_is_stated() -> None:
     assert abs(sum(stated) / len(stated) - held / checked) <= 0.05
 
 
-def test_a_range_needs_thirty_like_runs_and_so_many_that_it_was_tried_on() -> None:
+def test_a_range_needs_thirty_like_runs_and_as_many_to_try_it_on() -> None:
     runs = [(at * 100, at * 100 + 50, float(at % 7)) for at in range(59)]
     assert bounds([1.0] * 29) is None
     assert bounds(sorted(range(30))) == (2, 27)
     assert expected(runs) is None
     assert expected([*runs, (6_000, 6_050, 3.0), (6_100, 6_150, 3.0)]) is not None
-    assert expected([*runs, (6_000, 6_050, 3.0), (6_100, 6_150, 3.0)], 5.5) is None  # few took so long
+    assert expected([*runs, (6_000, 6_050, 3.0), (6_100, 6_150, 3.0)], 5.5) is None  # few took this long
 
 
 @pytest.mark.parametrize("kind", ["host", "version", "user"])

@@ -52,7 +52,7 @@ def home_file() -> Path:
     return Memory().path
 
 
-def test_runs_are_taken_in_once_and_told_of(run: Runner) -> None:
+def test_runs_are_remembered_once_and_reported(run: Runner) -> None:
     assert run("seen").code == run("changed", "7d").code == 5
     for _ in range(2):
         ran = run(*sources_of("docker"), "remember", "--once")
@@ -187,7 +187,7 @@ def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None
     assert apart.code == 0
 
 
-def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path) -> None:
+def test_start_and_end_are_estimated_from_like_runs_only(tmp_path: Path) -> None:
     job = a_job(status=JobStatus.PENDING, queued_at=ago(0), started_at=None)
 
     def like(number: int) -> EndedRun:
@@ -256,7 +256,7 @@ def test_a_killed_writer_loses_the_last_second_at_most(tmp_path: Path) -> None:
                 break
         process.send_signal(signal.SIGKILL)
     assert rows(path) >= kept
-    assert rows(path) >= put - 4_000  # so many are put in two seconds at most
+    assert rows(path) >= put - 4_000  # at most this number is put in two seconds
     assert written(path, a_run(10**6)).is_there  # it goes on
     ((whole,),) = sqlite3.connect(path).execute("PRAGMA integrity_check")
     counted = "SELECT runs FROM tally WHERE field = 0 AND day = 0 AND signature = 0"
@@ -326,7 +326,7 @@ def test_another_database_a_later_layout_and_a_second_writer_are_refused(tmp_pat
         Memory(path).signatures(Nanos(0))
 
 
-def test_what_changed_on_a_node_is_told_where_no_host_is_known(tmp_path: Path) -> None:
+def test_a_change_on_a_node_is_reported_where_no_host_is_known(tmp_path: Path) -> None:
     runs = [a_run(n, "killed" * (n > 199 and n % 3 == 0), host="", node=f"n{n % 3}") for n in range(400)]
     ended = (Nanos((DAY + n // 200) * 86_400 * SECOND) for n in range(400))
     memory = written(

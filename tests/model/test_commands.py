@@ -107,7 +107,7 @@ def test_a_word_with_a_secret_or_a_sign_that_hides_gets_no_command(word: str) ->
 
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=x", "a b", "$(id)", "v1;id", "v1\n"])
-def test_what_is_no_host_gets_no_command(host: str) -> None:
+def test_a_name_that_is_not_a_host_gets_no_command(host: str) -> None:
     assert Command("tail", "x", host=host) == ""
 
 

@@ -102,7 +102,7 @@ def test_a_number_out_of_range_is_kept_as_text_and_costs_nothing_else(text: str)
 
 
 @given(st.binary())
-def test_what_is_no_document_is_a_value_error(data: bytes) -> None:
+def test_bytes_that_are_not_a_document_raise_value_error(data: bytes) -> None:
     with suppress(ValueError):
         numbers.read_json(data)
 

@@ -49,7 +49,7 @@ def test_a_secret_is_masked(text: str, masked: str) -> None:
 
 
 @pytest.mark.parametrize("text", TABLES["left"])
-def test_what_is_no_secret_is_left(text: str) -> None:
+def test_text_that_is_not_secret_is_kept(text: str) -> None:
     assert mask_text(text) == text
 
 
@@ -221,5 +221,5 @@ def test_a_word_of_its_own_below_its_key_is_masked(head: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["user: bob", "user=bob", "[section]", "", "no such user", "}"])
-def test_what_is_no_value_in_the_next_line_is_left(after: str) -> None:
+def test_text_in_the_next_line_that_is_not_a_value_is_kept(after: str) -> None:
     assert list(masked_lines(["password:", after])) == ["password:", after]

@@ -110,7 +110,7 @@ def test_only_an_index_of_the_same_cluster_shares_its_numbers(labels: list[str],
     assert len(meant_by("slurm/7", servers, "slurm")) == len(set(labels))
 
 
-def test_sources_are_told_apart_and_none_comes_twice() -> None:
+def test_each_source_has_its_own_name_and_comes_once() -> None:
     one, other = map(parse_balsam, HOSTS)
     log = SourceSpec("log", "/var/log/x")
     assert [spec.label for spec in with_labels([one, log, other, one])] == ["balsam-dev", "", "balsam-prod"]

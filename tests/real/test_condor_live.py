@@ -480,7 +480,7 @@ def test_as_many_slots_meet_a_condition_as_htcondor_says(
     assert compared >= len(UNMET)
 
 
-def test_no_event_of_the_pool_is_lost_or_makes_no_sense(scene: Scene) -> None:
+def test_every_event_of_the_pool_is_read_and_understood(scene: Scene) -> None:
     for path in (*scene.pool.work.glob("*.log"), *scene.pool.root.glob("log/EventLog*")):
         text = path.read_text()
         mark = "EventTypeNumber" if text[:1] in ("<", "{") else "\n...\n"

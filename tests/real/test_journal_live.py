@@ -279,7 +279,7 @@ def test_other_journals_are_unaffected(story: Story, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", AFFECTED)
-def test_each_outage_is_told_with_its_times(story: Story, name: str) -> None:
+def test_each_outage_is_reported_with_its_times(story: Story, name: str) -> None:
     first, second = story.seen[name].gaps
     assert first.recovered
     assert second.recovered
@@ -296,7 +296,7 @@ def test_each_outage_is_told_with_its_times(story: Story, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", AFFECTED)
-def test_a_host_that_dies_is_told_soon_and_in_words(story: Story, name: str) -> None:
+def test_a_host_that_dies_is_reported_soon_and_in_words(story: Story, name: str) -> None:
     down = [(at, error) for at, state, error in story.seen[name].states if state is SourceState.DOWN]
     assert 0 <= down[0][0] - story.times["killed"] <= TOLD_WITHIN_S
     remedy = {"ssh": "systemctl status ssh", "http": "systemctl status systemd-journal-gatewayd.socket"}

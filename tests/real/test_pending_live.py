@@ -327,7 +327,7 @@ def test_what_was_seen_is_kept(waiting: Waiting, run: Runner, tmp_path: Path) ->
     assert len(run("replay", str(bundle), "nodes", "--json").json["nodes"]) == len(waiting.system.nodes)
 
 
-def test_the_capture_is_made_anew(waiting: Waiting) -> None:
+def test_the_capture_is_renewed(waiting: Waiting) -> None:
     """Only where REAL_CAPTURE names a file: what the commands print there, with the truth beside it."""
     if not (path := os.environ.get("REAL_CAPTURE")):
         pytest.skip("REAL_CAPTURE names no file")

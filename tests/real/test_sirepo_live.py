@@ -337,7 +337,7 @@ def is_wrong(job: Asked, right: Right) -> str | None:
     return f"{state}: {told['verdict']} {told['confidence']}: {told['sentence']}"
 
 
-def test_every_op_is_told_exactly(watched: Watched) -> None:
+def test_every_op_is_exact(watched: Watched) -> None:
     wanted = sorted(map(true_key, watched.truth.ops))
     told = sorted(
         (op.op, op.name, str(op.jid), str(op.agent), op.sends, op.replies, op.updates) for op in watched.ops

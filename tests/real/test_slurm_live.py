@@ -160,7 +160,7 @@ def has_status(watched: Watched, job_id: JobId, status: JobStatus) -> bool:
     return job is not None and job.status is status
 
 
-async def test_outages_are_told_and_recovered_from(system: SlurmSystem) -> None:
+async def test_outages_are_reported_and_recovered_from(system: SlurmSystem) -> None:
     watched = Watched(local_slurm())
     await watched.poll()
     job = JobId(f"slurm/{system.submit('sleep 5', '--time=1')}")

@@ -25,7 +25,7 @@ class UsersShell(LocalShell):
         return await super().run(f"exec {become} sh -c {shlex.quote(line)}")
 
 
-async def test_a_user_sees_their_own_jobs_and_is_told_nothing_of_others(
+async def test_users_see_their_own_jobs_and_nothing_of_others(
     system: SlurmSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLURM_CONF", str(system.conf))

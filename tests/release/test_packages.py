@@ -174,7 +174,7 @@ def test_what_it_does_not_serve_is_said(tmp_path: Path, home: Path) -> None:
     assert ran.stderr == f"this file serves cp30-vax, cp399-x86_64 on Linux with glibc, and not {HERE}\n"
 
 
-def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python_gets_a_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
     assert zipapp_start.main() == "jobtui needs Python 3.11 or newer, and this is 3.9"
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
@@ -225,7 +225,7 @@ def test_extras_have_what_is_shared_in_the_same_version(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["requests\n", "a==1\nhttp://x", "--hash=x", "a==1 \\\n --hash=md5:0"])
-def test_what_is_no_lock_is_an_error(text: str) -> None:
+def test_text_that_is_not_a_lock_raises(text: str) -> None:
     with pytest.raises(ValueError, match="no line of a lock"):
         list(parse_lock(text))
 

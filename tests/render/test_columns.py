@@ -174,7 +174,7 @@ def test_the_whole_name_where_there_is_room(cells: int, shown: str) -> None:
 LOOK = TimeLook(NOW)
 
 
-def test_what_went_wrong_lately_comes_first_and_what_ended_long_ago_last() -> None:
+def test_recent_failures_come_first_and_old_ends_last() -> None:
     agents = [
         an_agent("old1", state=AgentState.LOST, since=ago(RECENT_S + 60)),
         an_agent("idle"),

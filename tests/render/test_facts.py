@@ -1,4 +1,4 @@
-"""What is told of jobs, runs, sources and allocations in words."""
+"""Facts of jobs, runs, sources and allocations in words."""
 
 from typing import Any
 
@@ -203,7 +203,7 @@ def test_a_site_that_fell_silent_stands_out() -> None:
     assert style == "warning"
 
 
-def test_several_servers_are_told_apart() -> None:
+def test_several_servers_have_different_labels() -> None:
     look = ServerLook(NOW, {"b": "here", "c": "there"})
     there = msgspec.structs.replace(GIVEN, source="c", nodes=7)
     sites = [*site_lines([SITE, msgspec.structs.replace(SITE, source="c")], look)]

@@ -41,7 +41,7 @@ def test_times_are_as_fine_as_logs_have_them_or_left_out() -> None:
     assert drawn(an_op(steps=[a_step("a", 0), a_step("b", at=None)]), 40)[1].endswith("–")
 
 
-def test_a_gap_and_a_silence_are_told() -> None:
+def test_a_gap_and_a_silence_are_shown() -> None:
     rows = timeline_rows(OP)
     assert rows[4].is_gap
     assert text_of(lanes.gap_line(rows[4], rows[3], 100)).strip() == "┊ 30s"
@@ -49,7 +49,7 @@ def test_a_gap_and_a_silence_are_told() -> None:
     assert "┊ 30s" in text_of(lanes.gap_line(rows[4], rows[3], 40))
 
 
-def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps() -> None:
+def test_repeats_have_one_row_as_sure_as_their_least_sure_step() -> None:
     steps = [a_step("status running", 20 + 12 * nth) for nth in range(5)]
     steps[2] = a_step("status running", 44, certainty=Certainty.ADJACENT)
     rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]))

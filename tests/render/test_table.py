@@ -75,7 +75,7 @@ MINUTE = 60 * SECOND
 
 
 @pytest.mark.parametrize("span", [30, 180, 1_000])
-def test_the_day_is_told(span: int) -> None:
+def test_the_day_is_shown(span: int) -> None:
     since = Nanos(NOW + 100 * MINUTE)
     _, (_, times) = axis_lines(since, Nanos(since + span * MINUTE), LEFT, 100, None)
     days = [word for word in times.text.split() if "-" in word]

@@ -145,7 +145,7 @@ def is_drawn(widget: Widget) -> bool:
     return bool(widget._styles_cache._cache)
 
 
-async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -> None:
+async def test_a_covered_screen_keeps_nothing_drawn_and_is_drawn_again() -> None:
     async with read() as (scene, pilot):
         jobs = scene.app.screen
         await wait_until(lambda: drawn(jobs) > 30 and " sure" in text(scene.app), pilot)

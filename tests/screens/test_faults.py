@@ -64,7 +64,7 @@ def nodes() -> Iterator[type[MessagePump]]:
 
 
 def handlers(node: type[MessagePump]) -> Iterator[str]:
-    """The methods of a class that Textual calls by themselves, and what tells of a fault."""
+    """The methods of a class that Textual calls by itself, and the one that reports a fault."""
     for name, method in vars(node).items():
         is_called = name.startswith(("on_", "action_", "watch_", "key_", "say_fault"))
         if name == "on_event":  # that is what hands everything to handlers
@@ -357,7 +357,7 @@ async def test_a_key_or_paste_that_raises_costs_itself(
     assert [fault.stage for fault in expected_faults.all()] == [stage.partition(":")[0]]
 
 
-async def test_a_key_does_not_wait_for_ever_for_what_was_lost() -> None:
+async def test_a_key_does_not_wait_forever_for_lost_messages() -> None:
     async with read() as (scene, pilot):
         scene.app._is_busy = True
         await press(pilot, "question_mark", until=HelpScreen)

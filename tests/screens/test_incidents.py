@@ -1,4 +1,4 @@
-"""What went wrong lately, what was seen before, nodes; new trouble rings and runs a command, once."""
+"""Recent failures, what was seen before, nodes; a new failure rings and runs a command, once."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -92,7 +92,7 @@ async def test_a_fault_in_asking_is_counted_and_the_screen_stays(expected_faults
         await see(scene.app, pilot, "Nothing is remembered")
 
 
-async def test_sites_that_deviate_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sites_that_deviate_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.alarm.LOOK_S", 0.02)
     monkeypatch.setattr("jobtui.screens.alarm.SITES_S", 0.0)
     asked = 0
@@ -216,7 +216,7 @@ def command_writing(path: Path) -> tuple[str, ...]:
     return sys.executable, "-c", code
 
 
-async def test_new_failures_are_told_together_and_then_it_rests(tmp_path: Path, rung: list[bool]) -> None:
+async def test_new_failures_are_reported_together_then_it_rests(tmp_path: Path, rung: list[bool]) -> None:
     out = tmp_path / "out"
     command = command_writing(out)
     async with alarmed(bell=True, command=command, rest_s=3_600) as (app, pilot, source):
@@ -271,7 +271,7 @@ async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_una
 
 
 @pytest.mark.usefixtures("quick")
-async def test_the_end_of_a_job_is_told_to_who_asked_for_it(
+async def test_the_end_of_a_job_is_announced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, written = tmp_path / "out", list[str]()
@@ -326,7 +326,7 @@ async def test_a_command_that_fails_is_a_line_among_the_sources(command: tuple[s
     assert "[alarm]" in health.error
 
 
-async def test_one_that_failed_once_and_is_well_again_is_no_trouble(tmp_path: Path) -> None:
+async def test_an_alarm_command_that_works_again_is_ok(tmp_path: Path) -> None:
     store, flag = a_store(), tmp_path / "flag"
     alarm = AlarmCommand((sys.executable, "-c", f"open({str(flag)!r})"), store)
     await alarm.run({})

@@ -101,7 +101,7 @@ async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
         assert "step 0" in "\n".join(text_of(pane))
 
 
-async def test_a_run_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_missing_run_directory_is_reported(tmp_path: Path) -> None:
     shutil.copytree(CAPTURE / "supervisor-job", tmp_path / "supervisor-job")
     async with opened(tmp_path) as (app, pilot):
         await press(pilot, "f", until="cannot be read here")
@@ -276,7 +276,7 @@ async def test_it_says_so_meanwhile_and_can_be_left(
         await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
 
 
-async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
+async def test_an_empty_result_says_what_was_read(tmp_path: Path) -> None:
     log = tmp_path / "supervisor.log"
     log.write_text(
         "".join(f"Nov 20 20:59:{n:02d}  9061     0 x.py:1:f nothing of matter\n" for n in range(60))

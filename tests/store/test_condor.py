@@ -378,7 +378,7 @@ def test_what_happens_twice_within_a_second_is_twice() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_log_that_leaves_out_the_schedd_tells_of_the_same_events(order: tuple[int, int]) -> None:
+def test_a_log_without_the_schedd_gives_the_same_events(order: tuple[int, int]) -> None:
     files = [
         facts_of((submitted() + AGAIN).encode(), "a.log"),
         facts_of((submitted().replace("alias=", "other=") + AGAIN).encode(), "b.log"),

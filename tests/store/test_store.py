@@ -41,7 +41,7 @@ def an_empty_store() -> Store:
     return Store(Correlator(), FixedClock(Nanos(1_000)))
 
 
-def test_a_job_is_told_once_and_is_gone_only_when_its_own_source_says_so() -> None:
+def test_a_job_is_announced_once_and_leaves_only_when_its_own_source_says_so() -> None:
     store, told = a_store()
     batch = Batch(cursor="1", jobs=(JOB,), count=1)
     assert store.apply(JOB.source, batch).jobs == {JOB.id}
@@ -66,7 +66,7 @@ def test_reasons_are_kept_once_until_the_job_begins(monkeypatch: pytest.MonkeyPa
     assert not store.reasons_of(JOB.id)
 
 
-def test_another_reason_is_no_news_of_the_time_at_which_the_job_was_submitted() -> None:
+def test_another_reason_does_not_count_as_late_news() -> None:
     store, _ = a_store()
     for reason, at, count in (("Resources", 1, 0), ("Priority", 1, 0), ("Priority", 2, 1)):
         store.apply(JOB.source, Batch(cursor="1", jobs=(a_job(reason=reason, updated_at=Nanos(at)),)))
@@ -170,7 +170,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
         still.correlation.feed(())
 
 
-async def test_a_source_that_cannot_wait_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_source_that_cannot_wait_is_not_a_fault_of_jobtui(monkeypatch: pytest.MonkeyPatch) -> None:
     async def changed(timeout_s: float) -> None:
         raise SourceUnreachable("no thread can be started")
 

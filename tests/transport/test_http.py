@@ -188,7 +188,7 @@ def head(*lines: str, status: str = "200 OK") -> bytes:
 
 
 def dribbling(fast: bytes, slow: bytes) -> Answer:
-    """Some bytes at once, then one at a time for ever."""
+    """Some bytes at once, then one at a time without end."""
 
     async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(fast)
@@ -226,7 +226,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "dribbles in chunks": (dribbling(head("Transfer-Encoding: chunked"), b"1\r\n \r\n"), NOT_WHOLE),
     "dribbles in an error": (dribbling(head("Content-Length: 99", status="500 Oops"), b" "), NOT_WHOLE),
     "has endless headers": (endless(b"HTTP/1.1 200 OK\r\n", b"x-a: " + b"b" * 500 + b"\r\n"), "was lost"),
-    "says 100 Continue for ever": (dribbling(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), NOT_WHOLE),
+    "says 100 Continue without end": (dribbling(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), NOT_WHOLE),
     "hangs up": (raw(b""), "closed the connection without an answer; if it speaks TLS, write https://"),
     "speaks something else": (raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "the connection was lost"),
     "breaks off in the body": (raw(head("Content-Length: 99") + b'{"a":'), "ended half-way; ask again"),

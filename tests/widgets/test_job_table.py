@@ -190,7 +190,7 @@ ORDERS = st.builds(
 
 
 @given(ROWS, ROWS, st.sets(st.integers(0, 30).map(str)), ORDERS)
-def test_the_order_is_that_of_sorting_anew(
+def test_the_order_equals_a_fresh_sort(
     first: list[Any], then: list[Any], gone: set[str], order: Order
 ) -> None:
     rows = {row.id: row for row in first}

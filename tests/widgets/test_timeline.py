@@ -308,14 +308,14 @@ async def test_no_number_keeps_a_chart_from_being_drawn(odd: float) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 5), (24, 12)])
-async def test_where_a_chart_has_no_room_its_scale_is_told_in_words(size: tuple[int, int]) -> None:
+async def test_a_chart_without_room_shows_its_scale_in_words(size: tuple[int, int]) -> None:
     busy = Curve(series("utilization", 10, 38, 20))
     async with a_view(size) as (view, pilot):
         told = " ".join(await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW)))
         assert re.search(r"0 to 38 +nodes, +\d\d-\d\d +\d\d:\d\d +to +\d\d-\d\d", told)
 
 
-async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
+async def test_lines_of_many_states_differ_without_colour() -> None:
     names = [f"STATE_{number}" for number in range(11)]
     curves = tuple(
         Curve(series(name, *([10.0 * number] * 100), unit="jobs")) for number, name in enumerate(names)

@@ -90,7 +90,7 @@ def is_taken(app: App[Any]) -> bool:
 
 
 class Stack(WidgetApp):
-    """One widget below the other, each in a frame of so many rows."""
+    """One widget below the other, each in a frame of this number of rows."""
 
     def __init__(self, widgets: Iterable[Widget], rows: int) -> None:
         super().__init__(*(Vertical(widget) for widget in widgets))

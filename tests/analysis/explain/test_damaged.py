@@ -92,7 +92,7 @@ def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) ->
     assert not is_named(whole, "is damaged near its lines")
 
 
-def test_what_a_line_says_in_so_many_words_stays_sure_beside_damage() -> None:
+def test_an_explicit_line_stays_sure_next_to_damage() -> None:
     play = played("prepare-fails", 5, DriverName.LOCAL, 130)
     verdict = explain(spoilt(play, rb"(?m)^.*tornado/web.*$", b"\0\0\0"))
     assert verdict.code is Code.PREPARE_FAILED
@@ -346,7 +346,7 @@ def test_a_source_that_never_answered_is_a_doubt_after_a_minute() -> None:
 
 
 @pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])
-def test_what_ages_is_told_as_of_the_time_it_was_last_seen(system: str) -> None:
+def test_durations_end_when_the_source_was_last_read(system: str) -> None:
     kind = "sirepo_db" if system == "sirepo" else system
     gone = {"state": SourceState.DOWN, "error": "api: refused", "read_at": ago(0)}
     down = msgspec.structs.replace(FINE, kind=kind, **gone)

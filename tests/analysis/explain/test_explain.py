@@ -87,7 +87,7 @@ def test_incidents_get_the_right_verdict(name: str) -> None:
         assert bool(verdict.contradictions) == (name in AT_ODDS), verdict
 
 
-def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
+def test_earlier_runs_of_the_job_are_one_line() -> None:
     evidence = played("program-error", 1, DriverName.DOCKER, 130).evidence()
     detail = some(evidence.detail)
     good, bad = detail.runs
@@ -97,7 +97,7 @@ def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
     assert explain(replace(evidence, detail=replace(detail, runs=(bad,)))).history is None
 
 
-def test_for_what_it_waited_before_is_told() -> None:
+def test_earlier_reasons_for_waiting_are_shown() -> None:
     """Of a job of Sirepo by its log, else by its record as it was read; of HTCondor by events and its ad."""
     evidence = played("waiting-for-slot", 1, DriverName.DOCKER, 130).evidence()
     seen = tuple(ReasonSeen(evidence.job_id, ago(at), why) for at, why in ((90, "pending"), (30, "CPU")))
@@ -136,7 +136,7 @@ def test_a_run_is_measured_from_its_sending_to_its_good_end() -> None:
 
 
 def runs_of(length: UsualTime | None) -> tuple[Op, ...]:
-    """Earlier runs, of which so many took so long."""
+    """Earlier runs with these lengths."""
     if length is None:
         return ()
     sent = Nanos(1_000 * SECOND)
@@ -524,7 +524,7 @@ LIMITS = [
 ]
 
 
-def test_every_reason_and_every_limit_is_told_in_words() -> None:
+def test_every_reason_and_every_limit_has_words() -> None:
     for word in (*LIMITS, "QOSMinCpuNotSatisfied", "MaxGRESPerAccount", "AssocMaxJobsLimit", "QOSJobLimit"):
         reason = reason_of(word)
         assert reason.words.startswith("a limit: "), word

@@ -1,4 +1,4 @@
-"""Worlds of one job each, with the truth about it: systems that tell of it in time, and sites of Sirepo.
+"""Worlds of one job each, with the truth about it: systems that report it over time, and sites of Sirepo.
 
 A world is drawn from its number: what happens to the job, and when; at a site also users, hosts, paths,
 clock, and how times and prefixes are written.
@@ -8,7 +8,7 @@ import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +16,6 @@ import msgspec
 from jobtui.backends.balsam.records import STATUSES as BALSAM_STATUSES
 from jobtui.backends.base import Batch
 from jobtui.backends.sirepo.records import read_detail
-from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.backends.slurm.records import ClusterJobs
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
@@ -36,6 +35,7 @@ from tests.demo.workload import WatchedWorld, Workload
 from tests.rows import ROWS
 from tests.slurm_stand_in import ACCOUNTED as IN_ACCOUNTS
 from tests.slurm_stand_in import QUEUED as IN_QUEUE
+from tests.slurm_stand_in import answer
 
 EVERY_S = 10
 """How often sources are polled."""
@@ -68,7 +68,7 @@ class Turns:
         self.length_s = (at - BEGIN) // SECOND + 300
 
     def truth(self, at: Nanos, lag_s: float) -> set[str]:
-        """The verdicts that are right at a time, and those that were so many seconds before."""
+        """The verdicts that are right at a time, and those that were right some seconds before."""
         since = at - lag_s * SECOND
         before = [turn for turn in self.turns if turn.at <= since][-1:] or self.turns[:1]
         return {
@@ -86,7 +86,6 @@ def _ticks(begin: Nanos, since: Nanos | None, until: Nanos) -> Iterator[Nanos]:
     return (Nanos(begin + number * OTHERS_S * SECOND) for number in range(max(0, first), last + 1))
 
 
-SEPARATOR = "~5e9a7a70~"
 IN_QUEUE_S = 60
 """How long slurmctld knows a job that has ended."""
 
@@ -112,8 +111,8 @@ class SlurmWorld(Turns):
         if since is None:
             self._known = ClusterJobs(source, "slurm")
         news = (
-            self._known.take_queue(_printed(SQUEUE, self._queue(until)), until),
-            self._known.take_accounts(_printed(SACCT, self._accounts(until)), until),
+            self._known.take_queue(answer(SQUEUE, self._queue(until)), until),
+            self._known.take_accounts(answer(SACCT, self._accounts(until)), until),
         )
         other = Job(JobId("slurm/9"), "slurm", JobStatus.PENDING, "PENDING", source)
         ticks = [*_ticks(self.begin, since, until)][-1:]
@@ -172,11 +171,6 @@ def _iso(at: Nanos | None) -> str:
     return "Unknown" if at is None else to_rfc3339(at)[:19]
 
 
-def _printed(fields: Iterable[str], rows: Iterable[Mapping[str, str]]) -> CommandAnswer:
-    lines = ("".join(row[field] + SEPARATOR for field in fields) + "\n" for row in rows)
-    return CommandAnswer("".join(lines).encode(), SEPARATOR)
-
-
 EVENTS = {state: told for state, *told in ROWS["events of a job of condor"]}
 
 
@@ -233,7 +227,7 @@ class CondorWorld(Turns):
 
 
 SILENT_S = 300
-"""After so long without a word an agent or a launcher counts as gone."""
+"""After this silence an agent or a launcher counts as gone."""
 
 
 class BalsamWorld(Turns):

@@ -25,7 +25,7 @@ def test_captured_traces_beside_good_ones(this: str, other: str, said: list[str]
     assert words(build_tree(captured(this)), build_tree(captured(other))) == said
 
 
-def test_longer_steps_are_told_when_they_matter() -> None:
+def test_longer_steps_are_reported_when_they_matter() -> None:
     def tree(*took: int) -> Tree:
         root = a_span(1, start=0, end=WHOLE, name="root")
         steps = (a_span(n, 1, 5, 5 + length, name=f"s{'ab'[n - 2]}") for n, length in enumerate(took, 2))

@@ -118,7 +118,7 @@ def test_spans_pass_by_what_is_asked(text: str, names: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), FILTERS["mistakes"].items())
-def test_a_mistake_is_told_at_its_place(text: str, words: str) -> None:
+def test_a_mistake_is_reported_at_its_position(text: str, words: str) -> None:
     with pytest.raises(FilterError, match=re.escape(words)) as caught:
         SPAN_FIELDS.parse(text)
     assert 0 <= caught.value.start < caught.value.end <= len(text)

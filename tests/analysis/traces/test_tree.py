@@ -142,7 +142,7 @@ def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_mo
     assert not any(segment.is_wait for segment in jaeger_path(tree))
 
 
-def test_a_trace_as_deep_as_it_has_spans_is_no_trouble() -> None:
+def test_a_trace_as_deep_as_its_number_of_spans_is_studied() -> None:
     count = 20_000
     spans = [a_span(n, n - 1 or None, n, 3 * count - n, error=True) for n in range(1, count + 1)]
     tree = build_tree(a_trace(*spans))
@@ -302,7 +302,7 @@ class Asked:
 
 
 def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
-    """A job that came into the queue so long after a captured submission began."""
+    """A job that was queued this time after a captured submission began."""
     _, news = book_of(facts_of(submitted().encode()))
     queued = Nanos(START_NS + round(after_s * SECOND))
     return msgspec.structs.replace(news.jobs[0], queued_at=queued, **more)

@@ -53,7 +53,7 @@ def test_a_job_of_torque_has_its_files_with_and_without_its_server(tmp_path: Pat
     assert [name.decode() for name, _ in some(script.environment).variables] == OF_TORQUE[text]
 
 
-def test_a_number_that_came_back_is_told_apart_by_the_date(tmp_path: Path) -> None:
+def test_jobs_of_one_number_are_distinguished_by_date(tmp_path: Path) -> None:
     before = Nanos(SUBMITTED - 300 * DAYS)
     archive_in(tmp_path, DAY)
     archive_in(tmp_path, "20260124", at=before)
@@ -77,7 +77,7 @@ def test_what_was_archived_at_another_time_is_not_the_job_s_nor_where_it_began_l
     assert DAY in tried.note
 
 
-def test_a_tenth_that_is_missing_is_told_of(tmp_path: Path) -> None:
+def test_a_missing_tenth_of_the_numbers_is_reported(tmp_path: Path) -> None:
     directory = tmp_path / DAY
     directory.mkdir()
     for number in range(100, 140):
@@ -89,7 +89,7 @@ def test_a_tenth_that_is_missing_is_told_of(tmp_path: Path) -> None:
     assert "hash.9" in tried.note
 
 
-def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) -> None:
+def test_a_missing_directory_raises(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match="no such directory"):
         look(tmp_path / "gone", "1")
     (tmp_path / "file").touch()
@@ -97,7 +97,7 @@ def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) ->
         look(tmp_path / "file", "1")
 
 
-def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(open_path: Path) -> None:
+def test_denied_files_and_missing_files_have_different_outcomes(open_path: Path) -> None:
     source = archive_in(open_path / "archive", DAY)
     for file in (source / DAY).iterdir():
         file.chmod(0o000)
@@ -168,7 +168,7 @@ async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     assert tally.cuts == [f"{archive.name}: more than 5 scripts, the others were left out"]
 
 
-async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: Path) -> None:
+async def test_archives_are_asked_in_turn_and_each_outcome_is_reported(tmp_path: Path) -> None:
     here = ArchiveDirectory(str(archive_in(tmp_path / "here", DAY)), "huppel")
     there = ArchiveDirectory(str(tmp_path / "there"), "snel")
     answer = await find_script([there, here], Wanted("10", "2", cluster="huppel"))
@@ -182,7 +182,7 @@ async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: 
     await asyncio.gather(here.aclose(), there.aclose())
 
 
-async def test_two_clusters_with_one_number_are_told_apart(tmp_path: Path) -> None:
+async def test_jobs_of_one_number_on_two_clusters_are_distinguished(tmp_path: Path) -> None:
     one = ArchiveDirectory(str(archive_in(tmp_path / "one", DAY)), "huppel")
     two = ArchiveDirectory(str(archive_in(tmp_path / "two", DAY)), "snel")
     both = await find_script([one, two], Wanted("7"))

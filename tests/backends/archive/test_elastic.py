@@ -52,7 +52,7 @@ async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bo
     assert (await found(elastic, Wanted("7"))).script is None
 
 
-async def test_absence_is_told_apart_also_of_the_index() -> None:
+async def test_each_reason_for_a_missing_script_or_index_is_reported() -> None:
     elastic = StrictElastic(BY_ID)
     nothing = (await found(elastic, Wanted("70"))).tried[0]
     other = (await found(elastic, Wanted("7", cluster="snel"))).tried[0]

@@ -39,7 +39,7 @@ def mock_cluster(*messages: tuple[str, bytes, dict[str, int]]) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[str]:
-    """A cluster with the captured documents, one message that makes no sense, and a topic of odd ones."""
+    """A cluster with the captured documents, one message that is not understood, and a topic of odd ones."""
     texts = [*(json.dumps(document).encode() for document in documents()), b"\xff no JSON"]
     odd: list[tuple[str, bytes, dict[str, int]]] = [("odd", value, {}) for value in (*HARMFUL, *TORQUE)]
     with mock_cluster(*((TOPIC, value, {}) for value in texts), *odd) as port:
@@ -63,7 +63,7 @@ async def test_every_message_gives_script_and_environment(archive: KafkaArchive)
         check((await archive.find(Wanted(number, cluster="huppel"))).script, number)
 
 
-async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
+async def test_each_reason_for_a_missing_script_has_its_outcome(archive: KafkaArchive) -> None:
     nothing = (await archive.find(Wanted("70"))).tried[0]
     older = Nanos(time.time_ns() - 300 * 86_400 * SECOND)
     gone = (await archive.find(Wanted("70", submitted_at=older))).tried[0]
@@ -123,7 +123,7 @@ TIMED, MESSAGES, EACH_S = "timed", 600, 60
 BEGAN = SUBMITTED - SUBMITTED % SECOND
 MILLI = SECOND // 1_000
 AGAIN = 300
-"""After so many jobs a number comes again."""
+"""After this number of jobs a number is used again."""
 
 
 def sent_at(number: int) -> Nanos:

@@ -176,7 +176,7 @@ def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
     assert "code of" not in repr(attempt.begun)
 
 
-def test_who_is_told_to_slow_down_does(attempt: Attempt) -> None:
+def test_a_client_slows_down_when_asked(attempt: Attempt) -> None:
     attempt.device.interval_s = 12.0
     attempt.device.approve()
     attempt.device.pending = [(400, {"detail": "authorization_pending"})]
@@ -223,7 +223,7 @@ def test_odd_times_of_a_server_are_bounded(expires_in: float, interval: float, a
 
 
 @pytest.mark.parametrize(("status", "body", "says"), ROWS["refusals of a login"])
-def test_other_refusals_are_told_in_one_line(status: int, body: Record, says: str, attempt: Attempt) -> None:
+def test_other_refusals_are_one_line(status: int, body: Record, says: str, attempt: Attempt) -> None:
     attempt.device.pending = [(status, body)] * 1_000
     with pytest.raises(SourceError, match=says) as caught:
         attempt.wait()
@@ -256,7 +256,7 @@ def test_one_that_others_may_read_is_refused_with_what_to_do(path: Path, mode: i
         read_login(str(path))
 
 
-def test_what_is_no_file_or_not_there_is_said(path: Path) -> None:
+def test_a_login_that_is_missing_or_not_a_file_is_reported(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path, 0o600)
     with pytest.raises(SourceDenied, match="it is a pipe"):
@@ -293,7 +293,7 @@ def test_a_login_is_not_shown(login: object) -> None:
     assert SECRET not in f"{login} {login!r} {[login]} {{'a': {login}}}"
 
 
-def test_its_end_is_told_ahead_of_time() -> None:
+def test_the_end_of_a_login_is_announced() -> None:
     now = nanos("2026-11-20T19:30:00")
 
     def said(left_s: float) -> str | None:

@@ -119,7 +119,7 @@ async def test_it_knows_what_the_server_knows(watched: Watched) -> None:
     await watched.source.aclose()
 
 
-async def test_it_never_asks_for_everything_and_once_a_poll(watched: Watched) -> None:
+async def test_a_poll_asks_once_and_never_for_everything(watched: Watched) -> None:
     for target in watched.server.requests:
         assert "limit=" in target or target.startswith("/sessions/")
         if target.startswith("/events/"):
@@ -203,7 +203,7 @@ async def test_a_state_without_an_event_is_asked_about_once(watched: Watched) ->
 
 
 async def test_more_than_a_page_of_one_instant(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bulk update stamps thousands of rows alike: no page comes for ever, and none is left out."""
+    """A bulk update stamps thousands of rows alike: no page comes again without end, and none is left out."""
     monkeypatch.setattr("jobtui.backends.balsam.poll.PAGE_ROWS", 10)
     moved = [row for row in watched.server.jobs if row["state"] == "JOB_FINISHED"][:47]
     for number, row in enumerate(moved):
@@ -220,7 +220,7 @@ async def test_more_than_a_page_of_one_instant(watched: Watched, monkeypatch: py
 
 async def test_an_allocation_that_only_a_launcher_names_is_there_as_unlisted(watched: Watched) -> None:
     running = next(row for row in watched.server.batch_jobs if row["state"] == "running")
-    nodes, running["num_nodes"] = running["num_nodes"], "many"  # it is listed, though it makes no sense
+    nodes, running["num_nodes"] = running["num_nodes"], "many"  # it is listed, though it is not understood
     await watched.poll(12)
     assert UNLISTED not in [one.state for one in watched.store.allocations()]
     running["num_nodes"] = nodes
@@ -230,7 +230,7 @@ async def test_an_allocation_that_only_a_launcher_names_is_there_as_unlisted(wat
     assert (found.state, found.launchers) == (UNLISTED, 1)
 
 
-async def test_launchers_and_agents_that_fell_silent_are_told(watched: Watched) -> None:
+async def test_silent_launchers_and_agents_are_reported(watched: Watched) -> None:
     running = next(row for row in watched.server.batch_jobs if row["state"] == "running")
     session = next(row for row in watched.server.sessions if row["batch_job_id"] == running["id"])
     session["heartbeat"] = "2026-11-20T19:20:00"
@@ -283,7 +283,7 @@ async def test_the_whole_record_of_a_job(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("job_id", ["balsam/999999", "999", "balsam/", "balsam/x", "balsam/1/2", "slurm/3"])
-async def test_no_record_of_what_is_no_job(job_id: str) -> None:
+async def test_an_id_that_is_not_a_job_has_no_record(job_id: str) -> None:
     watched = Watched()
     assert await watched.source.detail(JobId(job_id)) is None
 
@@ -359,10 +359,10 @@ async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -
     ]
     assert len(by_run(own)) == 2
     await watched.poll(20)
-    assert len(server.requests) - asked < 60, "it is noticed once, and not read again for ever"
+    assert len(server.requests) - asked < 60, "it is noticed once, and read again once"
 
 
-async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites(watched: Watched) -> None:
+async def test_a_server_that_was_set_up_again_is_recognized_by_its_sites(watched: Watched) -> None:
     """Its ids begin at 1 again, and those of events and jobs happen to be none that were seen."""
     server = watched.server
     a_job(server, NEW_JOB, "STAGED_IN", "19:25:01")
@@ -431,7 +431,7 @@ async def test_a_job_knows_how_its_parents_are() -> None:
     assert known(watched, FIRST + 3).needs == ((f"balsam/{FIRST + 2}", "AWAITING_PARENTS"),)
 
 
-async def test_a_transfer_that_failed_is_told_until_it_goes_on() -> None:
+async def test_a_failed_transfer_is_reported_until_it_continues() -> None:
     watched = Watched()
     a_job(watched.server, FIRST, "READY")
     item = {
@@ -530,7 +530,7 @@ async def test_new_jobs_are_seen_when_the_servers_clock_was_put_back(back_s: int
         assert f"balsam/{FIRST + number}" in watched.store.jobs
 
 
-async def test_a_first_read_is_told_until_it_is_over() -> None:
+async def test_a_first_read_is_reported_until_it_ends() -> None:
     watched = Watched()
     await watched.poll(1)
     assert watched.health.is_first_read

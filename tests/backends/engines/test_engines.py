@@ -502,7 +502,7 @@ async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts(unpacked:
         assert server.directory_of(JobId(other)) is None
 
 
-async def test_what_of_an_archive_makes_no_sense_is_counted() -> None:
+async def test_members_of_an_archive_that_are_not_understood_are_counted() -> None:
     sparse = tarfile.TarInfo("sparse")
     sparse.type = tarfile.GNUTYPE_SPARSE
     data = gzip.decompress(archive({"a": "x"}))[:1024]

@@ -56,7 +56,7 @@ def fetchlog(archive: str = "whole") -> Any:
 
 
 class Fault(NamedTuple):
-    """How an answer is changed: to other ones, packed as gzip, or cut to a share or after so many bytes."""
+    """How an answer is changed: to other ones, packed as gzip, or cut to a share or a number of bytes."""
 
     status: int = 0
     headers: Mapping[str, str] = {}

@@ -75,7 +75,7 @@ def test_any_text_is_compared(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["no field", "", "A=B", "--vacuum-size", "a"])
-def test_what_is_no_field_is_refused(field: str) -> None:
+def test_a_name_that_is_not_a_field_is_refused(field: str) -> None:
     with pytest.raises(SourceError):
         client.checked((((field, "x"),),), "here")
 
@@ -158,7 +158,7 @@ def test_both_outputs_and_other_containers_stand_between(texts: list[str], size:
     assert all(entry.size == len(entry.message) and not entry.is_begun for entry in found)
 
 
-def test_what_never_ends_is_bounded_and_what_is_no_container_left_alone() -> None:
+def test_a_message_that_never_ends_is_bounded_and_other_messages_are_kept() -> None:
     lines = SplitLines()
     endless = [piece(n, "x" * 16_384, begun=True) for n in range(100)]
     assert not list(lines.joined(endless))
@@ -227,7 +227,7 @@ async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, 
     assert (f"ssh -N -L 19531:localhost:19531 {host}, then" in str(raised.value)) is is_offered
 
 
-async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
+async def test_bytes_that_are_not_understood_in_the_middle_are_counted() -> None:
     body = entry(0, "m0") + b"\x00garbage\n\xff\n\n" + entry(1, "m1")
 
     async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
@@ -321,7 +321,7 @@ async def test_what_is_said_there_becomes_one_line(client: SshClient, who: str, 
 
 
 @pytest.mark.parametrize(("script", "said"), ROWS["hosts that run something else"])
-async def test_a_host_that_runs_something_else_is_told(client: SshClient, script: str, said: str) -> None:
+async def test_a_host_that_runs_something_else_is_reported(client: SshClient, script: str, said: str) -> None:
     client.replace(script)
     assert said in str(await fault_of(JournalctlReader(SPEC)))
 
@@ -338,7 +338,7 @@ async def test_a_host_that_hangs_is_given_up(
     assert "ssh -p 2222 ann@node1" in str(fault)
 
 
-async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
+async def test_a_user_without_watches_left_gets_a_message(client: SshClient) -> None:
     client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
     journal = JournalctlReader(SPEC)
     slices = journal.listen(Begin(), (), ())
@@ -386,7 +386,7 @@ async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> N
         *((GatewayJournal, spec) for spec in ROWS["what is not an address of gatewayd"]),
     ],
 )
-async def test_what_is_no_address_is_refused_before_anything_runs(
+async def test_text_that_is_not_an_address_is_refused_before_anything_runs(
     make: Callable[[str], JournalReader], spec: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -450,7 +450,7 @@ async def test_any_login_shell_will_do(client: SshClient, directory: Path, shell
 
 
 @needs_journal_tools
-async def test_what_a_login_prints_is_no_entry(client: SshClient, directory: Path) -> None:
+async def test_output_of_a_login_is_not_an_entry(client: SshClient, directory: Path) -> None:
     noise = "printf '__CURSOR=no\\n\\nMESSAGE\\n'; head -c 100000 /dev/zero"
     client.replace(f"{noise}; echo Welcome >&2; {RUNS_HERE}")
     journal = JournalctlReader(f"ssh://cori{directory}")

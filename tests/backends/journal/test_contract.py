@@ -206,7 +206,7 @@ async def test_from_a_time_and_beside_an_entry(way: Way, directory: Path) -> Non
         assert follower.losses == 0
 
 
-async def test_a_vanished_entry_is_told_once(way: Way, directory: Path) -> None:
+async def test_a_vanished_entry_is_reported_once(way: Way, directory: Path) -> None:
     old = make_journal(directory, (entry(n, f"old{n}") for n in range(5)), "system@1.journal")
     make_journal(directory, (entry(n, f"new{n}") for n in range(10, 15)), "system.journal")
     async with reading(way, directory) as reader:

@@ -128,7 +128,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int]
         asyncio.run(run())
 
 
-async def test_a_break_is_told_and_its_end_too() -> None:
+async def test_a_break_and_its_end_are_reported() -> None:
     fail, back = asyncio.Event(), asyncio.Event()
     follow = Script([a_slice(1, at_edge=True), fail, GONE], [back, a_slice(2, at_edge=True)]).follow(Begin())
     assert (await follow.take(5)).entries == (an_entry(1),)
@@ -146,7 +146,7 @@ async def test_a_break_is_told_and_its_end_too() -> None:
     await follow.aclose()
 
 
-async def test_what_is_lost_is_told_where_it_is() -> None:
+async def test_a_loss_is_reported_where_it_is() -> None:
     follow = Script([a_slice(1, 2), a_slice(lost=True), a_slice(9, at_edge=True)]).follow(Begin())
     await follow.take(0)
     await wait_until(lambda: follow._lanes[0].at_edge)

@@ -181,7 +181,7 @@ async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
     assert "anything earlier was not read" in (batch.note or "")
 
 
-async def test_an_outage_is_told_with_its_times_and_loses_nothing() -> None:
+async def test_an_outage_is_reported_with_its_times_and_loses_nothing() -> None:
     journal = entries(2)
     clock = FixedClock(T0)
     source = timed(Journal("m", journal.reader, since=Nanos(0)), clock)

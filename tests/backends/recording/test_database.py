@@ -184,7 +184,7 @@ def recorded(place: Path) -> Iterator[tuple[RecordingWriter, Recorder]]:
 
 
 def limit(writer: RecordingWriter, pages: int) -> None:
-    """Let there be room for so many pages only, as on a full disk."""
+    """Limit the room to this number of pages, as on a full disk."""
     writer._db.execute(f"PRAGMA max_page_count = {pages}")
 
 

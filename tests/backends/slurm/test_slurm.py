@@ -45,7 +45,7 @@ from tests.builders import some
 from tests.conftest import NOW
 from tests.loopback import Timer
 from tests.rows import ROWS
-from tests.slurm_stand_in import ACCOUNTED, CAPTURES, DIRECTORY, QUEUED, StandIn, captured_jobs
+from tests.slurm_stand_in import ACCOUNTED, CAPTURES, DIRECTORY, QUEUED, StandIn, answer, captured_jobs
 from tests.waiting import LONG_S
 
 
@@ -110,7 +110,7 @@ SAYS = tomllib.loads((CAPTURES / "says.toml").read_text())
 
 
 @pytest.mark.parametrize("story", STORIES)
-async def test_each_story_is_told(cluster: StandIn, story: str) -> None:
+async def test_each_story_gives_its_jobs(cluster: StandIn, story: str) -> None:
     reading = Reading()
     for step in STORIES[story]:
         if "queue" in step:
@@ -235,7 +235,7 @@ async def test_tasks_are_found_by_either_number(cluster: StandIn, asked: str, me
     assert detail.job.id == f"slurm/{meant}"
 
 
-async def test_an_array_as_a_whole_is_told_by_its_tasks(cluster: StandIn) -> None:
+async def test_the_state_of_an_array_comes_from_its_tasks(cluster: StandIn) -> None:
     cluster.captured()
     detail = await Reading().detail("4")
     assert (detail.job.id, detail.job.status) == ("slurm/4", JobStatus.FAILED)
@@ -279,7 +279,7 @@ async def test_too_much_memory(cluster: StandIn, asked: str, nodes: str, used: s
     assert ("over its memory" in dict((await Reading().detail("1")).facts)) == is_over
 
 
-async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: StandIn) -> None:
+async def test_a_job_that_slurmd_did_not_start_is_reported_unless_a_step_ran(cluster: StandIn) -> None:
     row = {"State": "FAILED", "ExitCode": "0:53", "End": "2026-11-20T20:10:02"}
     for step, is_told in (({"JobID": "1.batch"}, True), ({"JobID": "1.batch", "MaxRSS": "3M"}, False),
                           ({"JobID": "1.0"}, False)):  # fmt: skip
@@ -295,7 +295,7 @@ async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs
     assert [*(await Reading().detail("1")).outputs] == outputs
 
 
-async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: StandIn) -> None:
+async def test_a_job_that_accounting_never_reports_is_not_asked_for_again(cluster: StandIn) -> None:
     ended = {"%T": "CANCELLED", "%N": "", "%e": "2026-11-20T20:20:00", "%S": "2026-11-20T20:20:00"}
     cluster.queue(ended)
     cluster.accounts()
@@ -310,7 +310,7 @@ NO_JOBS = ["99", "x", "", "1;id", "4_[1-2]", "44_3"]
 
 
 @pytest.mark.parametrize("job_id", [*(f"slurm/{one}" for one in NO_JOBS), "slurm@other/1", "balsam/1"])
-async def test_what_is_no_job_here(cluster: StandIn, job_id: str) -> None:
+async def test_an_id_of_another_system_or_cluster_has_no_job(cluster: StandIn, job_id: str) -> None:
     cluster.captured()
     assert await Reading().source.detail(JobId(job_id)) is None
 
@@ -356,17 +356,11 @@ async def test_the_line_for_a_login_shell_is_one_line(cluster: StandIn) -> None:
     assert [line.count("\n") for line in lines] == [0]
 
 
-SEPARATOR = "~5e9a7a70~"
 IDS = st.sampled_from(["1", "2", "4_1", "4_[2-3%1]", "4_2", "7+1", "no id", ""])
 STATES = st.sampled_from(
     ["PENDING", "RUNNING", "COMPLETING", "COMPLETED", "FAILED", "CANCELLED by 7", "REQUEUED", "ODD", ""]
 )
 TIMES = st.sampled_from(["2026-11-20T20:00:00", "2026-11-20T20:30:00", "N/A", "Unknown", "?"])
-
-
-def answer(fields: tuple[str, ...], rows: list[dict[str, str]]) -> CommandAnswer:
-    printed = "".join("".join(row[field] + SEPARATOR for field in fields) + "\n" for row in rows)
-    return CommandAnswer(printed.encode(), SEPARATOR)
 
 
 def queued(job_id: str, state: str, at: str) -> dict[str, str]:
@@ -392,9 +386,9 @@ def test_what_was_told_bit_by_bit_is_what_is_known(
     for of_queue, rows, later_s in answers:
         now = Nanos(now + later_s * SECOND)
         if of_queue:
-            news = known.take_queue(answer(tuple(SQUEUE), [queued(*row) for row in rows]), now)
+            news = known.take_queue(answer(SQUEUE, [queued(*row) for row in rows]), now)
         else:
-            news = known.take_accounts(answer(tuple(SACCT), [accounted(*row) for row in rows]), now)
+            news = known.take_accounts(answer(SACCT, [accounted(*row) for row in rows]), now)
         bad += news.skip_count - news.recovered
         assert bad >= 0
         told.update((job.id, job) for job in news.jobs)
@@ -404,18 +398,18 @@ def test_what_was_told_bit_by_bit_is_what_is_known(
 
 
 def take(known: ClusterJobs, *rows: dict[str, str]) -> Batch:
-    return known.take_accounts(answer(tuple(SACCT), list(rows)), NOW)
+    return known.take_accounts(answer(SACCT, list(rows)), NOW)
 
 
-def test_the_same_answer_again_is_no_news_but_a_number_that_came_back_is() -> None:
+def test_the_same_answer_gives_no_job_again_but_a_reused_number_does() -> None:
     known = ClusterJobs("local", "slurm")
-    rows = answer(tuple(SQUEUE), [queued(str(number), "RUNNING", "N/A") for number in range(50)])
+    rows = answer(SQUEUE, [queued(str(number), "RUNNING", "N/A") for number in range(50)])
     assert len(known.take_queue(rows, NOW).jobs) == 50
     again = known.take_queue(rows, NOW)
     assert (again.jobs, again.gone, again.count) == ((), (), 50)
     known = ClusterJobs("local", "slurm")
     take(known, accounted("1", "COMPLETED", "2026-11-20T20:00:00"))
-    rows = answer(tuple(SQUEUE), [queued("1", "FAILED", "2026-11-20T20:30:00")])
+    rows = answer(SQUEUE, [queued("1", "FAILED", "2026-11-20T20:30:00")])
     (job,) = known.take_queue(rows, NOW).jobs
     assert job.native_status == "FAILED"
 
@@ -437,7 +431,7 @@ def test_jobs_that_left_the_queue_have_a_bound(monkeypatch: pytest.MonkeyPatch, 
     assert not known.has_let_go
     for number in range(1, 61):
         row = queued(str(number), state, "2026-11-20T20:00:00")
-        news = known.take_queue(answer(tuple(SQUEUE), [row]), Nanos(NOW + number * SECOND))
+        news = known.take_queue(answer(SQUEUE, [row]), Nanos(NOW + number * SECOND))
         told |= {job.id for job in news.jobs}
         told -= set(news.gone)
     assert told == {f"slurm/{number}" for number in range(40, 61)}
@@ -455,18 +449,18 @@ def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int
     known, ended_at = ClusterJobs("cori", "slurm"), time_of(ENDED_AT)
     assert ended_at is not None
     at = Nanos(ended_at + later_s * SECOND)
-    known.take_queue(answer(tuple(SQUEUE), [queued("1", queue, SUBMITTED)]), at)
+    known.take_queue(answer(SQUEUE, [queued("1", queue, SUBMITTED)]), at)
     end = "Unknown" if accounts == "RUNNING" else ENDED_AT
     row = accounted("1", accounts, SUBMITTED) | {"End": end}
-    known.take_accounts(answer(tuple(SACCT), [row]), at)
+    known.take_accounts(answer(SACCT, [row]), at)
     (job,) = known.forget().jobs
     assert [one.native_status for one in job.others] == other.split()
 
 
 def test_a_job_that_left_the_queue_while_it_was_live_is_not_said_to_run() -> None:
     known = ClusterJobs("cori", "slurm")
-    known.take_queue(answer(tuple(SQUEUE), [queued("1", "RUNNING", SUBMITTED)]), NOW)
-    (job,) = known.take_queue(answer(tuple(SQUEUE), []), NOW).jobs
+    known.take_queue(answer(SQUEUE, [queued("1", "RUNNING", SUBMITTED)]), NOW)
+    (job,) = known.take_queue(answer(SQUEUE, []), NOW).jobs
     assert (job.status, job.message) == (JobStatus.RUNNING, LEFT)
     verdict = explain(Evidence(job_id=job.id, now=NOW, job=job))
     assert (verdict.confidence < RELIABLE, LEFT in verdict.blind_spots) == (True, True)

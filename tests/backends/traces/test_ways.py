@@ -353,7 +353,7 @@ REPLIES = [
 
 
 @pytest.mark.parametrize(("reply", "kind", "words"), REPLIES, ids=lambda one: str(one)[:40])
-async def test_every_answer_that_is_none_is_told_apart(
+async def test_every_wrong_answer_has_its_own_message(
     site: Site, reply: Answer, kind: type[SourceError], words: str
 ) -> None:
     site.instead = reply
@@ -423,7 +423,7 @@ async def test_a_login_is_only_sent(access: Access, headers: dict[str, str], sit
     assert SECRET not in repr((source, access, vars(source)))
 
 
-async def test_a_token_in_a_file_is_read_anew(site: Site, tmp_path: Path) -> None:
+async def test_a_token_in_a_file_is_read_again(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("first\n")
     site.login = "Bearer first"
@@ -525,7 +525,7 @@ async def test_the_exports_of_a_job_arrive_one_after_the_other(receiver: Receive
     assert sorted(found.span_logs, key=by_time) == sorted(captured("job-fail").logs, key=by_time)
 
 
-async def test_what_makes_no_sense_is_left_out_and_counted_on_both_sides(receiver: Receiver) -> None:
+async def test_bad_spans_are_left_out_and_counted_on_both_sides(receiver: Receiver) -> None:
     sent = await send(receiver, export(SPAN, {"name": "x"}, {"name": "y"}))
     partial = sent.json["partialSuccess"]
     assert partial == {"rejectedSpans": "2", "errorMessage": "no trace id: ''"}
@@ -618,7 +618,7 @@ async def test_too_much_is_refused(receiver: Receiver, monkeypatch: pytest.Monke
     assert (await send(receiver, export(SPAN))).status == 200
 
 
-async def test_what_is_no_http_is_told_so(receiver: Receiver) -> None:
+async def test_bytes_that_are_not_http_get_an_error(receiver: Receiver) -> None:
     assert b"400 Bad Request" in await raw(receiver, b"hello\r\n\r\n")
     assert b"HTTP/1.1 4" in await raw(receiver, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     assert b"HTTP/1.1 431" in await raw(receiver, b"POST /v1/traces HTTP/1.1\r\nX: " + b"x" * 40_000)
@@ -627,7 +627,7 @@ async def test_what_is_no_http_is_told_so(receiver: Receiver) -> None:
     assert (await send(receiver, export(SPAN))).status == 200
 
 
-async def test_a_sender_is_told_to_go_on_and_a_connection_carries_many_requests() -> None:
+async def test_a_sender_gets_100_continue_and_a_connection_carries_many_requests() -> None:
     async with listening() as receiver:
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
         writer.write(HEAD + b"Expect: 100-continue\r\n\r\n")
