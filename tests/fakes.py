@@ -29,7 +29,7 @@ class ScriptedSource:
         *,
         name: str = "/srv/db",
         kind: str = "sirepo_db",
-        details: Mapping[JobId, JobDetail] | None = None,
+        details: Mapping[JobId, JobDetail | SourceError] | None = None,
     ) -> None:
         self._script = list(script)
         self.name, self.kind = name, kind
@@ -66,7 +66,10 @@ class ScriptedSource:
             await self._news.wait()
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        return self._details.get(job_id)
+        found = self._details.get(job_id)
+        if isinstance(found, SourceError):
+            raise found
+        return found
 
     async def aclose(self) -> None:
         self.closed += 1

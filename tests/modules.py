@@ -52,7 +52,7 @@ def imports_in(source: str, tree: ast.Module | None = None) -> Iterator[Import]:
             elif isinstance(child, ast.ImportFrom):
                 start = "." * child.level + (child.module or "")
                 yield from (Import(f"{start}.{name.name}", child.lineno, inside) for name in child.names)
-            elif isinstance(child, ast.Call) and _called(child.func) in ("import_module", "__import__"):
+            elif isinstance(child, ast.Call) and called_name(child.func) in ("import_module", "__import__"):
                 yield Import("<by name>", child.lineno, inside)
             yield from walk(child, inside)
 
@@ -63,7 +63,7 @@ def _is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-def _called(function: ast.expr) -> str:
+def called_name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 

@@ -66,7 +66,7 @@ from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later, fail_once
 from tests.loopback import served
-from tests.modules import MODULES
+from tests.modules import called_name, nodes
 from tests.rows import ROWS
 from tests.trace_servers import Jaeger as JaegerServer
 from tests.trace_servers import Site, Spans
@@ -851,25 +851,21 @@ async def test_a_command_that_raises_costs_one_answer_to_an_assistant(
 
 
 def stages() -> Iterator[str]:
-    for text in (text for module in MODULES if STAGED.search(text := module.read_text())):
-        for node in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
-            called, words = _name(node.func), node.args
-            if called == "partial":
-                called, words = _name(words[0]), words[1:]
-            at = {"contained": 0, "each": 0, "note": 1, "kept_up": 1, "__init__": 1}.get(called)
-            if at is None or len(words) <= at:
-                continue
-            if isinstance(words[at], STAGE_WORDS):
-                yield _words(words[at])
-            elif called in ("contained", "kept_up"):  # a stage that is given: what gives it is listed
-                assert ast.unparse(words[at]) in ("stage", "self._stage"), ast.unparse(node)
+    for _, node in nodes("contained", "kept_up", "BatchWriter", ".each(", ".note("):
+        if not isinstance(node, ast.Call):
+            continue
+        called, words = called_name(node.func), node.args
+        if called == "partial":
+            called, words = called_name(words[0]), words[1:]
+        at = {"contained": 0, "each": 0, "note": 1, "kept_up": 1, "__init__": 1}.get(called)
+        if at is None or len(words) <= at:
+            continue
+        if isinstance(words[at], STAGE_WORDS):
+            yield _words(words[at])
+        elif called in ("contained", "kept_up"):  # a stage that is given: what gives it is listed
+            assert ast.unparse(words[at]) in ("stage", "self._stage"), ast.unparse(node)
 
 
-def _name(called: ast.expr) -> str:
-    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-
-
-STAGED = re.compile(r"\b(contained|kept_up|BatchWriter)\b|\.(each|note)\(")
 STAGE_WORDS = (ast.Constant, ast.JoinedStr)
 
 

@@ -35,15 +35,6 @@ from tests.fakes import FakeCorrelation, ScriptedSource, batch
 from tests.waiting import LONG_S, stop, wait_until
 
 
-class Failing(ScriptedSource):
-    def __init__(self, error: SourceError) -> None:
-        super().__init__(name="a")
-        self._error = error
-
-    async def detail(self, job_id: JobId) -> JobDetail | None:
-        raise self._error
-
-
 @pytest.mark.parametrize(
     ("error", "state", "why", "skipped"),
     [
@@ -55,7 +46,7 @@ class Failing(ScriptedSource):
 async def test_what_fails_is_noted_and_the_next_source_is_asked(
     clock: FixedClock, error: SourceError, state: SourceState, why: str | None, skipped: list[object]
 ) -> None:
-    sources = [Failing(error), ScriptedSource(name="b", details=DETAILS)]
+    sources = [ScriptedSource(name="a", details={job_id(): error}), ScriptedSource(name="b", details=DETAILS)]
     async with Session(sources, clock) as session:
         assert await session.look_up(job_id()) == DETAIL
         first, second = session.store.sources()

@@ -24,6 +24,7 @@ from jobtui.session import Session
 from jobtui.transport import remote_dir as remote_dirs
 from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
+from tests.analysis.explain.cases import reach_back
 from tests.backends.journal.rigs import RUNS_HERE, SshClient
 from tests.builders import HOSTILE, a_job, a_step, some
 from tests.rows import ROWS
@@ -213,16 +214,12 @@ SCRATCH = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuI
 RUN_DIR = SCRATCH / "3pMDuIiL-e1oQ9PPU-activityAnimation"
 
 
-async def never(*_: object) -> bool:
-    return False
-
-
 async def test_what_a_job_noted_on_its_cluster_is_found(client: SshClient) -> None:
     client.replace(RUNS_HERE)
     where, other = f"ssh://cori{quote(str(RUN_DIR))}", "ssh://cori/tmp"
-    noted = some(await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", where]))
+    noted = some(await SessionJobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", where]))
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
-    assert await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", other]) is None
+    assert await SessionJobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", other]) is None
 
 
 async def test_an_answer_holds_a_while(there: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,15 +276,11 @@ RECORD = (
 )
 
 
-async def nothing_before(at: Nanos, progress: object = None) -> bool:
-    return False
-
-
 async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
     file = LogFile(path)
-    job_reader = SessionJobReader(lambda: (file,), nothing_before)
+    job_reader = SessionJobReader(lambda: (file,), reach_back)
     step = a_step(text="_Op(run, pb5u) failed", source=str(path), line=1, offset=0)
     lines = await job_reader.lines_behind(step, 10)
     assert [line.text for line in lines] == RECORD.splitlines()[:3]
@@ -299,7 +292,7 @@ async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_p
     with pytest.raises(Unreadable, match="no such file"):
         await job_reader.lines_behind(step, 10)
     await file.aclose()
-    assert await SessionJobReader(lambda: (), nothing_before).lines_behind(a_step(), 10) == ()
+    assert await SessionJobReader(lambda: (), reach_back).lines_behind(a_step(), 10) == ()
 
 
 async def test_every_line_of_a_capture_is_found_again() -> None:
@@ -317,12 +310,12 @@ async def test_every_line_of_a_capture_is_found_again() -> None:
 async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
     job_id = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
     db = SirepoDb(LOCAL)
-    detail = some(await SessionJobReader(lambda: (db,), nothing_before).detail(job_id))
+    detail = some(await SessionJobReader(lambda: (db,), reach_back).detail(job_id))
     assert detail.path == f"{LOCAL}/supervisor-job/{job_id}.json"
     gone = SirepoDb(tmp_path / "none")
-    assert await SessionJobReader(lambda: (gone, db), nothing_before).detail(job_id) == detail
+    assert await SessionJobReader(lambda: (gone, db), reach_back).detail(job_id) == detail
     with pytest.raises(Unreadable, match="none"):
-        await SessionJobReader(lambda: (gone,), nothing_before).detail(job_id)
+        await SessionJobReader(lambda: (gone,), reach_back).detail(job_id)
     await db.aclose()
     await gone.aclose()
 
