@@ -151,7 +151,7 @@ ARCHIVE = SourceType(
 )
 ELASTIC = SourceType(
     "elastic", "elastic", "URL/INDEX", "job scripts that SArchive kept in Elasticsearch",
-    "archives", Gives.SCRIPTS, partial(specs.parse_server, "elastic", part="index"), ".archive.elastic",
+    "archives", Gives.SCRIPTS, partial(specs.parse_server, "elastic", part="index"), ".elastic.scripts",
     addressed=True, takes_login=True, script_rank=2,
 )
 KAFKA = SourceType(

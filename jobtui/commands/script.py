@@ -8,7 +8,7 @@ from jobtui.analysis import scripts
 from jobtui.analysis.compare import last_good_like
 from jobtui.backends.archive.search import Hit, ScriptQuery, Tally, find_script
 from jobtui.backends.archive.search import search as search_scripts
-from jobtui.backends.registry import SLURM, Gives, gives
+from jobtui.backends.registry import SLURM, SOURCES, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import SHOWN, FoundJob, resolve
 from jobtui.commands.printing import Report, first, print_lines, print_report
@@ -84,7 +84,7 @@ async def _script(reader: Reader) -> Exit:
 def no_archive(reader: Reader) -> bool:
     if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         return False
-    where = "--archive DIR, --slurm local, --elastic URL/INDEX or --kafka BROKERS/TOPIC"
+    where = " or ".join(f"--{one.setting} {one.metavar}" for one in SOURCES if one.gives & Gives.SCRIPTS)
     complain(f"no archive of scripts is configured: {where}; `jobtui init` finds some")
     return True
 

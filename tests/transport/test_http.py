@@ -82,13 +82,13 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) ->
         is_asked.set()
         await may_answer.wait()
         is_heard.set()
-        return httpx.Response(200, content=b'{"found": true, "_source": {}}')
+        return httpx.Response(200, content=b'{"hits": {"hits": []}}')
 
     elastic = carried(ElasticClient("http://elastic.test/scripts"), answer)
     balsam = carried(BalsamClient("http://balsam.test", lambda: None), answer)
     traces = carried(TraceServer("http://jaeger.test", "Jaeger"), answer)
     asks: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
-        "elastic": lambda: elastic.document("1"),
+        "elastic": lambda: elastic.search({}),
         "balsam": lambda: balsam._http.ask("/jobs/"),
         "traces": lambda: traces.question("/"),
     }

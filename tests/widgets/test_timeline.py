@@ -153,7 +153,7 @@ def a_chart(kind: ChartKind = ChartKind.UTILIZATION, end: Nanos = NOW) -> Chart:
         runs = Curve(series("RUNNING", *range(100), unit="jobs"))
         return Chart(kind, (waits, runs), BEGIN, end)
     if kind is ChartKind.TIMES:
-        return Chart(kind, (), BEGIN, end, times=(StateTime("READY", 7, 1, 70.0, 5.0, 9.0, 20.0),))
+        return Chart(kind, (), BEGIN, end, times=(StateTime("READY", 7, 1, 5.0, 9.0, 20.0),))
     there = Curve(series("available nodes", *([40] * 100)))
     waits = Curve(series("waiting", *([11] * 100), unit="jobs"))
     failed = Curve(series("to failed", 0, 0, *([1] * 50), *([3] * 45), unit="jobs"))

@@ -149,7 +149,6 @@ class StateTime(NamedTuple):
     state: str
     stays: int
     open: int
-    total_s: float
     p50_s: float
     p90_s: float
     longest_s: float
@@ -316,7 +315,7 @@ def time_in_states(histories: Histories, now: Nanos, unborn: frozenset[str]) -> 
         over, going_on = ascending(closed[state]), still[state]  # in nanoseconds
         p50, p90 = (_quantile(over, tenths) for tenths in (5, 9)) if over else (0.0, 0.0)
         longest = max((*over[-1:], *going_on), default=0)
-        seconds = (one / SECOND for one in (sum(over) + sum(going_on), p50, p90, longest))
+        seconds = (one / SECOND for one in (p50, p90, longest))
         found.append(StateTime(state, len(over), len(going_on), *seconds))
     return tuple(found)
 

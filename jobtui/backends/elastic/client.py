@@ -1,13 +1,12 @@
 """Asks one index of Elasticsearch (7 to 9) or OpenSearch (1 to 3), with what all of them have in common.
 
-Only `_doc` and `_search` are asked, and a point in time is opened where there are such; nothing that is sent
+Only `_search` is asked, and a point in time is opened where there are such; nothing that is sent
 changes anything. A point in time is let lapse, as closing it is a request of its own kind.
 """
 
 import json
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import quote
 
 from jobtui.backends.engine import document_of
 from jobtui.formats.json_values import as_dict, as_list, as_text, opened, whole
@@ -60,16 +59,6 @@ class ElasticClient(HttpClient):
         kind = kind._replace(login=kind.login.format(variable=variable))
         super().__init__(root, kind, name=name, access=access, limits=LIMITS)
         self._points: tuple[str, ...] = POINTS
-
-    async def document(self, identity: str) -> Document | None:
-        """The document with this id, None when the index has none. Raises SourceError."""
-        answer = await self.ask(f"/{self._index}/_doc/{quote(identity, safe='')}", fine=(200, 404))
-        found = await document_of(answer.body)
-        if answer.status == 404 and found.get("found") is False:
-            return None
-        if answer.status == 404 or not found:
-            raise self.refusal(answer)
-        return as_dict(whole(found.get("_source"))) or None
 
     async def search(self, query: Document) -> SearchAnswer:
         """What a search gives, of the index or of the point in time that it names. Raises SourceError."""

@@ -1,6 +1,6 @@
 """An index of Elasticsearch or OpenSearch as a source of logs: presets, searches, hits read as a journal."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 
 import msgspec
@@ -37,10 +37,6 @@ class Preset(msgspec.Struct, frozen=True):
     time: str
     fields: dict[str, tuple[str, ...]] = {}
     reads: str = ""
-
-    def paths_of(self, field: str) -> Iterator[str]:
-        for path in self.fields.get(field, ()):
-            yield from (path, f"{path}.keyword")
 
 
 @cache
@@ -130,9 +126,10 @@ def _any_of(matches: Matches, preset: Preset) -> Document:
     """A clause that holds where any group does."""
     clauses: list[Document] = []
     for fields in engine.united(matches):
-        each: list[list[Document]] = [
-            [{"terms": {path: values}} for path in preset.paths_of(field)] for field, values in fields
-        ]
+        each: list[list[Document]] = []
+        for field, values in fields:
+            names = (name for path in preset.fields.get(field, ()) for name in (path, f"{path}.keyword"))
+            each.append([{"terms": {name: values}} for name in names])
         clauses += each[0] if len(each) == 1 else [{"bool": {"filter": [*map(_either, each)]}}]
     return _either(clauses)
 

@@ -103,7 +103,8 @@ class LokiEngine:
         data = as_dict(document.get("data"))
         if data.get("resultType") != "streams":
             raise SourceError(f"{self.name}: the query gives no lines; give a selector of streams")
-        lines = _lines_in(data.get("result"))
+        streams = [(as_dict(one.get("stream")), one) for one in map(as_dict, as_list(data.get("result")))]
+        lines = [(labels, value) for labels, one in streams for value in as_list(one.get("values"))]
         rows = [*rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError)]
         rows.sort(key=lambda row: (row.at, row.id), reverse=asked.back)
         return engine.Rows(rows, len(lines) < asked.most)
@@ -159,11 +160,6 @@ class LokiEngine:
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-
-def _lines_in(streams: object) -> list[tuple[Document, object]]:
-    found = ((as_dict(one.get("stream")), one.get("values")) for one in map(as_dict, as_list(streams)))
-    return [(labels, value) for labels, values in found for value in as_list(values)]
 
 
 def _row_of(line: tuple[Document, object]) -> engine.EngineRow:

@@ -1,6 +1,6 @@
 """A strict stand-in for Elasticsearch and OpenSearch over HTTP: it refuses what it does not know, as they do.
 
-It knows `_doc`, points in time, and of `_search` what Elasticsearch 7 to 9 and OpenSearch 1 to 3 document
+It knows points in time, and of `_search` what Elasticsearch 7 to 9 and OpenSearch 1 to 3 document
 alike, as far as it is used. It was not compared with a running one.
 """
 
@@ -72,8 +72,6 @@ class StrictElastic:
             status, kind, reason = (*refusal.args, refusal.args[1])[:3]
             cause = {"type": kind, "reason": reason}
             document = {"error": {"root_cause": [cause], **cause}, "status": status}
-            if kind == "missing document":
-                document = {"_index": self.index, "found": False}
         data = json.dumps(document).encode()
         said = {"content-type": "application/json"} | ({"retry-after": "0"} if status == 429 else {})
         return response(status, data, said)
@@ -91,8 +89,6 @@ class StrictElastic:
         index, _, rest = path.lstrip("/").partition("/")
         if index != self.index:
             raise Refusal(404, "index_not_found_exception")
-        if method == "GET" and rest.startswith("_doc/"):
-            return self._document(rest.removeprefix("_doc/"))
         if method == "POST" and rest == self.points and query == "keep_alive=1m" and not body:
             point = f"point{len(self._points)}"
             self._points[point] = dict(self.documents)
@@ -107,11 +103,6 @@ class StrictElastic:
         found: dict[str, Any] = json.loads(body)
         self.bodies.append(found)
         return found
-
-    def _document(self, identity: str) -> Any:
-        if identity not in self.documents:
-            raise Refusal(404, "missing document")
-        return {"_index": self.index, "_id": identity, "found": True, "_source": self.documents[identity]}
 
     def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
         if query.keys() - KEYS or ("pit" in query) != of_point:

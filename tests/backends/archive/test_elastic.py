@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from jobtui.backends.archive.elastic import ElasticArchive
 from jobtui.backends.elastic.client import ElasticClient
+from jobtui.backends.elastic.scripts import ElasticArchive
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceMissing, SourceUnreachable
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
@@ -81,7 +81,7 @@ async def walked(elastic: StrictElastic, span: ScriptPeriod) -> list[Walked]:
 
 
 async def test_walking_goes_through_every_page_of_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.elastic.PAGE", 5)
+    monkeypatch.setattr("jobtui.backends.elastic.scripts.PAGE", 5)
     elastic = StrictElastic(BY_ID | UNDER_JOBINFO | {"odd": {"script": 7}})
     every = await walked(elastic, ScriptPeriod())
     later = await walked(elastic, ScriptPeriod(since=Nanos(SUBMITTED + 3600 * SECOND)))

@@ -1,13 +1,12 @@
-"""Scripts that SArchive kept in Elasticsearch: by the id of the document, which is the job's, else by search.
+"""Scripts that SArchive kept in an index: by the id of the document, which is the job's, or by its fields.
 
 The documents have their fields at the top; indices that were made by the mapping of SArchive may have them
 under `jobinfo`. One id is one document there, so that a number that came back has replaced the job before.
 """
 
 from collections.abc import AsyncGenerator, Callable
-from typing import NamedTuple
 
-from jobtui.backends.archive.source import Archive, best, fits, missed
+from jobtui.backends.archive.source import Archive, best, missed
 from jobtui.backends.base import Batch
 from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
@@ -17,16 +16,8 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 
 PAGE = 100
 MOST_HITS = 20
-
-
-class DocumentForm(NamedTuple):
-    """How the fields of a document are called."""
-
-    prefix: str
-    time: str
-
-
-FORMS = (DocumentForm("", "timestamp"), DocumentForm("jobinfo.", "@timestamp"))
+FORMS = {"": "timestamp", "jobinfo.": "@timestamp"}
+"""What the names of fields begin with in a document of each form, and how its time is called."""
 
 
 class ElasticArchive(Archive):
@@ -43,18 +34,15 @@ class ElasticArchive(Archive):
         return Batch()
 
     async def find(self, wanted: Wanted) -> Answer:
-        number = wanted.number + wanted.server
-        document = await self._client.document(number)
-        found = self._scripts([{"_id": number, "_source": document}]) if document is not None else []
-        if not any(fits(script, wanted) for script in found):
-            for form in FORMS:
-                found += self._scripts((await self._client.search(query_for(wanted, form))).hits)
-        if (script := best(found, wanted)) is not None:
-            return Answer(script, (Tried(self.name, Outcome.FOUND),))
+        found: list[ArchivedScript] = []
+        for form in FORMS.items():
+            found += self._scripts((await self._client.search(query_for(wanted, form))).hits)
+            if (script := best(found, wanted)) is not None:
+                return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
 
     async def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        for form in FORMS:
+        for form in FORMS.items():
             after: object = None
             while True:
                 hits = (await self._client.search(page_query(form, span, after))).hits
@@ -73,32 +61,33 @@ class ElasticArchive(Archive):
         return [script for script in read if script is not None]
 
 
-def query_for(wanted: Wanted, form: DocumentForm) -> Document:
+def query_for(wanted: Wanted, form: tuple[str, str]) -> Document:
     """The search for a job in documents of this form; without its server also for one of Torque."""
-    number, server = f"{form.prefix}id.keyword", wanted.server
-    filters: list[Document] = [{"term": {number: wanted.number + server}}]
-    if not server:
-        either = [*filters, {"prefix": {number: f"{wanted.number}."}}]
-        filters = [{"bool": {"should": either, "minimum_should_match": 1}}]
+    field, number = f"{form[0]}id.keyword", wanted.number + wanted.server
+    either: list[Document] = [{"term": {field: number}}]
+    either += [] if wanted.server else [{"prefix": {field: f"{number}."}}]
+    fits: Document = {"should": either, "minimum_should_match": 1}
     if wanted.cluster:
-        filters.append({"term": {f"{form.prefix}cluster.keyword": wanted.cluster}})
-    return {"query": {"bool": {"filter": filters}}, "sort": _newest_first(form), "size": MOST_HITS}
+        fits = {**fits, "filter": [{"term": {f"{form[0]}cluster.keyword": wanted.cluster}}]}
+    either = [{"ids": {"values": [number]}}, {"bool": fits}]
+    query = {"bool": {"should": either, "minimum_should_match": 1}}
+    return {"query": query, "sort": _newest_first(form), "size": MOST_HITS}
 
 
-def page_query(form: DocumentForm, span: ScriptPeriod, after: object) -> Document:
+def page_query(form: tuple[str, str], span: ScriptPeriod, after: object) -> Document:
     bounds = {"gte": span.since, "lte": span.until}
     given = {word: to_rfc3339(at) for word, at in bounds.items() if at is not None}
-    filters: list[Document] = [{"exists": {"field": f"{form.prefix}script"}}]
-    filters += [{"range": {form.time: given}}] if given else []
+    filters: list[Document] = [{"exists": {"field": f"{form[0]}script"}}]
+    filters += [{"range": {form[1]: given}}] if given else []
     query: dict[str, object] = {"query": {"bool": {"filter": filters}}, "size": PAGE}
-    number = {f"{form.prefix}id.keyword": {"order": "desc", "unmapped_type": "keyword"}}
+    number = {f"{form[0]}id.keyword": {"order": "desc", "unmapped_type": "keyword"}}
     query["sort"] = [*_newest_first(form), number]
     return query if after is None else query | {"search_after": after}
 
 
-def _newest_first(form: DocumentForm) -> list[Document]:
+def _newest_first(form: tuple[str, str]) -> list[Document]:
     # An index without the field would refuse the search without its type
-    return [{form.time: {"order": "desc", "unmapped_type": "date"}}]
+    return [{form[1]: {"order": "desc", "unmapped_type": "date"}}]
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> ElasticArchive:
