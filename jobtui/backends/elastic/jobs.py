@@ -1,5 +1,6 @@
 """Records of jobs in an index: what shippers of Slurm and HTCondor write there, as jobs and facts of them."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from itertools import chain
 from zlib import crc32
@@ -14,7 +15,7 @@ from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.slurm import accounted_job
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.condor import CondorFact
-from jobtui.model.health import Skip, SourceError, rows_of
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import At, Matches
@@ -24,6 +25,8 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 
 WINDOW_S = 24 * 3600
 """How far back records of jobs are read by default."""
+ANSWER_S = 1.0
+"""How long a poll waits for the cluster beside an index to say its name; it is told later, too."""
 UNKNOWN = "?"
 """No cluster has this name: that of the one beside an index as long as it does not answer."""
 EVENT_END = "\n..."
@@ -135,6 +138,9 @@ class ElasticJobs(PolledSource):
         self.others: Callable[[], Iterable[Source]] = tuple
         self._reader: DocumentReader | None = None
         self._doubt, self._doubted = "", set[JobId]()
+        self._asked: asyncio.Future[str] | None = None
+        self._cluster: str | None = None
+        """What the cluster beside it calls itself, once it has said so; until then `_asked` is asked."""
 
     async def _begun(self) -> DocumentReader:
         """A reader that knows which clusters have jobs of this time in the index."""
@@ -148,19 +154,27 @@ class ElasticJobs(PolledSource):
     async def _home(self) -> str:
         """What the cluster beside this index calls itself, "" where none is asked or it does not say.
 
-        UNKNOWN while it does not answer: until then its jobs are named as those of any other cluster.
+        UNKNOWN while it does not answer, which is not waited for: until then its jobs are named as those of
+        any other cluster.
         """
         from jobtui.backends.slurm.source import Slurm  # few have both
 
+        near = (one for one in self.others() if isinstance(one, Slurm))
+        beside = next((one for one in near if one.system == named(SYSTEM, self._label)), None)
         self._doubt = ""
-        for one in self.others():
-            if isinstance(one, Slurm) and one.system == named(SYSTEM, self._label):
-                try:
-                    return await one.cluster_name()
-                except SourceError as error:
-                    self._doubt = f"which of its clusters is {one.name} is not known yet: {error}"
-                    return UNKNOWN
-        return ""
+        if beside is None or self._cluster is not None:
+            return self._cluster or ""
+        wait_s = 0.0 if self._asked is not None else ANSWER_S
+        asked = self._asked = self._asked or asyncio.ensure_future(beside.cluster_name())
+        await asyncio.wait((asked,), timeout=wait_s)
+        why: object = "it has not answered so far"
+        if asked.done():
+            self._asked, why = None, asked.exception()
+        if why is None:
+            self._cluster = asked.result()
+            return self._cluster
+        self._doubt = f"which of its clusters is {beside.name} is not known yet: {why}"
+        return UNKNOWN
 
     async def read(self, *, begins: bool) -> Batch:
         if self._doubt and await self._home() != UNKNOWN:
@@ -191,3 +205,8 @@ class ElasticJobs(PolledSource):
         outputs = tuple(filter(None, (text_at(document, (name,)) for name in ("std_out", "std_err"))))
         directory = text_at(document, ("work_dir",)) or None
         return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None
+
+    async def aclose(self) -> None:
+        if self._asked is not None:
+            self._asked.cancel()
+        await super().aclose()

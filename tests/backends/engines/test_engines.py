@@ -1,5 +1,6 @@
 """Engines of logs: Elasticsearch and OpenSearch, Loki, and the files of jobs that a Landscape keeps."""
 
+import asyncio
 import gzip
 import json
 import tarfile
@@ -283,14 +284,6 @@ def jobs_of(preset: str, *documents: dict[str, Any], name: str = URL) -> Any:
     return DocumentReader(name, presets()[preset]).read([*map(row_of, hits)])
 
 
-def test_ended_slurm_jobs_are_jobs() -> None:
-    found = jobs_of("jobcomp", ended_job(22), ended_job(23, jobid=None))
-    (job,) = found.jobs
-    known = job.id, job.status, job.owner, job.name, job.ended_at
-    assert known == ("slurm/22", JobStatus.FAILED, "jg", "sleep", at_second(22))
-    assert [skip.why for skip in found.skipped] == ["is not a record of a Slurm job"]
-
-
 def test_job_ads_of_two_pools_with_the_same_numbers_are_facts_of_two_jobs() -> None:
     store = Store(FakeCorrelation(), FixedClock(NOW))
     for site, schedd in (("prod", SCHEDD), ("hpc", "sub2.example.org")):
@@ -328,13 +321,14 @@ def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
     assert fields_of({preset.fields["MESSAGE"][0]: ["a", "b"]}, preset) == {"MESSAGE": "a\nb"}
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("label", "other", "home", "systems"), ROWS["clusters of an index"])
 async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_names(
     cluster: StandIn, tmp_path: Any, label: str, other: str, home: str, systems: list[str]
 ) -> None:
     rig = rigs.ElasticJobsRig(tmp_path)
     cluster.show("config", f"Configuration data as of now\nClusterName             = {home}\n")
-    beside = Slurm(Commands("local"), label=label) if home else None
+    beside: Any = Slurm(Commands("local"), label=label) if home else None
     rig.label, rig.elastic.keywords = label, bool(label)
     task, part = {"array_job_id": 5, "array_task_id": 0}, {"het_job_id": 5, "het_job_offset": 1}
     kept = [ended_job(6, **task), ended_job(8, **part), ended_job(7, job_name="of c")]
@@ -343,20 +337,32 @@ async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_nam
     source: Any = rig.source()
     source.others = lambda: (source, beside)
     if beside is not None:
-        cluster.fault("scontrol", "slurm_load_ctl_conf error: Unable to contact slurm controller")
-        cursor, batches = await read_on(source)
-        assert "is not known yet: local: slurmctld does not answer" in (batches[-1].note or "")
+        gate, asked = asyncio.Event(), beside.cluster_name
+
+        async def late() -> Any:
+            await gate.wait()
+            return await asked()
+
+        beside.cluster_name = late
+        *_, batch = batches = (await read_on(source))[1]
+        assert "is not known yet: it has not answered" in (batch.note or "")
         doubted = {job.id for one in batches for job in one.jobs}
         names = {f"slurm@{'.'.join(filter(None, (label, one)))}/7" for one in filter(None, ("c", other))}
         assert {one for one in doubted if one.endswith("/7")} == names
+        cluster.fault("scontrol", "slurm_load_ctl_conf error: Unable to contact slurm controller")
+        gate.set()
+        while "is not known yet: local: slurmctld does not answer" not in (batch.note or ""):
+            batch = await source.poll(batch.cursor)
         cluster.fault("scontrol", None)
-        batch = await source.poll(cursor)
+        while "is not known yet" in (batch.note or ""):
+            batch = await source.poll(batch.cursor)
         assert {*batch.gone} == {one for one in doubted if one.partition("/")[0] not in systems}
         assert {job.id for job in batch.jobs} >= doubted - {*batch.gone}
     ids = [*(f"{systems[0]}/{n}" for n in ("9", "7", "5_0", "5+1")), *(f"{one}/7" for one in systems[1:])]
     for one in ids:
         found = await source.detail(JobId(one))
-        assert (found.job.id, found.outputs) == (one, ("/home/jg/slurm.out",))
+        assert (found.job.id, found.outputs, found.job.owner) == (one, ("/home/jg/slurm.out",), "jg")
+        assert found.job.status is JobStatus.FAILED
         assert (found.job.name == "of c") == (one == ids[1])
     assert {job.id for one in await polled(source) for job in one.jobs} == {*ids[1:]}
     for absent in (f"{systems[0]}/10", "balsam/7", "slurm@x/7", *["slurm/7"] * ("slurm" not in systems)):
@@ -415,6 +421,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "TAILED_PERIOD_S", 0.05)
     monkeypatch.setattr(engine, "TOGETHER_S", 0)
     monkeypatch.setattr(client, "RETRY_S", 0.005)
+    monkeypatch.setattr("jobtui.backends.elastic.jobs.ANSWER_S", 0.01)
 
 
 async def given(following: EngineFollowing, count: int) -> list[tuple[Nanos, str, str]]:
