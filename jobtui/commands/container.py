@@ -30,10 +30,10 @@ def print_container(context: Context) -> bool:
     journals = [spec.target for spec in config.sources if JOURNAL.names(spec)]
     if len(journals) != 1 or "://" in journals[0] or split_container(name) is None or config.warnings:
         return False
-    if flags.keys() - {"lines", "plain"} or context.since or context.until or context.most == 0:
+    width, most = 0, LAST_LINES if context.most is None else context.most
+    if flags.keys() - {"lines", "plain"} or context.since or context.until or not 0 < most <= MOST_LINES:
         return False
     problems: list[str] = []
-    width, most = 0, min(context.most or LAST_LINES, MOST_LINES)
     for rows in _rows(name, _printed(journals[0], most, name, problems), problems):
         from jobtui.render.table import paint
 

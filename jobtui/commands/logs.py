@@ -6,6 +6,7 @@ The lines of its program's output have no times and come last, of several jobs i
 import asyncio
 import re
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from itertools import count
@@ -121,7 +122,7 @@ LATE_S = 30
 
 
 async def run(reader: Reader) -> Exit:
-    reader.follows = following = reader.context.flag("follow") is not None
+    reader.follows = reader.context.flag("follow") is not None
     if (code := await _print_journals(reader, reader.context.words[0])) is not None:
         return code
     from jobtui.commands.find import print_not_found, resolve  # journals are asked before it is there
@@ -141,7 +142,7 @@ async def run(reader: Reader) -> Exit:
     jobs = [found] if found.job is not None else await _jobs_of(reader, found)
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
-    outputs = [_Outputs(reader, one, chosen, to_end=following) for one in jobs]
+    outputs = [_Outputs(reader, one, chosen, to_end=reader.follows) for one in jobs]
     written = [line for one in outputs for line in await one.fresh()]
     if found.job is None and not names:
         _say_given(reader, found.candidates[0], len(ops_of()), has_output=bool(written))
@@ -152,7 +153,7 @@ async def run(reader: Reader) -> Exit:
         complain(f"its output {problem}{more}")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
-    if not following:
+    if not reader.follows:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
     await _follow(reader, None if found.job is None else found.job.id, fresh, outputs, logs.values())
@@ -167,9 +168,13 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
     async with AsyncExitStack() as opened:
         logs = await _journals_of(reader, name, opened)
         chosen = _choice(reader, name, {}) if logs else None
-        written = chosen and _WholeLogs(reader, logs, chosen, is_tried=True)
-        if not written or not (lines := await written.fresh()):
+        if chosen is None:
             return None
+        written = _WholeLogs(reader, logs, chosen)
+        await reader.watched(written.look(), lambda: f"{written.looked:,} lines looked through")
+        if not written.looked:
+            return None
+        lines = written.found()
         if split_container(name) is not None:
             complain(f"container {name}: its lines in {counted(len(logs), 'journal')}")
         for source, log in logs.items():
@@ -292,16 +297,14 @@ def _of_ops(
 
 
 class _WholeLogs:
-    """The last lines of some logs, whatever they are about, in the order of time; then those that are new.
+    """The last lines of some logs that are chosen, in the order of time; then those that are new.
 
-    A problem is reported once while it lasts; with `is_tried` only where there are lines, and they are in the
-    order of receipt.
+    A problem is reported once while it lasts. What has to match is looked for before the last lines, too, as
+    far as is said.
     """
 
-    def __init__(
-        self, reader: Reader, logs: Mapping[str, Log], chosen: Chosen, *, is_tried: bool = False
-    ) -> None:
-        self._context, self._chosen, self._is_tried = reader.context, chosen, is_tried
+    def __init__(self, reader: Reader, logs: Mapping[str, Log], chosen: Chosen) -> None:
+        self._context, self._chosen = reader.context, chosen
         self._logs = logs
         self._problems: dict[str, str] = {}
         self._reported: dict[str, str] = {}
@@ -309,63 +312,71 @@ class _WholeLogs:
         usual = LAST_LINES if reader.context.since is None else MOST_LINES
         self._most = usual if reader.context.most is None else reader.context.most
         self._page = _page_lines(reader.context)
+        self._found: dict[str, deque[JobLine]] = {}
+        self.looked = 0
 
     async def fresh(self) -> list[JobLine]:
-        found = await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
-        lines = in_time_order(line for of_one in found for line in of_one)
-        chosen = [line for line in _masked(lines) if self._chosen(line)]
-        if not chosen and self._is_tried:
-            return []
+        await self.look()
+        return self.found()
+
+    async def look(self) -> None:
+        self._found.clear()
+        await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
+
+    def found(self) -> list[JobLine]:
+        """What the last look found, also where it was ended."""
+        lines = in_time_order(line for of_one in self._found.values() for line in of_one)
         for problem in self._problems.items() - self._reported.items():
             complain(problem[1])
-        self._reported, self._is_tried = dict(self._problems), False
-        shown = chosen[max(0, len(chosen) - self._most) :]
+        self._reported = dict(self._problems)
+        shown = lines[max(0, len(lines) - self._most) :]
         self._most, self._page = MOST_LINES, LAST_LINES  # what comes from now on is given whole
         return shown
 
-    async def _fresh_of(self, name: str, log: Log) -> list[JobLine]:
+    async def _fresh_of(self, name: str, log: Log) -> None:
+        self._problems.pop(name, None)
         try:
             end = (await log.look()).end
-            lines = await self._read(name, log, end)
+            await self._read(name, log, end)
         except LogUnreadable as error:
             self._problems[name] = str(error)
-            return []
-        self._problems.pop(name, None)
-        self._ends[name] = end
-        return [self._line(name, line) for line in lines]
+        else:
+            self._ends[name] = end
 
-    async def _read(self, name: str, log: Log, end: int) -> list[LogLine]:
-        """The lines up to `end` that were not read yet, and are within the time that is asked for."""
-        since, until = self._context.since, self._context.until
-        begin, position, found = self._ends.get(name, -1), end, list[LogLine]()
-        if until is not None and self._is_tried:
+    async def _read(self, name: str, log: Log, end: int) -> None:
+        """Find the lines up to `end` that were not read yet, are of the time asked for, and are chosen."""
+        since, until = self._context.since or 0, self._context.until or sys.maxsize
+        found = self._found[name] = deque[JobLine]()
+        begin, position, later = max(0, self._ends.get(name, 0)), end, list[JobLine]()
+        most, looked = min(self._most, MOST_LINES), 0
+        if self._context.until is not None and not begin:
             position = await log.position_of_time(Nanos(until + LATE_S * SECOND)) or end
-        while position > max(begin, 0) and len(found) < min(self._most, MOST_LINES):
-            page = await log.before(position, self._page)
-            lines = [line for line in page.lines if line.position >= begin]
-            times = list(map(self._time_of, lines))
-            fits = [
-                line
-                for line, at in zip(lines, times, strict=True)
-                if at is None or ((since is None or at >= since) and (until is None or at <= until))
-            ]
-            found = [*fits, *found]
-            is_before = since is not None and any(at is not None and at < since for at in times)
-            if not page.lines or page.at_edge or is_before:
-                break
-            position = page.lines[0].position
-        return found
-
-    def _time_of(self, line: LogLine) -> Nanos | None:
-        return line.at or latest(line.text[:TIME_LENGTH], self._context.clock.now())
+        try:
+            while position > begin and len(found) + sum(map(self._chosen, later)) < most:
+                if looked >= MOST_LINES and not since:
+                    break
+                page = await log.before(position, self._page)
+                lines = [self._line(name, line) for line in page.lines if line.position >= begin]
+                is_before = any(line.at is not None and line.at < since for line in lines)
+                fits = [line for line in lines if line.at is None or since <= line.at <= until]
+                # What is secret is told by lines before, so lines are masked when those are there
+                found.extendleft(filter(self._chosen, reversed(_masked([*fits, *later])[len(fits) :])))
+                later, looked, self.looked = fits, looked + len(fits), self.looked + len(fits)
+                is_open = bool(page.lines) and not (page.at_edge or is_before)
+                position = page.lines[0].position if is_open else begin
+        finally:  # somebody may want an end
+            found.extendleft(filter(self._chosen, reversed(_masked(later))))
+        if position > begin and (len(found) < most or most == MOST_LINES):
+            back = next((f" to {date_time(line.at)}{Zone.mark()}" for line in later if line.at), "")
+            words = f"only its last {looked:,} lines were looked through, back{back}"
+            self._problems[name] = f"{name}: {words}; --since, and --until, choose others"
 
     def _line(self, name: str, line: LogLine) -> JobLine:
         cursor = "" if line.at is not None else None
         origin = (line.origin or name, 0, line.position)
-        text = (
-            f"{line.text} ({line.note})" if line.note and line.size > len(line.text.encode()) else line.text
-        )
-        return JobLine("", self._time_of(line), Component.LOG, text, *origin, Certainty.ADJACENT, cursor)
+        note = f" ({line.note})" if line.note and line.size > len(line.text.encode()) else ""
+        at = line.at or latest(line.text[:TIME_LENGTH], self._context.clock.now())
+        return JobLine("", at, Component.LOG, f"{line.text}{note}", *origin, Certainty.ADJACENT, cursor)
 
 
 class _Outputs:

@@ -18,24 +18,20 @@ from msgspec.structs import replace
 
 from jobtui.analysis.timeline import JobLine
 from jobtui.commands import reader
-from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import Nanos, latest, time_of_iso, to_rfc3339
-from jobtui.model.pages import Query
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
 from jobtui.render.log_lines import job_line
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document
-from tests.backends.journal.readers import UNIT
+from tests.backends.engines.rigs import journal_line, journald_document
 from tests.backends.log_fakes import append
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT, CAPTURES, Runner, shown, sources_of, started
 from tests.condor import CONDOR
 from tests.hostile.records import hostile
 from tests.loopback import served
-from tests.polling import polled
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_for
 
@@ -209,6 +205,29 @@ def test_a_unit_of_an_index_is_followed_from_its_end_and_all_that_comes_is_given
     assert all("terms" in json.dumps(body) for body in server.bodies if body.get("size"))
 
 
+@pytest.mark.parametrize("setting", ["elastic-logs", "loki"])
+def test_lines_that_match_are_looked_for_as_far_as_is_said(
+    setting: str, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.commands.logs.LAST_LINES", 100)
+    texts = [f"line {n}" for n in range(900)]
+    texts[0], texts[399:401] = "needle", ("password:", "hunter2hunter2")  # a page begins between them
+    documents = {f"d{n:04}": journald_document(n / 10, one) for n, one in enumerate(texts)}
+    lines = [journal_line(n / 10, one) for n, one in enumerate(texts)]
+    server: Any = StrictLoki(lines) if setting == "loki" else StrictElastic(documents, keywords=True)
+    with served(server) as url:
+        ask = partial(run, "logs", "sirepo_job_supervisor", "--at", AT, f"--{setting}={url}")
+        for pattern, found in (("needle", "needle"), ("hunter|[*]{3}", MASK), (r"line \d", "line 899")):
+            ran = ask("--grep", pattern)
+            assert found in ran.out.splitlines()[-1]
+            assert ("looked" in ran.err, "hunter2" in ran.out) == (False, False)
+        monkeypatch.setattr("jobtui.commands.logs.MOST_LINES", 300)
+        ran, since = ask("--grep", "needle"), "--since=2026-11-20T00:00:00Z"
+        assert (ran.out, "only its last 300 lines were looked through, back to 2026" in ran.err) == ("", True)
+        assert "needle" in ask("--grep", "needle", since).out
+        assert ask(since).err.count("only its last 300 lines") == 1
+
+
 def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> None:
     os.mkfifo(out := tmp_path / "out")
     reader = os.open(out, os.O_RDONLY | os.O_NONBLOCK)
@@ -313,20 +332,3 @@ def test_a_job_is_explained_as_out_of_the_log_file(
     assert same[0] == same[1]
     assert len(logs) > 5
     assert [(one["state"], one["unknown_share"]) for one in doctor] == [("ok", 0.0)]
-
-
-async def test_its_streams_are_logs_to_be_paged_and_searched() -> None:
-    documents = {f"d{n:04}": journald_document(n / 10, f"line {n} of many") for n in range(500)}
-    source = elastic_journal(StrictElastic(documents, index="logs", keywords=True))
-    await polled(source)
-    book = SessionLogs(lambda: [source])
-    assert book.names() == (f"{UNIT.removesuffix('.service')}@v3",)
-    log = book.open(book.names()[0])
-    end = (await log.look()).end
-    page = await log.before(end, 20)
-    assert [line.text for line in page.lines] == [f"line {n} of many" for n in range(480, 500)]
-    search = log.search(Query("line 77 ", False, False), end)
-    await search.run()
-    assert len(search.hits) == 1
-    await log.aclose()
-    await source.aclose()
