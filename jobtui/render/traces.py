@@ -11,7 +11,6 @@ from jobtui.analysis.traces.failures import EXCEPTION, FailureKind, Findings, Ro
 from jobtui.analysis.traces.filters import ListedTrace, TraceState
 from jobtui.analysis.traces.layout import (
     LineKey,
-    LineKind,
     ServiceMarks,
     SpanRun,
     TraceLayout,
@@ -193,9 +192,8 @@ def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most
     """Rows of what failed, of waits, of what is open, then of what took longest; each with all above it."""
     row_of: dict[SpanId, int] = {}
     for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with what is folded into it
-        own = (line for line in layout.lines[row:end] if line.kind is LineKind.SPAN)
-        row_of.update((line.span.span_id, row) for line in own if line.span is not None)
-    waits = (row for row in rows if layout.lines[row].kind is LineKind.WAIT)
+        row_of.update((line.own.span_id, row) for line in layout.lines[row:end] if line.own is not None)
+    waits = (row for row in rows if layout.lines[row].wait is not None)
     path = sorted(whole_path(found.tree), key=lambda segment: segment.from_ns - segment.to_ns)
     kept: set[int] = set()
     for wanted in chain(
@@ -276,22 +274,21 @@ BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
 
 def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
     """Everything about a line; `above` are the names of the spans that it is in."""
-    match line.kind:
-        case LineKind.MISSING:
-            count = len(found.tree.missing.get(line.missing, ())) if line.missing else 0
-            yield Paragraph(f"span {line.missing} was not received", "warning")
-            yield Paragraph(f"{counted(count, 'span')} that were received name it as their parent", "dim")
-            why = "its process was killed before it sent the span, or still runs, or the span was dropped"
-            yield Paragraph(why, "dim")
-        case LineKind.WAIT if line.wait is not None:
-            after, before = show(line.wait.after.name), show(line.wait.before.name)
-            yield Paragraph(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
-            yield Paragraph(f"from the end of {after or NONE} until {before or NONE} began", "dim")
-            yield Paragraph(f"{_moment(line.wait.start)} – {_moment(line.wait.end)}{Zone.mark()}", "dim")
-        case LineKind.RUN if line.run is not None:
-            yield from _run_parts(found.tree, line.run)
-        case _ if line.span is not None:
-            yield from span_parts(found, line.span, above)
+    if line.missing is not None:
+        yield Paragraph(f"span {line.missing} was not received", "warning")
+        count = len(found.tree.missing.get(line.missing, ()))
+        yield Paragraph(f"{counted(count, 'span')} that were received name it as their parent", "dim")
+        why = "its process was killed before it sent the span, or still runs, or the span was dropped"
+        yield Paragraph(why, "dim")
+    elif line.wait is not None:
+        after, before = show(line.wait.after.name), show(line.wait.before.name)
+        yield Paragraph(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
+        yield Paragraph(f"from the end of {after or NONE} until {before or NONE} began", "dim")
+        yield Paragraph(f"{_moment(line.wait.start)} – {_moment(line.wait.end)}{Zone.mark()}", "dim")
+    elif line.run is not None:
+        yield from _run_parts(found.tree, line.run)
+    elif line.span is not None:
+        yield from span_parts(found, line.span, above)
 
 
 def span_parts(found: Findings, span: Span, above: Sequence[str]) -> Iterator[Paragraph]:

@@ -9,7 +9,7 @@ from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import PathSegment
 from jobtui.analysis.traces.failures import EXCEPTION as EXCEPTION_EVENT
 from jobtui.analysis.traces.failures import FailureKind, Findings
-from jobtui.analysis.traces.layout import LineKind, ServiceMark, SpanRun, TraceLayout, TraceLine
+from jobtui.analysis.traces.layout import ServiceMark, SpanRun, TraceLayout, TraceLine
 from jobtui.analysis.traces.tree import Tree, end_of, flags_of_span
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
@@ -152,20 +152,19 @@ def service_style(mark: ServiceMark) -> str:
 
 
 def took_of(line: TraceLine) -> tuple[str, str]:
-    match line.kind:
-        case LineKind.WAIT if line.wait is not None:
-            return span_time(line.wait.duration_ns), "dim"
-        case LineKind.RUN if line.run is not None:
-            return span_time(line.run.total_ns), "dim"
-        case LineKind.SPAN if line.span is not None:
-            return ("open", "good") if line.span.ended_at is None else (span_time(line.span.duration_ns), "")
-    return "", "dim"
+    if line.wait is not None:
+        return span_time(line.wait.duration_ns), "dim"
+    if line.run is not None:
+        return span_time(line.run.total_ns), "dim"
+    if line.span is None:
+        return "", "dim"
+    return ("open", "good") if line.span.ended_at is None else (span_time(line.span.duration_ns), "")
 
 
 def sign_of(view: WaterfallView, index: int, *, is_closed: bool) -> tuple[str, str]:
     line = view.layout.lines[index]
-    span = line.span if line.kind is LineKind.SPAN else None
-    if line.kind is LineKind.MISSING:
+    span = line.own
+    if line.missing is not None:
         return NOT_RECEIVED
     if span is not None and (is_handled := view.failed_at.get(span.span_id)) is not None:
         return HANDLED if is_handled else ROOT_CAUSE
@@ -178,14 +177,12 @@ def sign_of(view: WaterfallView, index: int, *, is_closed: bool) -> tuple[str, s
 
 def name_of(view: WaterfallView, line: TraceLine) -> tuple[str, str]:
     """Its name, safe to show, and its style."""
-    match line.kind:
-        case LineKind.WAIT:
-            return f"{AWAITED * 2} nothing ran {AWAITED * 2}", "dim"
-        case LineKind.MISSING:
-            return f"{line.missing}", "settled"
-        case LineKind.RUN if line.run is not None:
-            return show(line.run.name) or NONE, ""
-    assert line.span is not None
+    if line.wait is not None:
+        return f"{AWAITED * 2} nothing ran {AWAITED * 2}", "dim"
+    if line.run is not None:
+        return show(line.run.name) or NONE, ""
+    if line.span is None:
+        return f"{line.missing}", "settled"
     is_beside = view.passes is not None and not view.passes(line.span)
     return show(line.span.name) or NONE, "settled" if is_beside else bar_style(view, line.span)
 
@@ -193,16 +190,15 @@ def name_of(view: WaterfallView, line: TraceLine) -> tuple[str, str]:
 def remarks_on(view: WaterfallView, index: int, *, is_closed: bool) -> list[str]:
     line = view.layout.lines[index]
     words: list[str] = []
-    match line.kind:
-        case LineKind.MISSING:
-            return ["not received"]
-        case LineKind.RUN if line.run is not None:
-            words.append(f"× {len(line.run.spans):,}")
-        case LineKind.SPAN if line.span is not None:
-            flags = flags_of_span(view.tree, line.span)
-            words += [FLAG_WORDS[flag] for flag in flags if flag in FLAG_WORDS and flag != "open"]
-            if is_closed:
-                words.append(f"{view.layout.spans[index] - 1:,} below")
+    if line.missing is not None:
+        return ["not received"]
+    if line.run is not None:
+        words.append(f"× {len(line.run.spans):,}")
+    if line.own is not None:
+        flags = flags_of_span(view.tree, line.own)
+        words += [FLAG_WORDS[flag] for flag in flags if flag in FLAG_WORDS and flag != "open"]
+        if is_closed:
+            words.append(f"{view.layout.spans[index] - 1:,} below")
     if is_closed and (errors := view.layout.errors[index]):
         words.append(f"✗ {errors:,}")
     return words
@@ -428,7 +424,7 @@ def _name_part(view: WaterfallView, columns: Columns, index: int, *, is_closed: 
     indent = " " * (step * min(line.depth, most)) + deep
     fold = ("" if not view.layout.has_below(index) else CLOSED if is_closed else OPENED).ljust(2)
     mark, mark_style = " ", ""
-    if line.span is not None and line.kind is not LineKind.WAIT:
+    if line.span is not None and line.wait is None:
         service = view.mark_of(line.span.service)
         is_mixed = line.run is not None and line.run.services > 1
         mark, mark_style = ("*", "dim") if is_mixed else (service.letter, service_style(service))

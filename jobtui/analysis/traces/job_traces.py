@@ -14,7 +14,7 @@ import msgspec
 
 from jobtui.analysis.times import duration
 from jobtui.analysis.traces.failures import Findings
-from jobtui.analysis.traces.layout import LineKind, TraceLayout, TraceLine
+from jobtui.analysis.traces.layout import TraceLayout, TraceLine
 from jobtui.analysis.traces.tree import Tree, build_tree, end_of
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import condor_id
@@ -251,7 +251,7 @@ def trace_op(
         ended_at=None if grows else tree.ended_at,
         certainty=link.certainty,
         steps=in_order(steps),
-        dropped_steps=sum(line.kind is LineKind.SPAN for line in layout.lines) - len(lines),
+        dropped_steps=sum(line.own is not None for line in layout.lines) - len(lines),
     )
 
 
@@ -269,9 +269,9 @@ def _chosen(found: Findings, layout: TraceLayout) -> list[TraceLine]:
     for at, line in enumerate(layout.lines):
         if at < inside:
             continue
-        if line.kind is LineKind.RUN:
+        if line.run is not None:
             inside = layout.ends[at]
-        if line.kind in (LineKind.SPAN, LineKind.RUN):
+        if line.own is not None or line.run is not None:
             lines.append(line)
     if len(lines) <= MOST_STEPS:
         return lines

@@ -7,7 +7,6 @@ What is folded or does not pass a filter is left out of those that are shown.
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from string import ascii_lowercase, ascii_uppercase, digits
@@ -153,28 +152,23 @@ LineKey = str
 """The identity of a line, which stays when the trace grows."""
 
 
-class LineKind(StrEnum):
-    """The kind of a line in a waterfall."""
-
-    SPAN = "span"
-    RUN = "run"
-    MISSING = "missing"
-    WAIT = "wait"
-
-
 class TraceLine(NamedTuple):
     """A line. `span` is that of a line of a span, the first one of a run, the one that a wait ended with.
 
     `missing` is the id of a parent that was not received.
     """
 
-    kind: LineKind
     depth: int
     key: LineKey
     span: Span | None = None
     run: SpanRun | None = None
     wait: SpanWait | None = None
     missing: SpanId | None = None
+
+    @property
+    def own(self) -> Span | None:
+        """The span of which it is the line, and not one of others."""
+        return self.span if self.run is None and self.wait is None else None
 
 
 class TraceLayout(NamedTuple):
@@ -215,14 +209,14 @@ def _lines(tree: Tree, telling: frozenset[SpanId], waits: dict[SpanId, SpanWait]
     for missing, tops in tops_of(tree):
         depth = 0
         if missing is not None:
-            yield TraceLine(LineKind.MISSING, 0, f"missing {missing}", missing=missing)
+            yield TraceLine(0, f"missing {missing}", missing=missing)
             depth = 1
         stack = list(reversed(_of_runs(tops, depth, telling)))
         while stack:
             line = stack.pop()
             assert line.span is not None
             if wait := waits.pop(line.span.span_id, None):
-                yield TraceLine(LineKind.WAIT, line.depth, f"wait {line.span.span_id}", line.span, wait=wait)
+                yield TraceLine(line.depth, f"wait {line.span.span_id}", line.span, wait=wait)
             yield line
             if line.run is not None:
                 below = [_of_span(span, line.depth + 1) for span in line.run.spans]
@@ -232,7 +226,7 @@ def _lines(tree: Tree, telling: frozenset[SpanId], waits: dict[SpanId, SpanWait]
 
 
 def _of_span(span: Span, depth: int) -> TraceLine:
-    return TraceLine(LineKind.SPAN, depth, span.span_id, span)
+    return TraceLine(depth, span.span_id, span)
 
 
 def _of_runs(siblings: Sequence[Span], depth: int, telling: frozenset[SpanId]) -> list[TraceLine]:
@@ -242,7 +236,7 @@ def _of_runs(siblings: Sequence[Span], depth: int, telling: frozenset[SpanId]) -
         if len(run.spans) == 1:
             lines.append(_of_span(first, depth))
         else:
-            lines.append(TraceLine(LineKind.RUN, depth, f"run {first.span_id}", first, run))
+            lines.append(TraceLine(depth, f"run {first.span_id}", first, run))
     return lines
 
 
@@ -255,7 +249,7 @@ def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int
         while open_lines and lines[open_lines[-1]].depth >= depth:
             at = open_lines.pop()
             ends[at] = index
-            span = lines[at].span if lines[at].kind is LineKind.SPAN else None
+            span = lines[at].own
             if span is not None:
                 spans[at] += 1
                 lasts[at] = max(lasts[at], end_of(span))
@@ -271,7 +265,7 @@ def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int
 
 
 def closed_at_first(layout: TraceLayout) -> set[LineKey]:
-    return {line.key for line in layout.lines if line.kind is LineKind.RUN}
+    return {line.key for line in layout.lines if line.run is not None}
 
 
 def shown_lines(
@@ -301,7 +295,7 @@ def kept_lines(layout: TraceLayout, passes: Callable[[Span], bool]) -> tuple[lis
     kept = [False] * len(layout.lines)
     count = 0
     for at, line in enumerate(layout.lines):
-        if line.kind is LineKind.SPAN and line.span is not None and passes(line.span):
+        if line.own is not None and passes(line.own):
             kept[at] = True
             count += 1
     open_lines: list[int] = []
@@ -402,8 +396,8 @@ class ShownLines:
     def toggle_all(self) -> None:
         """Fold all that has something below it, but what is at the top; when all is folded only the runs."""
         lines = [line for at, line in enumerate(self.layout.lines) if self.layout.has_below(at)]
-        runs = {line.key for line in lines if line.kind is LineKind.RUN}
-        folded = {line.key for line in lines if line.depth or line.kind is LineKind.RUN}
+        runs = {line.key for line in lines if line.run is not None}
+        folded = {line.key for line in lines if line.depth or line.run is not None}
         self._closed = runs if folded <= self._closed else folded
         self._show()
 

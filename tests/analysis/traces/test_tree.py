@@ -124,7 +124,7 @@ def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_mo
     spans: list[model.Span],
 ) -> None:
     tree = build_tree(a_trace(*spans))
-    own = [line.span for line in lines_of(*spans) if line.kind is drawn.LineKind.SPAN]
+    own = [line.own for line in lines_of(*spans)]
     assert sorted(span.span_id for span in own if span is not None) == sorted(tree.by_id)
     assert len(tree.spans) + tree.doubles == len(spans)
     assert bool(deepest_errors(tree)) == any(span.is_error for span in tree.spans)
@@ -195,8 +195,8 @@ def test_a_line_counts_what_is_below_and_a_wait_is_before_what_ended_it() -> Non
     assert [list(one) for one in columns] == [[3, 2, 1], [1, 1, 0], [12_000] * 3, [3, 3, 3], [1, 0]]
     times = ((None, 1, 2), (1, 1, 2), (1, 90, 91))
     layout = laid_out(*(a_span(n, up, at * SECOND, end * SECOND) for n, (up, at, end) in enumerate(times, 1)))
-    span, wait = drawn.LineKind.SPAN, drawn.LineKind.WAIT
-    assert [(line.kind, line.depth) for line in layout.lines] == [(span, 0), (span, 1), (wait, 1), (span, 1)]
+    lines = [(line.wait is not None, line.own is not None, line.depth) for line in layout.lines]
+    assert lines == [(False, True, 0), (False, True, 1), (True, False, 1), (False, True, 1)]
 
 
 def test_what_is_folded_stays_so_while_the_trace_grows_and_new_runs_are_folded() -> None:
