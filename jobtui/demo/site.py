@@ -53,10 +53,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cluster_host: str = "hpc.sirepo.example"
     supervisor_port: int = 8001
     server_port: int = 8000
-    max_secs_sequential: float = 360
-    max_secs_parallel: float = 3600
-    max_secs_parallel_paid: float = 7200
-    max_secs_analysis: float = 144
+    max_secs_sequential: int = 360
+    max_secs_parallel: int = 3600
+    max_secs_parallel_paid: int = 7200
+    max_secs_analysis: int = 144
     idle_check_secs: float = 1800
     dev: bool = True
 

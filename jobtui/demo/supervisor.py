@@ -48,7 +48,7 @@ class SimOp(messages.OpRequest):
         self.job = job
         self.is_destroyed = False
         self.driver: Driver | None = None
-        self.max_run_secs = 0.0
+        self.max_run_secs = 0
         self._internal_error: str | None = None
         self._timer: Timer | None = None
         self.replies: SimQueue[messages.DemoMessage | None] = SimQueue(supervisor.kernel)
@@ -150,13 +150,9 @@ class SimOp(messages.OpRequest):
             self.driver.prepared.pop(self.op_id, None)
 
     async def _time_out(self) -> None:
-        self.log("max_run_secs", self, _plain(self.max_run_secs))
+        self.log("max_run_secs", self, self.max_run_secs)
         if self.job is not None and not self.is_destroyed:
             await self.job.cancel(timed_out=self)
-
-
-def _plain(seconds: float) -> float:
-    return int(seconds) if seconds == int(seconds) else seconds
 
 
 class SimJob:
@@ -291,7 +287,7 @@ class SimJob:
         if timed_out:
             args["opId"] = str(op_id)
             if stops_run:
-                changes["canceledAfterSecs"] = _plain(timed_out.max_run_secs)
+                changes["canceledAfterSecs"] = timed_out.max_run_secs
             timed_out.destroy()
         self.update_status(**changes)
         self.log("cancel", self, args)
