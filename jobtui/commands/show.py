@@ -26,7 +26,7 @@ from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Code, Concern, Verdict
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
-from jobtui.render.json_output import detail_record, fields_of, history_records
+from jobtui.render.json_output import fields_of, history_records, stored_record
 from jobtui.render.runs import ran_s, result_text
 from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
@@ -119,14 +119,12 @@ async def run(reader: Reader) -> Exit:
             locations.append(Location("on the cluster", noted.directory, note=cluster_words(noted.status)))
         if slurm is not None:
             locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
-    history, now = detail.history if detail else (), reader.now_of(job)
-    record = reader.record_of(job)
-    shown = record | detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
+    record, now = reader.record_of(job), reader.now_of(job)
     report = Report(
         "show",
         lambda: {
-            "job": shown or record | {"native": None},
-            "history": history_records(history),
+            "job": record | stored_record(detail),
+            "history": history_records(detail.history if detail else ()),
             "runs": history_records(detail.runs if detail else ()),
             "places": [one._asdict() for one in locations],
             "cluster": noted

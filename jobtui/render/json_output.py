@@ -148,9 +148,11 @@ def job_record(job: Job, now: Nanos) -> Document:
     }
 
 
-def detail_record(detail: JobDetail, now: Nanos) -> Document:
-    """A job as in `show`: with its record as stored, secrets masked."""
-    return job_record(detail.job, now) | {"native": mask_document(detail.native), "path": detail.path}
+def stored_record(detail: JobDetail | None) -> Document:
+    """What `show` adds to a job: its record as stored, secrets masked."""
+    if detail is None:
+        return {"native": None}
+    return {"native": mask_document(detail.native), "path": detail.path}
 
 
 def op_record(op: Op) -> Document:
