@@ -69,8 +69,7 @@ def test_secrets_are_masked_wherever_text_can_be() -> None:
     health = SourceHealth(name="a", kind="b", error=text, note=text, last_skips=(Skip(text, text),))
     op = an_op(steps=[a_step(text=text)], run_dir=f"/user/a/agent-local/{SECRET}", error=text)
     for record in (
-        json_output.job_record(job, NOW),
-        json_output.stored_record(detail),
+        json_output.job_record(job, NOW) | json_output.stored_record(detail),
         json_output.source_record(health, NOW),
         json_output.op_record(op),
     ):
