@@ -47,18 +47,11 @@ class Paragraph(NamedTuple):
     whole: bool = True
 
 
-class Difference(NamedTuple):
-    """Cells that differ between two lines: from `start` up to `stop`."""
-
-    start: int
-    stop: int
-
-
 def width_of(line: Iterable[Piece]) -> int:
     return sum(span.width for span in line)
 
 
-def difference(before: Line, after: Line) -> Difference | None:
+def difference(before: Line, after: Line) -> range | None:
     """Which cells of a line must be painted again, None when none."""
     if before == after:
         return None
@@ -76,7 +69,7 @@ def difference(before: Line, after: Line) -> Difference | None:
             if old != new:
                 break
             stop -= new.width
-    return Difference(start, stop)
+    return range(start, stop)
 
 
 def styled(line: Line, style: str) -> Line:

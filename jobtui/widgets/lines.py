@@ -123,9 +123,9 @@ class LineView(Widget):
             return
         for y, before in list(self._painted.items()):
             after = self._marked_line(y)
-            if changed := difference(before, after):
+            if (changed := difference(before, after)) is not None:
                 self._painted[y] = after
-                self.refresh(Region(changed.start, y, changed.stop - changed.start, 1))
+                self.refresh(Region(changed.start, y, len(changed), 1))
 
     def render_line(self, y: int) -> Strip:
         line = self._painted.get(y)

@@ -136,7 +136,7 @@ def test_lines_are_padded_and_styled_and_only_changed_cells_differ() -> None:
     assert styled((Piece("a"), Piece("b", "x")), "y") == (Piece("a", "y"), Piece("b", "x y"))
     before = (Piece("state  "), Piece("41s"), Piece("  rest"))
     after = (Piece("state  "), Piece("42s"), Piece("  rest"))
-    assert difference(before, after) == (7, 10)
+    assert difference(before, after) == range(7, 10)
 
 
 def flow(*counts: int, per_minute: int = 0) -> Flow:
