@@ -302,21 +302,17 @@ def unified(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[str]:
         theirs = [row.other_number for row in hunk if row.other is not None]
         ours = [row.this_number for row in hunk if row.this is not None]
         yield f"@@ -{_extent(theirs)} +{_extent(ours)} @@"
-        yield from _unified(hunk)
+        for differs, run in groupby(hunk, attrgetter("differs")):
+            part = list(run)
+            if differs:
+                yield from (f"-{row.other}" for row in part if row.other is not None)
+                yield from (f"+{row.this}" for row in part if row.this is not None)
+            else:
+                yield from (f" {row.this}" for row in part)
 
 
 def _extent(numbers: Sequence[int]) -> str:
     return f"{numbers[0] if numbers else 0},{len(numbers)}"
-
-
-def _unified(rows: Sequence[DiffRow]) -> Iterator[str]:
-    for differs, run in groupby(rows, attrgetter("differs")):
-        part = list(run)
-        if differs:
-            yield from (f"-{row.other}" for row in part if row.other is not None)
-            yield from (f"+{row.this}" for row in part if row.this is not None)
-        else:
-            yield from (f" {row.this}" for row in part)
 
 
 def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[DiffRow]]:
@@ -336,51 +332,59 @@ def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[
 
 _WRITES = re.compile(
     r"""(?:^|[;&|({]|\b(?:if|then|else|do)\b)\s*cd\s+["']?(?P<entered>[^\s"';&|)]+)
-    |(?:[\s;]|^)(?:[12&]?>>?|\|\s*tee\s+(?:-a\s+)?)\s*["']?(?P<written>[\w@%+=:,./-]++)(?!\$)""",
+    |(?:(?:[\s;]|^)(?:[12]?>>?|&>>?|>&(?!\d)|\|\s*tee\s+(?:-a\s+)?)
+    |(?:\bsrun|^\#SBATCH)\s[^;&|]*?(?<=\s)(?:-[oe]|--(?:output|error))[\s=]*)\s*["']?(?P<written>[\w@%+=:,./-]++)(?![$`(*?])""",
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"\$(?:SLURM_JOB_?ID\b|\{SLURM_JOB_?ID\})")
-_SUBMITTED_IN = re.compile(r"\$\{?(?:SLURM_SUBMIT_DIR|PBS_O_WORKDIR)\b\}?")
+_ASSIGNED = re.compile(r"^\s*(?:export )?(\w+)=[\"']?([\w@%+=:,./-]+)[\"']?\s*$|\$\{(\w+):?=([^}$]+)\}")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=]([^}$]*))?\})")
+_HERE = re.compile(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
 _BASE = "//."
 """Words for the directory in which a script was submitted, which is taken for its own."""
 
 
-def redirected(script: str, number: str = "") -> tuple[str, ...]:
-    """The files below its directory that the commands of a script write to, also where they went by `cd`.
+def redirected(script: str, own: str, number: str = "", name: str = "", user: str = "") -> tuple[str, ...]:
+    """The files to which the options and commands of a job's script write, also where they went by `cd`.
 
-    `number` is that of its job in Slurm; none with another variable.
+    In Slurm its id is `own`, or `number` as that of a task of an array. None with a variable that neither
+    Slurm nor the script tells, and none above the directory of the script that is named from there.
     """
-    directory: str | None = "."
+    array, _, task = (number or own).partition("_")
+    values = {
+        "SLURM_JOB_ID": own, "SLURM_JOBID": own, "SLURM_JOB_NAME": name, "USER": user,
+        "SLURM_ARRAY_JOB_ID": array, "SLURM_ARRAY_TASK_ID": task, "SLURM_SUBMIT_DIR": _BASE,
+        "PBS_O_WORKDIR": _BASE,
+    }  # fmt: skip
+    signs = {**BATCH_STEP, "j": own, "A": array, "a": task, "x": name, "s": "0"}
     found: dict[str, None] = {}
-    for line in _SUBMITTED_IN.sub(_BASE, _NUMBER.sub(number, script)).split("\n"):
+    directory: str | None = "."
+
+    def value(of: re.Match[str]) -> str:
+        return values.get(of[1] or of[2], of[0]) if of[3] is None else values.setdefault(of[2], of[3])
+
+    for line in script.replace("\\\n", " ").split("\n"):
         before = directory
-        for step in () if line.lstrip().startswith("#") else _WRITES.finditer(line):
-            there = _below(directory, step["entered"] or step["written"])
+        line = _VARIABLE.sub(value, _HERE.sub("." if directory is None else f"{_BASE}/{directory}", line))
+        if assigned := _ASSIGNED.search(line):
+            values[assigned[1] or assigned[3]] = assigned[2] or assigned[4]
+        for step in () if re.match(r"\s*#(?!SBATCH)", line) else _WRITES.finditer(line):
+            there = _below(directory, filled(step["entered"] or step["written"], signs))
             if step["entered"]:
                 directory = there
-            elif there is not None:
+            elif there is not None and not there.startswith("/dev/"):
                 found[there] = None
         if line.lstrip().startswith("("):  # a subshell, whose `cd` ends with it
             directory = before
     return tuple(found)
 
 
-def directed(script: str, number: str) -> Iterator[str]:
-    """The files that the options in a script name, where the number of its job tells all of the name."""
-    options, (array, _, task) = dict(_options(script.encode(), b"#SBATCH")), number.partition("_")
-    values = {"A": array, **({"a": task} if task else {"j": number}), **BATCH_STEP}
-    for pattern in filter(None, map(options.get, ("output", "error"))):
-        if not unknown_signs(pattern, values):
-            yield _joined(options.get("chdir", ""), filled(pattern, values))
-
-
 def _below(directory: str | None, name: str) -> str | None:
     """A path that is named in a directory, from that of the script; None if that is not known or above."""
     if name.startswith(_BASE):
         directory, name = ".", name.removeprefix(_BASE).lstrip("/")
-    if directory is None or name[:1] in ("/", "-", "~") or "$" in name:
+    if (directory is None and name[:1] != "/") or name[:1] in ("-", "~") or "$" in name:
         return None
-    path = posixpath.normpath(posixpath.join(directory, name))
+    path = posixpath.normpath(posixpath.join(directory or "", name))
     return None if path.startswith("..") else path
 
 

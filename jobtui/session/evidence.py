@@ -214,17 +214,18 @@ class Outputs:
     may be missing in the list of a directory.
     """
 
-    def __init__(self, job_reader: JobReader, job: Job) -> None:
-        self._reader, self._job = job_reader, job
+    def __init__(self, job_reader: JobReader, job: Job, reach: ClusterAccess) -> None:
+        self._reader, self._job, self._reach = job_reader, job, reach
         self._begin = 0 if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
         self.parts: list[tuple[str, FilePart]] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
 
-    async def _read(self, directory: str, name: str) -> None:
-        """Read a file unless one of its name was read, or there are enough. Raises Unreadable."""
+    async def _read(self, directory: str, name: str, since: Nanos | int = 0) -> None:
+        """Read a file unless its name was read, it is older, or there are enough. Raises Unreadable."""
         if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
-            self.parts.append((directory, await self._reader.read_file(directory, name, tail=True)))
+            part = await self._reader.read_file(directory, name, tail=True)
+            self.parts += [(directory, part)] if part.written_at >= since else []
 
     async def read_named(self, name: str, directories: Sequence[str]) -> None:
         """Read a file from the first directory that has it; if none does, the first problem is kept."""
@@ -243,15 +244,16 @@ class Outputs:
         In a directory that other jobs may share only files with the job's number in their name count, and
         those to which its own script writes.
         """
-        from jobtui.analysis.scripts import directed, redirected  # few look so far
+        from jobtui.analysis.scripts import redirected  # few look so far
 
         listing = await self._reader.list_files(directory)
         self.notes += [f"{directory}: {listing.note}"] if listing.note else []
         files = [one for one in listing.files if one.kind is FileKind.FILE]
         number = self._job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
+        own = self._job.allocation.partition(" ")[0] or number
         is_shared = self._job.system == SLURM or condor_id(self._job.id) is not None
         is_shared &= jid_of_run_dir(directory) is None and posixpath.basename(directory) != self._job.id
-        is_own = re.compile(rf"(?<!\d){re.escape(number)}(?!\d)" if is_shared else "").search
+        is_own = re.compile(rf"(?<!\d)(?<!\d_){re.escape(number)}(?!\d|[_-]\d)" if is_shared else "").search
         outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS) and is_own(one.name)]
         fresh = [] if self.parts else [one.name for one in outputs if one.written_at >= self._begin]
         for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
@@ -264,15 +266,11 @@ class Outputs:
         for script in scripts[:MOST_SCRIPTS]:
             with suppress(Unreadable):
                 text = (await self._reader.read_file(directory, script, tail=False)).text
-                named = directed(text, number) if is_shared and not self.parts else ()
-                for path in (*named, *redirected(text, number)):
-                    await self._read_fresh(*posixpath.split(posixpath.join(directory, path)))
-
-    async def _read_fresh(self, directory: str, name: str) -> None:
-        with suppress(Unreadable):
-            files = (await self._reader.list_files(directory)).files
-            if any(one.name == name and one.written_at >= self._begin for one in files):
-                await self._read(directory, name)
+                for path in redirected(text, own, number, self._job.name or "", self._job.owner):
+                    for place in (path,) if path[0] != "/" else reached(path, self._job.host, self._reach):
+                        with suppress(Unreadable):
+                            file = posixpath.split(posixpath.join(directory, place))
+                            await self._read(*file, since=self._begin)
 
 
 class Gatherer:
@@ -528,7 +526,7 @@ class Gatherer:
         Scripts there name more, to which their commands write.
         """
         job = self._store.with_agent(job)
-        found = Outputs(self._job_reader, job)
+        found = Outputs(self._job_reader, job, self._reach)
         for name, dirs in output_dirs(detail, self._reach).items():
             await found.read_named(name, dirs)
         faults, directories = list[str](), run_dirs_of(job, detail, ops, self._reach)
