@@ -93,6 +93,8 @@ def _shape(pattern: str, target: str, weight: float, why: str, form: str = r"\1"
 
 
 _SHAPES = tuple(_shape(**one) for one in tables_of("jobtui.analysis", "find")["shape"])
+_LISTED = tuple(re.compile(form, re.ASCII).fullmatch for form in (f"#?{NUMBER}", rf"\w{{4}}|{UID}|\w{{32}}"))
+"""Whether words are a list of ids: all numbers, or all of ops, agents, simulations and users."""
 _SHORTEST_TRACE = 20
 """The shortest text that may name a trace: fewer digits are ids of other things."""
 
@@ -105,9 +107,9 @@ def references(thing: str) -> Iterator[Reference]:
     lines = (line.strip() for line in text.splitlines())
     for line in islice(lines, MAX_CANDIDATES):
         # A word in a text or a list has signs around it, an address its port, and a place in a log its line
-        word = re.sub(r"^([A-Za-z][\w.-]*):\d+$", r"\1", line.strip("\"'`,;:<>"))
-        if word and not any(char.isspace() for char in word):
-            yield from _bare(word)
+        words = [re.sub(r"^([A-Za-z][\w.-]*):\d+$", r"\1", word.strip("\"'`,;:<>")) for word in line.split()]
+        if len(words) == 1 or any(all(map(is_one, words)) for is_one in _LISTED):
+            yield from (reference for word in filter(None, words) for reference in _bare(word))
     for pattern, target, weight, why, form in _SHAPES:
         for found in re.finditer(pattern, text, re.ASCII):
             yield Reference(target, found.expand(form), weight, why)
@@ -342,11 +344,11 @@ class _Search:
     def add_named(self, text: str) -> None:
         """Add the jobs whose name is `text`, or else those whose name contains it."""
         low = text.casefold()
-        if len(low) < LEAST_PART or len(low) > _LONGEST_NAME:
+        if not LEAST_WHOLE <= len(low) <= _LONGEST_NAME:
             return
         names = [(job.id, job.name.casefold()) for job in self._jobs.values() if job.name]
         exact = [job_id for job_id, name in names if name == low]
-        named = exact or [job_id for job_id, name in names if low in name]
+        named = exact or [job_id for job_id, name in names if low in name and len(low) >= LEAST_PART]
         self.surest = 1.0 if named else self.surest
         if exact:
             self._add_jobs(exact, 0.9, "this is its name")
@@ -522,7 +524,8 @@ class _Search:
         score, why = self._shared(0.6, "its container's name begins with this", len(begun), "containers")
         for container in sorted(begun - {reference.text})[:MAX_CANDIDATES]:
             self._add_container(Reference(Target.CONTAINER, container, score, why))
-        users = [user for user in self._by_user if user.startswith(reference.text) and user != reference.text]
+        several = (user for user, ids in self._by_user.items() if ids[1:])  # an only one is found already
+        users = [user for user in several if user.startswith(reference.text) and user != reference.text]
         score, why = self._shared(0.6, "the user's id begins with this", len(users), "users")
         for user in sorted(users)[:MAX_CANDIDATES]:
             self._add("user", user, score, why)

@@ -150,7 +150,7 @@ def test_the_last_steps_and_runs_and_the_first_lines_are_given(run: Runner) -> N
         assert part.out.splitlines() == all_of_it.out.splitlines()[:2]
 
 
-def test_several_lines_at_once_are_looked_up_one_by_one() -> None:
-    found = jobtui("find", "-", "--json", *sources_of("docker"), stdin=b"fuSjgiZf\n\nrkZ6gZzZ\n")
-    assert found.code == 0
-    assert {one["id"] for one in found.json["candidates"][:2]} == {RESTARTED, LOST}
+@pytest.mark.parametrize(("lines", "code"), [(b"fuSjgiZf\n\nrkZ6gZzZ\n", 0), (b" fuSjgiZf, rkZ6gZzZ", 4)])
+def test_several_ids_at_once_are_looked_up_one_by_one(lines: bytes, code: int) -> None:
+    found = jobtui("find", "-", "--json", *sources_of("docker"), stdin=lines)
+    assert (found.code, {one["id"] for one in found.json["candidates"][:2]}) == (code, {RESTARTED, LOST})
