@@ -6,7 +6,7 @@ The simulator writes what the real systems write, and it is read from there like
 import os
 import tempfile
 import threading
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 from jobtui.backends.balsam.login import PATH_VARIABLE
@@ -14,7 +14,6 @@ from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context, of_specs
 from jobtui.commands.open import has_terminal
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import session_to_watch
 from jobtui.commands.record import REPLAYED
 from jobtui.commands.remember import REMEMBERED, with_memory
 from jobtui.commands.streams import Exit, complain
@@ -22,9 +21,10 @@ from jobtui.config import load
 from jobtui.demo.balsam import serving
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
-from jobtui.grammar import COMMAND_BY_NAME, Invocation, nearest
+from jobtui.grammar import DASHBOARD, Invocation, nearest
 from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
+from jobtui.model.settings import Alarms
 from jobtui.model.specs import SourceSpec
 from jobtui.render.spans import Piece
 from jobtui.render.table import Head, table_lines
@@ -42,7 +42,7 @@ def run(context: Context) -> Exit:
         hint = nearest(incident, INCIDENTS) or "; `jobtui demo --incident list` lists them"
         return complain(f"no incident {incident!r}{hint}", Exit.USAGE)
     inner = context.invocation.inner
-    if inner is not None and inner.command.name not in REPLAYED | REMEMBERED:
+    if inner is not None and inner.command.name not in REPLAYED | REMEMBERED | {"wait", "bundle"}:
         return complain(f"the demo cannot answer {inner.command.name}", Exit.USAGE)
     seed = whole(context.flag("seed"), 1)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as directory:
@@ -56,28 +56,29 @@ def run(context: Context) -> Exit:
 
 
 def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
-    """Run the command on it; without one open the dashboard while the site runs."""
-    inner = context.invocation.inner
-    if inner is not None or not has_terminal():
-        inner = inner or Invocation(COMMAND_BY_NAME["jobs"], (), {}, {})
-        flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
-        config = load({**context.invocation.settings, **inner.settings}, os.environ)
-        made = config._replace(sources=specs, begins=("demo", *flags))
-        inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
-        with with_memory(inside) if inner.command.name in REMEMBERED else nullcontext(inside) as asked:
-            return Exit(runner(inner.command.name)(asked))
-    stopped = threading.Event()
+    """Run the command on it, or open the dashboard. The site goes on while it is watched."""
+    inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
+    opens = inner.command is DASHBOARD and has_terminal()
+    flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
+    config = load({**context.invocation.settings, **inner.settings}, os.environ)
+    # What the dashboard copies is of this demo. No program of the user is for the failures of a demo.
+    config = config._replace(
+        sources=specs, begins=of_specs(specs) if opens else ("demo", *flags), alarms=Alarms()
+    )
+    made = make_context(inner, config._replace(profile="demo") if opens else config, context.open_dashboard)
+    asked = made._replace(remembers=False)
+    with ExitStack() as stack:
+        if opens or inner.command.name == "wait" or "follow" in inner.flags:
+            stopped = threading.Event()
+            thread = threading.Thread(target=_go_on, args=(demo, stopped), name="demo", daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(stopped.set)
+        if opens or inner.command.name in REMEMBERED:
+            asked = stack.enter_context(with_memory(asked))
+        return Exit(runner(inner.command.name)(asked))
 
-    def live() -> None:
-        while not stopped.wait(TICK_S):
-            demo.step()
 
-    thread = threading.Thread(target=live, name="demo", daemon=True)
-    thread.start()
-    try:
-        with with_memory(context._replace(config=context.config._replace(sources=specs))) as asked:
-            context.open_dashboard(session_to_watch(asked, specs), None, "jobtui demo", of_specs(specs))
-    finally:
-        stopped.set()
-        thread.join()
-    return Exit.FINE
+def _go_on(demo: LiveDemo, stopped: threading.Event) -> None:
+    while not stopped.wait(TICK_S):
+        demo.step()

@@ -44,7 +44,6 @@ from jobtui.store.store import NO_CHANGES, Changes
 
 REPORT_EVERY_S = 1.0
 """Changes are printed at most this often."""
-LIVE = (JobStatus.RUNNING, JobStatus.PENDING)
 
 
 def run(context: Context) -> Exit:
@@ -97,7 +96,7 @@ class WatchPrinter:
         summary = ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in JobStatus if counts[status])
         yield f"{counted(len(jobs), 'job')}: {summary}." if jobs else "No jobs."
         yield from self._sources()
-        wanted = in_order((job for job in jobs if job.status in LIVE), self._now_of)
+        wanted = in_order((job for job in jobs if job.status.is_live), self._now_of)
         shown = wanted[: self._most]
         yield from FAULTS.each("printing changes", shown, lambda job: job_words(job, self._now_of(job)))
         if len(wanted) > self._most:
@@ -110,7 +109,7 @@ class WatchPrinter:
         changes, self._changes = self._changes, NO_CHANGES
         self._news.forget(changes.gone)
         jobs = [job for job_id in changes.jobs if (job := self._store.job(job_id)) is not None]
-        live = (job for job in self._store.jobs.values() if job.status in LIVE)
+        live = (job for job in self._store.jobs.values() if job.status.is_live)
         news = in_order(self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of), self._now_of)
         yield from FAULTS.each(
             "printing changes",

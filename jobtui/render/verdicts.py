@@ -379,6 +379,7 @@ def post_mortem_page(of: PostMortem) -> str:
     style = text_of("jobtui.render", "post_mortem.css")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style></head>\n'
         f"<body>\n{parser.render(chr(10).join(post_mortem_lines(of)))}</body></html>\n"
     )

@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote, quote_plus, urlsplit
 
 from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -30,8 +30,6 @@ from jobtui.transport.unpacking import TooLarge, Unpacker, UnpackError
 
 if TYPE_CHECKING:
     import httpx
-
-    Transport: TypeAlias = httpx.AsyncBaseTransport
 
 T = TypeVar("T")
 Params = Sequence[tuple[str, str]]
@@ -121,7 +119,7 @@ class HttpClient:
     `is_direct` goes past proxies and notices a host that is gone while it listens.
     """
 
-    transport: "Transport | None" = None
+    transport: "httpx.AsyncBaseTransport | None" = None
     """What carries requests; None for the network."""
 
     def __init__(

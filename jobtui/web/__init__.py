@@ -4,19 +4,8 @@
 `serve`; nothing else imports what is in here.
 """
 
-from jobtui.model.numbers import whole
-
-SMALLEST, USUAL, LARGEST = (1, 1), (80, 24), (1_000, 500)
+SMALLEST, LARGEST = (1, 1), (1_000, 500)
 """Columns and lines."""
-
-
-def size_of(text: str) -> tuple[int, int]:
-    """Columns and lines out of `80x24`, within what a screen can have; the usual ones where it is none."""
-    columns, _, lines = text.partition("x")
-    width, height = whole(columns), whole(lines)
-    if width is None or height is None or min(width, height) < 0:
-        return USUAL
-    return bounded(width, height)
 
 
 def bounded(columns: int, lines: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.drivers.web_driver import WebDriver
 
-from jobtui.web import SIZE, size_of
+from jobtui.web import SIZE
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -24,7 +24,8 @@ class BrowserDriver(WebDriver):
     """Keys from a browser, output to it, and an end of the dashboard with that of its server."""
 
     def __init__(self, app: "App[object]", *, size: tuple[int, int] | None = None, **named: Any) -> None:
-        super().__init__(app, size=size or size_of(os.environ.get(SIZE, "")), **named)
+        columns, lines = map(int, os.environ[SIZE].split("x"))
+        super().__init__(app, size=size or (columns, lines), **named)
         send = self._write
         self._is_lost = False
 

@@ -1,25 +1,26 @@
-"""What a browser talks to: textual-serve's page and protocol, behind a guard, on a bound socket.
+"""What a browser talks to: a page with textual-serve's terminal, behind a guard, on a bound socket.
 
-Leans on insides of the version of textual-serve that pyproject.toml pins: its page, and its messages.
+Leans on insides of the version of textual-serve that pyproject.toml pins: its script, and its messages.
 """
 
 import asyncio
 import ipaddress
 import json
 import os
-import re
 import secrets
 import shlex
 import signal
 import socket
+import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from hmac import compare_digest
 from html import escape
+from string import Template
+from tempfile import NamedTemporaryFile
 from urllib.parse import quote, urlsplit
 
-import aiohttp_jinja2
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.app_service import AppService
@@ -27,6 +28,7 @@ from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
 
 from jobtui.model.numbers import whole_of
+from jobtui.model.tables import text_of
 from jobtui.web import DRIVER, SIZE, bounded
 
 TOKEN = "token"
@@ -107,17 +109,16 @@ class DashboardService(AppService):
     def __init__(
         self, words: Sequence[str], websocket: web.WebSocketResponse, downloads: DownloadManager
     ) -> None:
+        self._is_shown = False
+        self._said = NamedTemporaryFile("r", errors="replace", prefix="jobtui-")  # noqa: SIM115 - run closes it
         super().__init__(
-            f"exec {shlex.join(words)}",
+            f"exec {shlex.join(words)} 2>{shlex.quote(self._said.name)}",
             write_bytes=websocket.send_bytes,
             write_str=websocket.send_str,
-            close=self._close,
+            close=websocket.close,  # type: ignore[arg-type]  # what it gives is not read
             download_manager=downloads,
         )
         self._websocket = websocket
-
-    async def _close(self) -> None:
-        await self._websocket.close()
 
     def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
         columns, lines = bounded(width, height)
@@ -133,11 +134,22 @@ class DashboardService(AppService):
         await super().set_terminal_size(*bounded(whole_of(width) or 0, whole_of(height) or 0))
 
     async def run(self) -> None:
+        """Pass on what the dashboard writes; where it showed nothing, what it says on stderr instead."""
         try:
             await super().run()
+            said = self._said.read()
+            if self._is_shown:
+                sys.stderr.write(said)
+            for line in [] if self._is_shown else said.splitlines():
+                await self.on_data((line if line.isprintable() else ascii(line)).encode() + b"\r\n")
         finally:
+            self._said.close()
             with suppress(ConnectionError):
                 await self._websocket.close()
+
+    async def on_data(self, payload: bytes) -> None:
+        self._is_shown = True
+        await super().on_data(payload)
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -159,16 +171,7 @@ MOST = 8
 """Dashboards at a time; each is a process, and reads the sources for itself."""
 LARGEST_MESSAGE = 1 << 20
 """Bytes of what a browser sends at once; the largest is a text that is pasted."""
-SHUTDOWN_S = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ELSEWHERE = re.compile(r"<link[^>]*https://[^>]*>")
-"""What the page would load from others: a font, whose server must not learn who looks when."""
-FOCUS = """<script>
-addEventListener("load", () =>
-  new MutationObserver(() => document.querySelector(".xterm-helper-textarea")?.focus())
-    .observe(document.body, {attributes: true}));
-</script>"""
-"""Gives the keyboard to the terminal as soon as something is shown there: the body gets a class then."""
 ANY_HOST = ("0.0.0.0", "[::]")
 
 
@@ -203,7 +206,7 @@ class DashboardServer(Server):
                 sock=self._listener,
                 print=None,
                 access_log=None,
-                shutdown_timeout=SHUTDOWN_S,
+                shutdown_timeout=2 * GRACE_S,
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
@@ -225,27 +228,29 @@ class DashboardServer(Server):
             await websocket.close(code=1001, message=b"the server ends")
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        own, job = f"//{request.host}", _job_of(request)
+        job = _job_of(request)
+        self._check(job)
         values = {
-            "font_size": min(max(to_int(request.query.get("fontsize", ""), 16), 6), 60),
-            "app_websocket_url": f"ws:{own}{JOB_SOCKET + quote(job) if job else '/ws'}",
-            "config": {"static": {"url": f"http:{own}/static/"}},
-            "application": {"name": self.title},
+            "title": f"{job} - {self.title}" if job else self.title,
+            "socket": f"ws://{request.host}{JOB_SOCKET + quote(job) if job else '/ws'}",
         }
-        page = aiohttp_jinja2.render_template("app_index.html", request, values)
-        title = f"<title>{escape(f'{job} - {self.title}' if job else self.title)}</title>"
-        text = ELSEWHERE.sub("", page.text or "")
-        page.text = text.replace("<head>", f'<head><meta charset="utf-8">{title}{FOCUS}', 1)
-        return page
+        page = Template(text_of("jobtui.web", "page.html"))
+        text = page.substitute({name: escape(value) for name, value in values.items()})
+        return web.Response(text=text, content_type="text/html")
+
+    def _check(self, job: str | None) -> Sequence[str]:
+        """The command of the dashboard that is asked for. Raises what tells that there is none."""
+        if len(self._open) >= MOST:
+            raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, the most allowed.\n")
+        words = self._words_at(job)
+        if not words:
+            raise web.HTTPNotFound(text="No job has such an id.\n")
+        return words
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         if "Origin" not in request.headers:
             raise web.HTTPForbidden(text="Only a page of this dashboard may open it.\n")
-        if len(self._open) >= MOST:
-            raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, the most allowed.\n")
-        words = self._words_at(_job_of(request))
-        if not words:
-            raise web.HTTPNotFound(text="No job has such an id.\n")
+        words = self._check(_job_of(request))
         websocket = web.WebSocketResponse(heartbeat=15, max_msg_size=LARGEST_MESSAGE)
         self._open.add(websocket)
         try:

@@ -21,7 +21,7 @@ def test_commands_run_on_it_with_the_same_ids_each_time_and_nothing_is_left_behi
     assert why.code == 1
     assert f"jobtui demo logs {failed}" in why.out
     assert run("demo", "--seed", "3", "explain", failed).code == 4
-    assert run("demo", "wait", failed).code == 2
+    assert run("demo", "wait", failed).out == f"{failed} failed: a big ugly error\n"
     assert [*tmp_path.iterdir()] == []
 
 

@@ -14,7 +14,7 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.web import LARGEST, SMALLEST, USUAL, bounded, size_of
+from jobtui.web import LARGEST, SMALLEST, bounded
 from jobtui.web.server import MOST, DashboardServer, Guard
 from tests.backends.journal.rigs import children_of
 from tests.commands.running import environment, jobtui
@@ -69,10 +69,12 @@ async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
         assert f"/ws/job/{job}" in page
         async with session.ws_connect(f"{served.url}/ws/job/{job}", headers=served.origin()) as opened:
             await Screen(opened).seen(job)
+        async with session.ws_connect(f"{served.url}/ws/job/XXXX", headers=served.origin()) as opened:
+            await Screen(opened).seen("jobtui: nothing is known about 'XXXX'")
         for other in ("--log=%2Fetc%2Fpasswd", "record", "a%00b"):
             with pytest.raises(WSServerHandshakeError) as caught:
                 await session.ws_connect(f"{served.url}/ws/job/{other}", headers=served.origin())
-            assert caught.value.status == 404
+            assert caught.value.status == await status(session, f"{served.url}/job/{other}") == 404
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -197,7 +199,3 @@ def test_two_servers_have_two_tokens() -> None:
 def test_any_size_becomes_one_that_a_screen_can_have(columns: int, lines: int) -> None:
     for least, got, most in zip(SMALLEST, bounded(columns, lines), LARGEST, strict=True):
         assert least <= got <= most
-
-
-def test_a_size_out_of_a_text() -> None:
-    assert [size_of(text) for text in ("0x0", "99999x99999", "9" * 50 + "x1")] == [SMALLEST, LARGEST, USUAL]
