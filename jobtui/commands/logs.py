@@ -28,13 +28,12 @@ from jobtui.analysis.find import (
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import LOG_FILE, Gives, build, kinds_that_give, of_setting
 from jobtui.commands.container import LAST_LINES, MOST_LINES
-from jobtui.commands.context import Context, OutputFormat, spelled
+from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
-from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
@@ -137,15 +136,22 @@ async def run(reader: Reader) -> Exit:
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
     opened = reader.session.logs()
+    naming = chosen
+    if found.job is None and not names and not ops_of():  # no job of it is known: the lines that name it
+        ids = agents_called(name := found.candidates[0].id, reader.session.store.correlation.agents())
+        search = re.compile(rf"\b(?:{'|'.join(map(re.escape, (name, *ids)))})").search
+        names = tuple(one for one in opened.names() if "/" in one)
+        naming = lambda line: search(line.text) is not None and chosen(line)  # noqa: E731
     logs = {name: opened.open(name) for name in names}
-    fresh = _WholeLogs(reader, logs, chosen).fresh if names else _of_ops(reader.session, ops_of, chosen)
+    fresh = _WholeLogs(reader, logs, naming).fresh if names else _of_ops(reader.session, ops_of, chosen)
     jobs = [found] if found.job is not None else await _jobs_of(reader, found)
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
     outputs = [_Outputs(reader, one, chosen, to_end=reader.follows) for one in jobs]
     written = [line for one in outputs for line in await one.fresh()]
-    if found.job is None and not names:
-        _say_given(reader, found.candidates[0], len(ops_of()), has_output=bool(written))
+    if found.job is None and ops_of():
+        best = found.candidates[0]
+        complain(f"{best.kind} {best.id}: lines of {counted(len(ops_of()), 'job')}")
     lines = [*await fresh(), *written]
     problems = [problem for one in outputs for problem in one.problems]
     for problem in problems[:1] if found.job is None else problems:
@@ -240,17 +246,6 @@ def _ops_of(reader: Reader, found: "FoundJob") -> Callable[[], OpsByJob]:
         return {job_id: tuple(ops_meant(candidate, knows.ops_of(job_id), known)) for job_id in jobs}
 
     return ops_of
-
-
-def _say_given(reader: Reader, candidate: Candidate, count: int, *, has_output: bool) -> None:
-    if count:
-        complain(f"{candidate.kind} {candidate.id}: lines of {counted(count, 'job')}")
-    elif not has_output:
-        names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
-        flags = spelled(reader.context.config, None)
-        words = ("logs", f"--grep={candidate.id}") if names else ("jobs",)
-        command = Command("jobtui", *flags, *words, about=names or [f"{candidate.kind}:{candidate.id}"])
-        complain(f"{candidate.kind} {candidate.id}: no log that was read names a job of it; see {command}")
 
 
 def _page_lines(context: Context) -> int:
