@@ -366,6 +366,7 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
         area = chart.curves[0]
         for sign, words, curve, style in (
             ("█", show(area.series.name), area, styles[0]),
+            ("▒", "its peaks", area, styles[0]),
             (OUTLINE, "nodes available", chart.outline, styles[1]),
             (WAITING, "jobs waiting", chart.waiting, styles[2]),
             (FAILED, "failed", chart.failures, "status.failed"),
@@ -377,10 +378,6 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
         look = f"strong {style}" if number == chosen else style if chosen is None else "rule"
         name = Piece(show(curve.series.name), "strong" if number == chosen else "")
         yield Piece(f"{sign_of(number)}━ ", look, 3), name
-
-
-STATES_NAMED = 12
-"""The most states listed for one time."""
 
 
 def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
@@ -417,7 +414,7 @@ def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
                 for curve in chart.curves
                 if (value := curve.at(at))
             ]
-            return ", ".join(named[:STATES_NAMED]) or "no jobs"
+            return ", ".join(named) or "no jobs"
     return ""
 
 

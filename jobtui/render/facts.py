@@ -10,13 +10,12 @@ from jobtui.model.jobs import Job, JobStatus, status_since
 from jobtui.model.tables import tables_of
 from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
-from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
+from jobtui.render.text import SEPARATOR, Zone, age, clock_time, date_time, duration, fit_facts, show
 
 if TYPE_CHECKING:
     from jobtui.model.job_reader import SbatchStatus
 
 FLAG_WORDS: Mapping[str, str] = tables_of("jobtui.render", "signs")["flags"]
-SEPARATOR = " · "
 
 
 def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
@@ -61,7 +60,7 @@ _FINE = {
 
 def record_line(job: Job, now: Nanos, cells: int, cluster: str = "") -> Line:
     """Facts of the record, the most useful first; `cluster` is what is noted there."""
-    return (Piece(" " + fit(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 1)), "dim"),)
+    return (Piece(" " + fit_facts(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 2)), "dim"),)
 
 
 def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:

@@ -11,12 +11,11 @@ from jobtui.render.spans import Line, Piece, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
 SHORT_NAMES: Mapping[Component, str] = {
-    **{component: component.value for component in Component},
     Component.SUPERVISOR: "superv",
     Component.JOB_CMD: "jobcmd",
     Component.LAUNCHER: "launch",
 }
-SHORT_CELLS = 8
+SHORT_CELLS = 7
 """Cells of a short name, with a blank after it."""
 TIME_CELLS = 9
 """Cells of a column of times, with a blank before it."""
@@ -70,7 +69,7 @@ def heading(op: Op | None, cells: int) -> Line:
     lanes = lanes_in(cells, op.steps[0].component if op and op.steps else Component.SERVER)
     times = fit("start", TIME_CELLS, align="right")
     if lanes is None:
-        words = " " + fit("step", cells - TIME_CELLS - 1) + times
+        words = " " + fit("step", cells - TIME_CELLS - 2) + times
         return (Piece(fit(words, cells), "heading", cells),)
     more = {Component.DRIVER: show(op.driver or "").removesuffix("Driver")} if op else {}
     more |= {Component.AGENT: show(op.agent or op.assigned_agent or "")} if op else {}
@@ -92,8 +91,8 @@ def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Ti
     lanes = lanes_in(cells, row.lane)
     start = _start(row, times)
     if lanes is None:
-        room = max(0, cells - SHORT_CELLS - TIME_CELLS - 1)
-        name = Piece(" " + fit(SHORT_NAMES[row.lane], SHORT_CELLS), "dim", SHORT_CELLS + 1)
+        room = max(0, cells - SHORT_CELLS - TIME_CELLS - 2)
+        name = Piece(f" {fit(SHORT_NAMES.get(row.lane, row.lane.value), SHORT_CELLS)}", "dim")
         words = f"✗ {show(row.text)}" if row.is_bad else show(row.text)
         return (name, Piece(fit(words, room), _style(row), room), Piece(start, "dim", TIME_CELLS))
     since = _time(row.since_prev_s, times.fine, sign="+") if row.since_prev_s else " " * TIME_CELLS

@@ -19,7 +19,7 @@ from jobtui.render.spans import Line, Piece, fitting, padded, width_of
 from jobtui.render.text import clock_time, date_time, fit, safe, show, width
 
 TAG_STYLES = tuple(f"source.{number}" for number in range(5))
-"""Styles of sources, in the order in which they are first seen; then again from the first."""
+"""Styles of sources, in their order; then again from the first."""
 _PREFIX = "sirepo_job_"
 _CONTAINER = re.compile(r"srj-(?P<kind>[sp])-(?P<user>\w{1,4})\w*(?P<instance>\.\w+)?", re.ASCII)
 
@@ -42,6 +42,8 @@ class Tags:
         widest = max((width(label) for label in labels.values()), default=most)
         self._cells = min(most, widest)
         self._tags: dict[str, Piece] = {}
+        for origin in labels:  # so that a source has one style, whichever is seen first
+            self.of(origin)
 
     def of(self, origin: str) -> Piece:
         """The tag of a source, with a blank after it. A source that is not known gets one, too."""
@@ -144,21 +146,18 @@ def tags(lines: Iterable[JobLine], sources: Iterable[SourceHealth]) -> Mapping[s
     }
 
 
-def tag_cells(names: Iterable[str]) -> int:
-    return min(16, max(map(width, names), default=0)) + 1
-
-
-def job_line(line: JobLine, tag: str, tags_wide: int, cells: int) -> Line:
-    """The line; its op, then its source go where it is narrow."""
-    tags_wide = tags_wide if cells >= JOB_CLOCK_CELLS + tags_wide + LEAST_TEXT_CELLS else min(tags_wide, 7)
-    ops = OP_CELLS if cells >= JOB_CLOCK_CELLS + tags_wide + OP_CELLS + LEAST_TEXT_CELLS else 0
-    room = max(1, cells - 1 - JOB_CLOCK_CELLS - tags_wide - ops)
+def job_line(line: JobLine, tags: Tags, cells: int) -> Line:
+    """The line; its op goes where it is narrow."""
+    tag = tags.of(line.source)
+    head = JOB_CLOCK_CELLS + width(tag.text)
+    ops = OP_CELLS if cells >= head + OP_CELLS + LEAST_TEXT_CELLS else 0
+    room = max(1, cells - 1 - head - ops)
     text = show(mask_line(line.text[:MOST_SHOWN]))
     sure = line.certainty is not Certainty.ADJACENT
     spans = (
         Piece(" ", "", 1),
         Piece(fit(clock_time(line.at), JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
-        Piece(fit(tag, tags_wide - 1) + " ", "accent", tags_wide),
+        tag,
         Piece(fit(show(line.op.op) if line.op else "", ops), "dim", ops),
         Piece(fit(text, room), _style(line) if sure else "dim", room),
     )
@@ -166,11 +165,10 @@ def job_line(line: JobLine, tag: str, tags_wide: int, cells: int) -> Line:
 
 
 def _style(line: JobLine) -> str:
-    if line.level in ("error", "critical"):
-        return "error"
     if line.level == "warning":
         return "warning"
-    return "error" if BAD.search(line.text[:MOST_SHOWN]) else ""
+    is_bad = line.level in ("error", "critical") or BAD.search(line.text[:MOST_SHOWN])
+    return "error" if is_bad else ""
 
 
 def facet_value(facet: Facet) -> str:

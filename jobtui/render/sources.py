@@ -115,9 +115,9 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: 
     if faults:
         parts.insert(0, (Piece(counted(faults, "fault"), "warning"),))
     drawn = _joined(parts)
-    if width_of(drawn) + 1 > cells:
+    if width_of(drawn) + 2 > cells:
         parts.sort(key=lambda part: part[0].style == "dim")
-        drawn = _as_many_as_fit(parts, cells - 1)
+        drawn = _as_many_as_fit(parts, cells - 2)
     return (Piece(" ", "", 1), *drawn) if parts else (Piece(fit(" no sources", cells), "warning", cells),)
 
 

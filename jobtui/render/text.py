@@ -102,6 +102,21 @@ def telling(text: str, cells: int) -> str:
     return fit(text, cells - room).rstrip() + fit(tail, room).rstrip()
 
 
+SEPARATOR = " · "
+"""Between facts in a line, the most useful first."""
+
+
+def fit_facts(text: str, cells: int) -> str:
+    """`safe(text)` in these cells at most. A path that comes first is cut in its middle, all else at its end.
+
+    A fact of which only a few letters would be left is left out.
+    """
+    first = safe(text).partition(SEPARATOR)[0]
+    if first.startswith("/") and width(first) > cells:
+        return telling(first, cells)
+    return re.sub(r" ·?…$| · [^·]{1,7}…$", f" {ELLIPSIS}", fit(text, cells).rstrip())
+
+
 def ends_of(job_id: str) -> str:
     """User and model of an id of Sirepo, which tell most; any other id as it is."""
     first, _, rest = job_id.partition("-")

@@ -61,10 +61,6 @@ GLYPHS = signs_of("traces")
 _ORDER = tuple(GLYPHS)
 
 
-def _dim(one: object, look: object) -> str:
-    return "dim"
-
-
 def _errors(listed: ListedTrace, look: TimeLook) -> str:
     errors = listed.summary.errors
     return f"✗ {errors:,}" if errors else "" if errors == 0 else NONE
@@ -98,8 +94,8 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
                 sort=lambda listed: -(listed.duration_ns or 0), align="right"),
     TableColumn("job", "JOB", _jobs, Cells(20, 20, 38), 92,
                 sort=lambda listed: listed.jobs[0] if listed.jobs else None,
-                narrow=(Narrow(160, Cells(20, 20, 20), lambda listed, look: ends_of(_jobs(listed, look))),
-                        Narrow(70, Cells(10, 14, 20)))),
+                narrow=(Narrow(160, Cells(20, 20, 30), lambda listed, look: ends_of(_jobs(listed, look))),
+                        Narrow(70, Cells(10, 14, 30)))),
     text_column("user", "USER", lambda listed: listed.judged.user, Cells(8, 8, 12), 75),
     TableColumn("failed", "FAILED STEP", lambda listed, look: show(listed.judged.failed),
                 Cells(36, 40, 10_000), 96, sort=text_order(lambda listed: listed.judged.failed),
@@ -112,8 +108,8 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
     text_column("service", "SERVICE", lambda listed: listed.summary.service, Cells(10, 18, 24), 40),
     text_column("root", "ROOT", lambda listed: listed.summary.name, Cells(14, 20, 30), 55),
     TableColumn("id", "TRACE", lambda listed, look: short_id(listed.summary.trace_id), fixed(13), 50,
-                sort=lambda listed: listed.summary.trace_id, style=_dim),
-    text_column("source", "SOURCE", _source_cell, Cells(12, 14, 30), 30, style=_dim),
+                sort=lambda listed: listed.summary.trace_id, style=lambda listed, look: "dim"),
+    text_column("source", "SOURCE", _source_cell, Cells(12, 14, 30), 30, style=lambda listed, look: "dim"),
 )  # fmt: skip
 
 

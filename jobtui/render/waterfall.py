@@ -334,7 +334,7 @@ LEAST_LEGEND = 2 + len(LEGEND_GAP)
 
 
 class Columns(NamedTuple):
-    """Cells of the name with its signs, of the bar (0: there is none), and of the length."""
+    """Cells of the name with its signs, of the bar (0: there is none), of the length; one more is free."""
 
     name: int
     bar: int
@@ -342,11 +342,11 @@ class Columns(NamedTuple):
 
 
 def columns_in(cells: int) -> Columns:
-    took = min(8, max(0, cells - 12))
+    took, room = min(8, max(0, cells - 12)), max(0, cells - 1)
     if cells < 60:  # there is no room for bars
-        return Columns(cells - took, 0, took)
+        return Columns(room - took, 0, took)
     name = max(LEAST_NAME, min(MOST_NAME, int(cells * NAME_SHARE)))
-    return Columns(name, cells - name - took, took)
+    return Columns(name, room - name - took, took)
 
 
 def heading_line(view: WaterfallView, columns: Columns) -> Line:

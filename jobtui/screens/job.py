@@ -429,7 +429,7 @@ class JobScreen(LiveScreen):
         ended = run or job
         text = (ended.error or ended.alert or ended.message) if ended else None
         if text or self._problem:
-            title = f"run {run.number}" if run else "error"
+            title = f"error of run {run.number}" if run else "error"
             taken = await self.taken()
             self.app.push_screen(ErrorScreen(self.shared, title, text or self._problem, taken))
         else:

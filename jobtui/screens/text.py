@@ -54,7 +54,7 @@ class ErrorScreen(ReadingScreen):
     def compose(self) -> ComposeResult:
         with Container(id="sheet"):
             yield self._strip
-            yield RuleLine(self._title)
+            yield RuleLine(self._title).add_class("-head")
             yield self._text
             yield RuleLine()
             yield KeyLine(hints_at(ScreenName.READING))

@@ -235,8 +235,7 @@ class TraceScreen(FilteringScreen):
             self._pane.waterfall.empty = (unknown, *notes) if reader.is_read else ()
             self._pane.facts.sentence = Piece("" if reader.is_read else "reading …", "dim")
         counts = picture.counts if picture else ""
-        growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
-        self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))
+        self._rule.words = " · ".join(filter(None, (counts, *notes, show(self._note))))
 
     # Moving, folding, looking.
 

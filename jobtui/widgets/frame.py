@@ -41,9 +41,7 @@ class KeyLine(LineView):
         """As many parts as fit, in their order; of equal rank the last ones are left out first."""
         kept = list(self._hints)
         while kept and sum(width(hint.key) + width(hint.word) + 3 for hint in kept) > self.cells + 1:
-            kept.reverse()
-            kept.remove(max(kept, key=lambda hint: hint.rank))
-            kept.reverse()
+            kept.remove(max(reversed(kept), key=lambda hint: hint.rank))
         spans: list[Piece] = [Piece(" ")]
         for hint in kept:
             spans += [Piece(hint.key, "key"), Piece(f" {hint.word}  ", "dim")]

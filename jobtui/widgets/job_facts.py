@@ -62,7 +62,7 @@ class JobFacts(LineView):
     def _matter_line(self) -> Line:
         cells, age, verdict = self.cells, self._age_spans(), self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
-            sure = (Piece(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
+            sure = (Piece(f"  {sureness(verdict)}", "dim"),) if cells >= SURE_CELLS else ()
             style, age = CONCERN_STYLES[verdict.concern], (*sure, *age)
             words = brief_sentence(verdict, cells - 1 - width_of(age))
         elif self.job is None:
@@ -74,7 +74,7 @@ class JobFacts(LineView):
 
     def _age_spans(self) -> Line:
         has_room = self.rows_high >= FULL_ROWS or not self.age.text
-        return () if has_room else (Piece(f"  {self.age.text} ", self.age.style),)
+        return (Piece(" "),) if has_room else (Piece(f"  {self.age.text} ", self.age.style),)
 
     def _name_line(self) -> Line:
         right = self._right()

@@ -16,7 +16,7 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import contained
 from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overview
 from jobtui.render import log_lines
-from jobtui.render.sources import judge_age
+from jobtui.render.sources import SEPARATOR, judge_age
 from jobtui.render.spans import Line, Piece, crop, fitting, padded, rows, styled, width_of
 from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView, ShownAttribute
@@ -382,7 +382,6 @@ def _in_style(line: Line, style: str) -> Line:
     return tuple(parts)
 
 
-SEPARATOR = Piece(" · ", "rule", 3)
 TITLE = "logs"
 FEWEST_NAME_CELLS = 8
 """Cells for the name of the log at least, however much there is to say."""
@@ -442,16 +441,13 @@ class LogHistogram(LineView):
 
     overview = ShownAttribute(Overview((), 0, 0, complete=False))
     position = ShownAttribute[int | None](None)
-    _drawn: log_lines.Histogram | None = None
-    _drawn_for: tuple[Overview, int] | None = None
+    _drawn: tuple[Overview, int, log_lines.Histogram] | None = None
 
     def redraw(self) -> None:
         self._drawn = None
         self.repaint()
 
     def line(self, y: int) -> Line:
-        before = self._drawn_for
-        if self._drawn is None or before is None or before[0] is not self.overview or before[1] != self.cells:
-            self._drawn = log_lines.Histogram(self.overview, self.cells)
-            self._drawn_for = (self.overview, self.cells)
-        return self._drawn.line(self.position)
+        if self._drawn is None or self._drawn[0] is not self.overview or self._drawn[1] != self.cells:
+            self._drawn = self.overview, self.cells, log_lines.Histogram(self.overview, self.cells)
+        return self._drawn[2].line(self.position)

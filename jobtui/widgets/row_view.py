@@ -7,7 +7,7 @@ from textual import events
 from textual.containers import Container
 
 from jobtui.render.spans import Line, Piece, padded, styled
-from jobtui.render.text import fit, width
+from jobtui.render.text import SEPARATOR, fit_facts, width
 from jobtui.widgets.lines import LineView, ShownAttribute
 
 WHEEL_ROWS = 3
@@ -135,10 +135,10 @@ class PaneGroup(Container):
 
 
 def rule(cells: int, text: str = "") -> Line:
-    """A rule across the screen, with some words at its right end when they fit."""
+    """A rule across the screen, with some words at its right end where there is room for a few."""
     room = cells - 6
-    if not text or room < 1:
+    if not text or room < min(width(text.partition(SEPARATOR)[0]), 12):
         return (Piece("─" * cells, "rule", cells),)
-    words = f" {fit(text, room).rstrip()} "
+    words = f" {fit_facts(text, room)} "
     taken = width(words)
     return (Piece("─" * (cells - taken - 2), "rule"), Piece(words, "dim", taken), Piece("──", "rule", 2))

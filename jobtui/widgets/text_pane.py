@@ -27,6 +27,8 @@ class WrappedText(RowView):
         super().__init__()
         self.paragraphs = tuple(paragraphs)
         self._rows: list[tuple[Line, object]] = []
+        self._holds_end = False
+        """Whether the end of a text that grows is in view, and stays there."""
 
     @property
     def count(self) -> int:
@@ -38,11 +40,9 @@ class WrappedText(RowView):
 
     def set_text(self, paragraphs: Iterable[Paragraph], *, follow: bool = False) -> None:
         """Show other paragraphs; with `follow` stay at the end when it is in view."""
-        at_end = follow and self.top + self.page >= self.count
+        self._holds_end = follow and self.top + self.page >= self.count
         self.paragraphs = tuple(paragraphs)
         self.keep_in_view()
-        if at_end:
-            self.top = self.cursor = max(0, self.count - self.page)
         self.repaint()
 
     def row(self, index: int) -> Line:
@@ -50,6 +50,8 @@ class WrappedText(RowView):
 
     def keep_in_view(self) -> None:
         self._rows = [*self._wrapped(max(2, self.cells - 2))]
+        if self._holds_end:
+            self.top = self.cursor = max(0, self.count - self.page)
         super().keep_in_view()
 
     def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
@@ -66,6 +68,7 @@ class TextPane(WrappedText):
     def go(self, index: int) -> None:
         self.top = max(0, min(self.top + index - self.cursor, self.count - self.page))
         self.cursor = self.top
+        self._holds_end &= self.top + self.page >= self.count
         self.repaint()
 
     def scroll_rows(self, rows: int) -> None:

@@ -12,7 +12,7 @@ from jobtui.model.numbers import counted
 from jobtui.model.ops import Component, Op, Step
 from jobtui.render import lanes
 from jobtui.render.lanes import certainty_words, op_glyph
-from jobtui.render.log_lines import job_line, tag_cells
+from jobtui.render.log_lines import Tags, job_line
 from jobtui.render.spans import Line, Piece, fitting, padded
 from jobtui.render.text import duration, fit, show, wrapped
 from jobtui.widgets.lines import LineView, ShownAttribute
@@ -98,13 +98,13 @@ class OpList(RecordList[Op]):
         seconds = timeline.op_duration_s(op, self._now())
         if seconds is not None and op.status.is_open:
             seconds = float(int(seconds))
-        name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
+        name_cells = max(1, cells - 4 - PREFIX_CELLS - TIME_CELLS)
         quiet = "settled" if style == "settled" else ""
         spans = (
             Piece(f" {sign} ", style, 3),
             Piece(fit(show(op.name), name_cells), quiet, name_cells),
             Piece(f" {fit(show(op.op), PREFIX_CELLS - 1)}", "dim", PREFIX_CELLS),
-            Piece(fit(duration(seconds), TIME_CELLS, align="right"), "dim", TIME_CELLS),
+            Piece(fit(duration(seconds), TIME_CELLS, align="right") + " ", "dim", TIME_CELLS + 1),
         )
         return fitting(spans, cells)
 
@@ -251,17 +251,21 @@ class Timeline(RowView):
         return shown
 
 
+FEW_LETTERS, WHOLE_TAG = 3, 16
+WHOLE_TAGS_FROM = 50
+"""In a list of fewer cells a tag has a few letters."""
+
+
 class JobLog(RecordList[timeline.JobLine]):
     """The lines of all logs that belong to one job. On the last one the cursor moves on with new ones."""
 
     def __init__(self) -> None:
         super().__init__()
         self._tags: Mapping[str, str] = {}
-        self._tag_cells = 1
 
     def set_lines(self, lines: Sequence[timeline.JobLine], tags: Mapping[str, str]) -> None:
         before, at_end = self.record, self.cursor >= self.count - 1
-        self._tags, self._tag_cells = tags, tag_cells(tags.values())
+        self._tags, self._drawn = tags, [Tags(tags, cells) for cells in (FEW_LETTERS, WHOLE_TAG)]
         shown = {line.key: at for at, line in enumerate(lines)}
         found = None if before is None or at_end else shown.get(before.key)
         self.set_records(lines, len(lines) - 1 if found is None else found)
@@ -274,5 +278,4 @@ class JobLog(RecordList[timeline.JobLine]):
         return (Piece(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:
-        line = self.records[index]
-        return job_line(line, self._tags.get(line.source, ""), self._tag_cells, self.cells)
+        return job_line(self.records[index], self._drawn[self.cells >= WHOLE_TAGS_FROM], self.cells)

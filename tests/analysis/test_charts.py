@@ -68,7 +68,7 @@ def test_what_is_left_out_is_said() -> None:
     found = material(a_job(1, runs=2), changes=late)
     assert found.notes == (
         "changes in the future, left out: 1",
-        "jobs of whose runs only the latest is known here: 1",
+        "jobs whose earlier runs are not known here: 1",
     )
     assert chart_of(ChartKind.STATES, found).notes == found.notes
 

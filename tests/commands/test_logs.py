@@ -22,7 +22,7 @@ from jobtui.model.clock import Nanos, latest, time_of_iso, to_rfc3339
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
-from jobtui.render.log_lines import job_line
+from jobtui.render.log_lines import Tags, job_line
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import journal_line, journald_document
@@ -145,7 +145,7 @@ def test_text_has_the_source_in_front_and_csv_has_columns(run: Runner) -> None:
 @pytest.mark.parametrize("end", ["aB3dE5fG7hI9jK1lM3nO5p", "Zm9vYmFyQmF6MTIzNDU2=="])
 def test_what_may_be_the_last_line_of_a_key_is_masked(end: str) -> None:
     line = replace(hostile(JobLine, "x"), text=end)
-    shown = "".join(span.text for span in job_line(line, "log", 8, 120))
+    shown = "".join(span.text for span in job_line(line, Tags({}, 8), 120))
     assert line_record(line)["text"] == MASK
     assert MASK in shown
     assert end not in shown

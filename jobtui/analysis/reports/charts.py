@@ -120,7 +120,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartD
     if future:
         notes.append(f"changes in the future, left out: {future:,}")
     if again:
-        notes.append(f"jobs of whose runs only the latest is known here: {again:,}")
+        notes.append(f"jobs whose earlier runs are not known here: {again:,}")
     has_records = len(found) > logged
     words = BALSAM_AND_SIREPO if logged and has_records else rates.SIREPO if has_records else rates.BALSAM
     begin = min(begin, first)
