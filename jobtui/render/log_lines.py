@@ -130,7 +130,6 @@ def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
 NO_GUTTER: Line = (Piece(" " * GUTTER_CELLS, "", GUTTER_CELLS),)
 
 
-JOB_CLOCK_CELLS = 9
 OP_CELLS = 5
 LEAST_TEXT_CELLS = 24
 MOST_SHOWN = 2_000
@@ -149,14 +148,14 @@ def tags(lines: Iterable[JobLine], sources: Iterable[SourceHealth]) -> Mapping[s
 def job_line(line: JobLine, tags: Tags, cells: int) -> Line:
     """The line; its op goes where it is narrow."""
     tag = tags.of(line.source)
-    head = JOB_CLOCK_CELLS + width(tag.text)
+    head = CLOCK_CELLS + width(tag.text)
     ops = OP_CELLS if cells >= head + OP_CELLS + LEAST_TEXT_CELLS else 0
     room = max(1, cells - 1 - head - ops)
     text = show(mask_line(line.text[:MOST_SHOWN]))
     sure = line.certainty is not Certainty.ADJACENT
     spans = (
         Piece(" ", "", 1),
-        Piece(fit(clock_time(line.at), JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
+        Piece(fit(clock_time(line.at), CLOCK_CELLS), "dim", CLOCK_CELLS),
         tag,
         Piece(fit(show(line.op.op) if line.op else "", ops), "dim", ops),
         Piece(fit(text, room), _style(line) if sure else "dim", room),

@@ -334,7 +334,7 @@ LEAST_LEGEND = 2 + len(LEGEND_GAP)
 
 
 class Columns(NamedTuple):
-    """Cells of the name with its signs, of the bar (0: there is none), of the length; one more is free."""
+    """Cells of the name with its signs, of the bar (0: there is none), of the length."""
 
     name: int
     bar: int
@@ -342,11 +342,11 @@ class Columns(NamedTuple):
 
 
 def columns_in(cells: int) -> Columns:
-    took, room = min(8, max(0, cells - 12)), max(0, cells - 1)
+    took = min(8, max(0, cells - 12))
     if cells < 60:  # there is no room for bars
-        return Columns(room - took, 0, took)
+        return Columns(cells - took, 0, took)
     name = max(LEAST_NAME, min(MOST_NAME, int(cells * NAME_SHARE)))
-    return Columns(name, room - name - took, took)
+    return Columns(name, cells - name - took, took)
 
 
 def heading_line(view: WaterfallView, columns: Columns) -> Line:
@@ -391,8 +391,7 @@ def _ruler(view: WaterfallView, bar: int) -> Iterable[Text]:
         for tick in view.axis.ticks(view.tree.started_at or 0, 10):
             sign = "+" if tick.origin_ns else ""
             _write(cells, tick.cell, f"{sign}{span_time(tick.after_ns)}")
-    text = "".join(cells)
-    return (Text(text, "heading", len(text)),) if text else ()
+    return (Text("".join(cells), "heading", bar),) if cells else ()
 
 
 def _write(cells: list[str], at: int, words: str) -> None:

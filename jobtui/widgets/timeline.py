@@ -251,9 +251,8 @@ class Timeline(RowView):
         return shown
 
 
-FEW_LETTERS, WHOLE_TAG = 3, 16
 WHOLE_TAGS_FROM = 50
-"""In a list of fewer cells a tag has a few letters."""
+"""In a list of fewer cells a tag has three letters."""
 
 
 class JobLog(RecordList[timeline.JobLine]):
@@ -265,7 +264,7 @@ class JobLog(RecordList[timeline.JobLine]):
 
     def set_lines(self, lines: Sequence[timeline.JobLine], tags: Mapping[str, str]) -> None:
         before, at_end = self.record, self.cursor >= self.count - 1
-        self._tags, self._drawn = tags, [Tags(tags, cells) for cells in (FEW_LETTERS, WHOLE_TAG)]
+        self._tags, self._drawn = tags, [Tags(tags, cells) for cells in (3, 16)]
         shown = {line.key: at for at, line in enumerate(lines)}
         found = None if before is None or at_end else shown.get(before.key)
         self.set_records(lines, len(lines) - 1 if found is None else found)

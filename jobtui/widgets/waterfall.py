@@ -168,7 +168,7 @@ class Waterfall(RowView):
         self._drawn.clear()
         self._view = None
         if self._picture is not None:
-            found, self._columns = self._picture.found, waterfall.columns_in(self.cells)
+            found, self._columns = self._picture.found, waterfall.columns_in(max(0, self.cells - 1))
             waits = found.waits if self.squeezes else ()
             self._view = waterfall.WaterfallView(
                 found.tree,

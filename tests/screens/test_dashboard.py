@@ -246,9 +246,7 @@ def test_a_gap_and_a_doubt_are_marked() -> None:
 
 def test_sources_have_tags_of_one_width_and_styles_of_their_own() -> None:
     tags = Tags({"/var/log/server.log": "server", "srj-p-VUlhaMOD.3f2a@docker7": "p-VUlh.3f2a@docker7"}, 14)
-    found = [
-        tags.of(name) for name in ("srj-p-VUlhaMOD.3f2a@docker7", "/var/log/server.log", "new@v3", "名@v3")
-    ]
+    found = [*map(tags.of, ("srj-p-VUlhaMOD.3f2a@docker7", "/var/log/server.log", "new@v3", "名@v3"))]
     assert {width(tag.text) for tag in found} == {15}
     assert [tag.style for tag in found] == ["source.1", "source.0", "source.2", "source.3"]
     assert found[2].text.startswith("new@v3")

@@ -94,7 +94,7 @@ class Moves:
 
 
 ONE_NODE = 1.0
-REVERSED = "runs that ended before they started, by their clocks, left out: {n}"
+REVERSED = "runs that ended before they started, by their clocks, left out: {n:,}"
 DONE, BUSY = "done", "busy"
 
 ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
