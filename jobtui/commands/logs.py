@@ -401,7 +401,7 @@ class _Outputs:
         ops = self._session.store.correlation.ops_of(self._job.id)
         outputs = await Gatherer.of(self._session).outputs(self._job, self._detail, ops)
         self.files = [(directory, part.name) for directory, part in outputs.parts]
-        self.problems = [*outputs.problems, *outputs.notes]
+        self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
         return outputs.parts
 
     def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:

@@ -33,11 +33,12 @@ from jobtui.analysis.paths import (
     spec_of_host,
 )
 from jobtui.analysis.timeline import ops_in, window_of
+from jobtui.analysis.times import age
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.discovery import JOURNAL_DIRECTORIES
 from jobtui.backends.registry import SIREPO_DB, of_kind
 from jobtui.model.bounded import Bounded
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, contained
@@ -119,7 +120,7 @@ class ReadCache:
 
     `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
     now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
-    it was then; `missing` says what of these outputs may not be there.
+    it was then; `missing` says what of these outputs may not be there, `shared` which may be another job's.
     """
 
     def __init__(self) -> None:
@@ -127,6 +128,7 @@ class ReadCache:
         self.records = Bounded[JobId, tuple[Job | None, JobRecord]](TEXTS_KEPT)
         self.causes = Bounded[JobId, tuple[Job | None, Cause | None]](TEXTS_KEPT)
         self.missing = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
+        self.shared = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
 
 
 _SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+))?")
@@ -211,12 +213,16 @@ class Outputs:
     """Reads the end of each file that the program of one job wrote to, MOST_OUTPUTS at most.
 
     `parts` are these with their directories, `problems` why a file that is named cannot be read, `notes` what
-    may be missing in the list of a directory.
+    may be missing in the list of a directory, `shared` why a file may be another job's, by its path: in a
+    directory that jobs share, one without the job's number in its path that was written after its end.
     """
 
     def __init__(self, job_reader: JobReader, job: Job, reach: ClusterAccess) -> None:
         self._reader, self._job, self._reach = job_reader, job, reach
         self._begin = 0 if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
+        self._number = job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
+        self._is_own = re.compile(rf"(?<!\d)(?<!\d_){re.escape(self._number)}(?!\d|[_-]\d)").search
+        self.shared: dict[str, str] = {}
         self.parts: list[tuple[str, FilePart]] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
@@ -226,6 +232,19 @@ class Outputs:
         if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
             part = await self._reader.read_file(directory, name, tail=True)
             self.parts += [(directory, part)] if part.written_at >= since else []
+            end, path = self._job.ended_at, posixpath.join(directory, name)
+            if self._is_shared(directory) and not self._is_own(path) and end is not None:
+                late_s = seconds_between(end, part.written_at)
+                if late_s > CLOCKS_APART_S:
+                    self.shared[path] = (
+                        f"{path} was last written {age(late_s)} after this job, perhaps by another"
+                    )
+
+    def _is_shared(self, directory: str) -> bool:
+        """Whether other jobs may write to a directory."""
+        is_batch = self._job.system == SLURM or condor_id(self._job.id) is not None
+        is_own = jid_of_run_dir(directory) is not None or posixpath.basename(directory) == self._job.id
+        return is_batch and not is_own
 
     async def read_named(self, name: str, directories: Sequence[str]) -> None:
         """Read a file from the first directory that has it; if none does, the first problem is kept."""
@@ -249,12 +268,9 @@ class Outputs:
         listing = await self._reader.list_files(directory)
         self.notes += [f"{directory}: {listing.note}"] if listing.note else []
         files = [one for one in listing.files if one.kind is FileKind.FILE]
-        number = self._job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
-        own = self._job.allocation.partition(" ")[0] or number
-        is_shared = self._job.system == SLURM or condor_id(self._job.id) is not None
-        is_shared &= jid_of_run_dir(directory) is None and posixpath.basename(directory) != self._job.id
-        is_own = re.compile(rf"(?<!\d)(?<!\d_){re.escape(number)}(?!\d|[_-]\d)" if is_shared else "").search
-        outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS) and is_own(one.name)]
+        own, is_shared = self._job.allocation.partition(" ")[0] or self._number, self._is_shared(directory)
+        outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS)]
+        outputs = [one for one in outputs if not is_shared or self._is_own(one.name)]
         fresh = [] if self.parts else [one.name for one in outputs if one.written_at >= self._begin]
         for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
             with suppress(Unreadable):
@@ -266,7 +282,7 @@ class Outputs:
         for script in scripts[:MOST_SCRIPTS]:
             with suppress(Unreadable):
                 text = (await self._reader.read_file(directory, script, tail=False)).text
-                for path in redirected(text, own, number, self._job.name or "", self._job.owner):
+                for path in redirected(text, own, self._number, self._job.name or "", self._job.owner):
                     for place in (path,) if path[0] != "/" else reached(path, self._job.host, self._reach):
                         with suppress(Unreadable):
                             file = posixpath.split(posixpath.join(directory, place))
@@ -440,6 +456,7 @@ class Gatherer:
         return msgspec.structs.replace(
             stated,
             unread=self.reads.missing.get(job_id, ()),
+            left_out=self.reads.shared.get(job_id, ()),
             alike=knows.runs_like(parts.model, run.driver) if parts is not None and run is not None else (),
             texts=await self._lines(stated.ops),
             agents=self._scene.agents,
@@ -467,10 +484,12 @@ class Gatherer:
         from jobtui.analysis.cause import find_cause  # most jobs have not failed
 
         best: Cause | None = None
-        for directory, part in (await self.outputs(job, stated.detail, stated.ops)).parts:
-            found = await asyncio.to_thread(find_cause, part.text)
-            if found is not None and (best is None or found.confidence > best.confidence):
-                best = numbered(found, part, f"{directory}/{part.name}")
+        outputs = await self.outputs(job, stated.detail, stated.ops)
+        for directory, part in outputs.parts:
+            if (path := posixpath.join(directory, part.name)) not in outputs.shared:
+                found = await asyncio.to_thread(find_cause, part.text)
+                if found is not None and (best is None or found.confidence > best.confidence):
+                    best = numbered(found, part, path)
         agent = self._store.correlation.agent_of(job.id)
         if best is not None or agent is None or not agent.cluster_log:
             return best
@@ -539,7 +558,7 @@ class Gatherer:
                 faults.append(str(error))
         if len(faults) == len(directories) and job.started_at is not None:
             found.problems += [] if found.parts or found.problems else faults[:1]
-        self.reads.missing[job.id] = tuple(found.notes)
+        self.reads.missing[job.id], self.reads.shared[job.id] = tuple(found.notes), (*found.shared.values(),)
         return found
 
     def stated(

@@ -1,5 +1,6 @@
 """The commands on a cluster: the captured one, answered by programs that stand in for Slurm's."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,13 @@ def run(cluster: StandIn, capsys: pytest.CaptureFixture[str]) -> Runner:
 
 
 LOCAL = ("--slurm", "local", "--at", AT)
+ENDED_S = 1_795_206_000
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file as of the end of a job."""
+    path.write_text(text)
+    os.utime(path, (ENDED_S, ENDED_S))
 
 
 def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
@@ -50,8 +58,23 @@ def test_the_reason_is_found_where_its_own_script_writes_to(
     cluster.show("31", shown(31, tmp_path, "beam.out") + f"   Command={command}\n")
     for name in ("run", "other"):
         (tmp_path / f"{name}.sh").write_text(f"./solve > {name}.txt 2>&1\n")
-        (tmp_path / f"{name}.txt").write_text(f"ValueError: no cell in {name}\n")
+        write(tmp_path / f"{name}.txt", f"ValueError: no cell in {name}\n")
     assert "after 10m: ValueError: no cell in run" in run(*LOCAL, "explain", "slurm/31").out
+
+
+def test_a_file_that_another_job_wrote_to_since_is_the_reason_of_none(
+    run: Runner, cluster: StandIn, tmp_path: Path
+) -> None:
+    cluster.show("31", shown(31, tmp_path, "all.out"))
+    write(out := tmp_path / "all.out", "KeyError: 'mesh'\n")
+    assert run(*LOCAL, "explain", "slurm/31", "--json").json["cause"]["text"] == "KeyError: 'mesh'"
+    os.utime(out, (ENDED_S + 600, ENDED_S + 600))
+    verdict, why = run(*LOCAL, "explain", "slurm/31", "--json").json, "10m after this job, perhaps by another"
+    assert (verdict["cause"], verdict["confidence"] > 0.9) == (None, True)
+    assert f"{out} was last written {why}" in verdict["blind_spots"]
+    logs = run(*LOCAL, "logs", "slurm/31")
+    assert "KeyError" in logs.out
+    assert why in logs.err
 
 
 def test_a_named_output_is_found_among_more_files_than_are_listed(
@@ -59,7 +82,7 @@ def test_a_named_output_is_found_among_more_files_than_are_listed(
 ) -> None:
     monkeypatch.setattr("jobtui.backends.sirepo.run_dir.MOST_ENTRIES", 0)
     cluster.show("31", shown(31, tmp_path, "beam.out"))
-    (tmp_path / "beam.out").write_text("ValueError: no beam in the ring\n")
+    write(tmp_path / "beam.out", "ValueError: no beam in the ring\n")
     assert "after 10m: ValueError: no beam in the ring (beam.out:1)" in run(*LOCAL, "explain", "slurm/31").out
 
 

@@ -87,15 +87,16 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One job: what its sources say of it, and how they are.
 
     `detail` is its whole record where that was read; `unread` says in words what was asked for in vain,
-    `origins` which source gave a stream of another name. Of logs: `writers_read` tells whose lines were read,
-    `ops` are those of the job, oldest first, `alike` the latest runs like its last one, `texts` whole records
-    of lines by (source, line), `restarted_ops` those of its ops that are older than a restart of their
-    supervisor, by key: the restart, `agents` all agents by prefix, `flaps` how often they ended, `chain` whom
-    it waits for. `slurm` is the job of Slurm that it runs as. `changes` are those of its state, `reasons`
-    what it was seen to wait for, `allocations` and `sites` all of Balsam's, `facts` what files say of a job
-    of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says who
-    ended it, `last_lines` are those that a stuck one wrote last, `good` is the last good job of the same user
-    and kind before a failed one, with its ops, `remembered` what is known of finished runs like it.
+    `left_out` which outputs do not count, `origins` which source gave a stream of another name. Of logs:
+    `writers_read` tells whose lines were read, `ops` are those of the job, oldest first, `alike` the
+    latest runs like its last one, `texts` whole records of lines by (source, line), `restarted_ops` those
+    of its ops that are older than a restart of their supervisor, by key: the restart, `agents` all agents
+    by prefix, `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that
+    it runs as. `changes` are those of its state, `reasons` what it was seen to wait for, `allocations`
+    and `sites` all of Balsam's, `facts` what files say of a job of HTCondor, `cause` the line of its
+    output that says why it failed. Where asked for, `killer` says who ended it, `last_lines` are those
+    that a stuck one wrote last, `good` is the last good job of the same user and kind before a failed
+    one, with its ops, `remembered` what is known of finished runs like it.
     """
 
     job_id: JobId
@@ -105,6 +106,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[SourceHealth, ...] = ()
     origins: Mapping[str, str] = MappingProxyType({})
     unread: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     writers_read: WritersRead = WritersRead()
     ops: tuple[Op, ...] = ()
     alike: tuple[Op, ...] = ()

@@ -146,7 +146,9 @@ def explain(evidence: Evidence) -> Verdict:
         rests_on=sources,
         remembered=evidence.remembered,
         confidence=min(found.confidence, SURE) if unknown else found.confidence,
-        blind_spots=tuple(dict.fromkeys((*doubts, *found.blind_spots, *unknown, *evidence.unread))),
+        blind_spots=tuple(
+            dict.fromkeys((*doubts, *found.blind_spots, *unknown, *evidence.unread, *evidence.left_out))
+        ),
     )
     if not doubts:
         return found
