@@ -387,11 +387,10 @@ def _state_test(node: FieldComparison) -> Callable[[Agent], bool]:
     return text_test(AGENT_FIELDS.texts["state"], node.op, [value.text.lower() for value in node.values])
 
 
-__all__ = ["Filter", "FilterError", "KnownWords", "complete", "ids_beginning", "parse", "token_span"]
+__all__ = ["Filter", "FilterError", "parse"]
 
-KnownWords = Mapping[str, Callable[[], Iterable[str]]]
-"""Functions that give values to offer, by field of the filter language."""
-_NOTHING_KNOWN: KnownWords = {}
+KnownWords = Callable[[str, str], Iterable[str]]
+"""Gives the values to offer for a field of the filter language that may begin so."""
 # patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
 _VALUE_HEAD = r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)"
 _PLAIN_VALUE = r"[\w.@/+\-]+"
@@ -443,31 +442,35 @@ def token_span(text: str, cursor: int) -> tuple[int, int]:
     return (start + 1, cursor) if text[start:cursor].startswith("-") else (start, cursor)
 
 
-def complete(text: str, cursor: int, known: KnownWords = _NOTHING_KNOWN) -> list[str]:
+def completed(token: str, names: Iterable[str], values: Callable[[str, str], Iterable[str]]) -> list[str]:
+    """What a token may become: the name of a field with a colon, or one of the values of its field."""
+    found = re.fullmatch(_VALUE_HEAD, token, re.ASCII)
+    if found is None:
+        return [f"{name}:" for name in names if name.startswith(token.lower())]
+    begun = found["begun"].lower()
+    words = (word for word in values(found["field"].lower(), begun) if word.lower().startswith(begun))
+    plain = re.compile(_PLAIN_VALUE)
+    fitting = islice(words, MOST_OFFERED)
+    return [found["head"] + (word if plain.fullmatch(word) else quoted(word)) for word in fitting]
+
+
+def complete(text: str, cursor: int, known: KnownWords = lambda field, begun: ()) -> list[str]:
     """The completions of the token that ends at `cursor`: fields, or values of the field before it.
 
     `known` gives values to offer for fields with free text: apps, users, hosts.
     """
-    start, end = token_span(text, cursor)
-    token = text[start:end]
-    found = re.fullmatch(_VALUE_HEAD, token, re.ASCII)
-    if found is None:
-        names = [name + ":" for field in FIELDS for name in field.names if name.startswith(token.lower())]
-        return names or ids_beginning(token, known)
-    field = FIELD_BY_NAME.get(found["field"].lower())
-    if field is None:
-        return []
-    begun = found["begun"].lower()
-    words = VALUE_WORDS.get(field.kind) or known.get(field.name, tuple)()
-    fitting = islice((word for word in words if word.lower().startswith(begun)), MOST_OFFERED)
-    plain = re.compile(_PLAIN_VALUE)
-    values = (word if plain.fullmatch(word) else quoted(word) for word in fitting)
-    return [found["head"] + value for value in values]
+
+    def values(name: str, begun: str) -> Iterable[str]:
+        field = FIELD_BY_NAME.get(name)
+        return VALUE_WORDS.get(field.kind) or known(field.name, begun) if field else ()
+
+    token = text[slice(*token_span(text, cursor))]
+    return completed(token, FIELD_BY_NAME, values) or ids_beginning(token, known)
 
 
 def ids_beginning(text: str, known: KnownWords) -> list[str]:
     """Known ids that begin so; none for fewer than LEAST_ID characters, as most would be chance."""
-    ids = known.get("id", tuple)() if len(text) >= LEAST_ID else ()
+    ids = known("id", text) if len(text) >= LEAST_ID else ()
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 
 

@@ -1,12 +1,12 @@
 """The `:` commands in one table, from which parsing, completion and help are made. Runs nothing."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from jobtui.analysis.filter import MOST_OFFERED, KnownWords, ids_beginning, token_span
+from jobtui.analysis.filter import MOST_OFFERED, KnownWords, completed, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.spelling import nearest
@@ -45,22 +45,27 @@ def known_values(jobs: Mapping[JobId, Job], views: Views) -> KnownWords:
     when they are needed first, as there may be a hundred thousand jobs.
     """
 
+    @cache
     def values_of(key: str) -> Sequence[str]:
         values = set(map(attrgetter(key), jobs.values()))  # few of many jobs, so only these are made safe
         return sorted(value for value in values if value and safe(value) == value)[:MOST_OFFERED]
 
-    def ids() -> Sequence[str]:
-        failed = dict.fromkeys(job.id for job in jobs.values() if job.status is JobStatus.FAILED)
-        return [*failed, *(job_id for job_id in jobs if job_id not in failed)]
+    def ids(begun: str) -> Iterator[str]:
+        low = begun.lower()
+        fits = [job_id for job_id in jobs if job_id.lower().startswith(low)] if low else jobs
+        yield from (job_id for job_id in fits if jobs[job_id].status is JobStatus.FAILED)
+        yield from (job_id for job_id in fits if jobs[job_id].status is not JobStatus.FAILED)
 
-    def names_of_views() -> Sequence[str]:
+    def known(field: str, begun: str) -> Iterable[str]:
+        if field == "id":
+            return ids(begun)
+        if field in ("app", "user", "model"):
+            return values_of("owner" if field == "user" else field)
         with suppress(ViewsError):
-            return views.names()
+            return views.names() if field == "view" else ()
         return ()
 
-    fields = {"app": "app", "user": "owner", "model": "model"}
-    known = {name: cache(partial(values_of, key)) for name, key in fields.items()}
-    return {**known, "id": cache(ids), "view": names_of_views}
+    return known
 
 
 class CommandError(FilterError):
@@ -115,7 +120,7 @@ def complete_command(text: str, cursor: int, known: KnownWords) -> Completion:
 _OFFERS: Mapping[str, Callable[[str, KnownWords], Iterable[str]]] = {
     "goto": ids_beginning,
     "sort": lambda last, known: (last[: last.startswith("-")] + key for key in COLUMN_KEYS),
-    **dict.fromkeys(("view", "forget", "save"), lambda last, known: known.get("view", tuple)()),
+    **dict.fromkeys(("view", "forget", "save"), lambda last, known: known("view", last)),
 }
 
 
@@ -127,11 +132,7 @@ def complete_filter_at(text: str, cursor: int, known: KnownWords) -> Completion:
 def complete_fields(
     text: str, cursor: int, names: Iterable[str], values: Callable[[str], Iterable[str]] = lambda field: ()
 ) -> Completion:
-    """Completes names of fields, and after a colon the values of a field that can be typed as they are."""
+    """Completes names of fields, and after a colon the values of a field."""
     start, end = token_span(text, cursor)
-    field, colon, begun = text[start:end].partition(":")
-    if not colon:
-        return Completion(start, end, [f"{name}:" for name in names if name.startswith(field)])
-    found = sorted(value for value in values(field.lower()) if value.lower().startswith(begun.lower()))
-    plain = [value for value in found if not any(char in ' "(),' for char in value)]
-    return Completion(start, end, [f"{field}:{value}" for value in plain[:MOST_OFFERED]])
+    found = completed(text[start:end], names, lambda name, begun: sorted(values(name)))
+    return Completion(start, end, found)

@@ -152,19 +152,11 @@ def _sorted(entries: list[Entry]) -> "Generator[None, None, SortedList[Entry]]":
     return found
 
 
-class _RoundRobin:
-    """Goes through the keys of a mapping by a few at a time, and begins again at the end."""
-
-    def __init__(self, mapping: Mapping[JobId, object]) -> None:
-        self._mapping = mapping
-        self._left: Iterator[JobId] = iter(())
-
-    def next(self) -> list[JobId]:
-        found = list(islice(self._left, SWEPT))
-        if not found:
-            self._left = iter(tuple(self._mapping))
-            found = list(islice(self._left, SWEPT))
-        return found
+def _rounds(mapping: Mapping[JobId, object]) -> Iterator[Sequence[JobId]]:
+    """The keys of a mapping, a few at a time, again and again."""
+    while True:
+        keys = tuple(mapping)
+        yield from (keys[at : at + SWEPT] for at in range(0, max(1, len(keys)), SWEPT))
 
 
 class JobRows:
@@ -192,8 +184,8 @@ class JobRows:
         self._late: set[JobId] = set()
         self._ages = False
         self._is_urgent_first = True
-        self._live_round, self._failed_round = _RoundRobin(self._live), _RoundRobin(self._failed)
-        self._round = _RoundRobin(self.jobs)
+        self._live_round, self._failed_round = _rounds(self._live), _rounds(self._failed)
+        self._round = _rounds(self.jobs)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -300,8 +292,8 @@ class JobRows:
     def sweep(self) -> bool:
         """Look again at some jobs whose flags time alone may change; whether rows moved."""
         moved = False
-        rounds = (*self._live_round.next(), *self._failed_round.next())
-        for job_id in (*rounds, *(self._round.next() if self._ages else ())):
+        rounds = (*next(self._live_round), *next(self._failed_round))
+        for job_id in (*rounds, *(next(self._round) if self._ages else ())):
             if job := self.jobs.get(job_id):
                 if job.status in LIVE:
                     self._judge(job)

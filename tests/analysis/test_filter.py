@@ -135,8 +135,8 @@ def test_a_filter_without_terms_is_empty() -> None:
 
 @pytest.mark.parametrize(("text", "completions"), TABLES["completions"].items())
 def test_completion(text: str, completions: list[str]) -> None:
-    known = {"app": lambda: ["srw", "warp"], "name": lambda: ["fel scan"]}
-    assert complete(text, len(text), known) == completions
+    known = {"app": ["srw", "warp"], "name": ["fel scan"]}
+    assert complete(text, len(text), lambda field, begun: known.get(field, ())) == completions
 
 
 def test_completion_looks_at_the_cursor() -> None:
