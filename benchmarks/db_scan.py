@@ -22,7 +22,8 @@ from typing import TypeVar
 
 from benchmarks.db_directory import write_db
 from benchmarks.rows import Row, at_most, at_most_times_in_turn, main
-from jobtui.backends.sirepo.source import BATCH_FILES, DIRECTORY, SirepoDb
+from jobtui.backends.sirepo.files import DIRECTORY
+from jobtui.backends.sirepo.source import BATCH_FILES, SirepoDb
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 

@@ -13,7 +13,6 @@ from resource import RLIMIT_AS, getrlimit
 from typing import TYPE_CHECKING
 
 from jobtui import grammar
-from jobtui.config import ConfigError, load
 
 if TYPE_CHECKING:
     from jobtui.session import Session
@@ -186,10 +185,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         invocation = parse(sys.argv[1:] if arguments is None else arguments)
         with termination_signals() as code_of:
             return code_of(guarded(lambda: _run(invocation)))
-    except ConfigError as error:
-        for line in error.lines:
-            complain(line)
-        return 2
     except UsageError as error:
         complain(str(error))
         return 2
@@ -221,6 +216,7 @@ def _run(invocation: grammar.Invocation) -> int:
     if (code := _answered(invocation)) is not None:
         return code
     from jobtui.commands.context import make_context
+    from jobtui.config import load
     from jobtui.model.ids import JobFilter, JobId, TraceRef
 
     def open_dashboard(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from jobtui import __version__
-from jobtui.commands.help import EXIT_CODES, FIRST_STEPS, INTRODUCTION, PRECEDENCE, usage_of
+from jobtui.commands.help import help_table, usage_of
 from jobtui.grammar import (
     COMMANDS,
     DASHBOARD,
@@ -57,18 +57,18 @@ def _lines() -> Iterator[str]:
     yield ".SH SYNOPSIS"
     yield rf"\fBjobtui\fR [\fIFLAGS\fR] {_text(usage_of(DASHBOARD.argument))}"
     yield from (".br", r"\fBjobtui\fR [\fIFLAGS\fR] \fICOMMAND\fR ...")
-    yield from (".SH DESCRIPTION", _line(INTRODUCTION))
+    yield from (".SH DESCRIPTION", _line(help_table()["introduction"]))
     yield from (".PP", _line(f"Without a command: {DASHBOARD.summary}. Commands print and end."))
     yield ".SH COMMANDS"
     yield from chain.from_iterable(map(_command, COMMANDS))
     for kind, title in KINDS.items():
         yield f".SH {title}"
         yield from chain.from_iterable(_setting(one) for one in SETTINGS if one.kind is kind)
-    yield from (".PP", _line(PRECEDENCE))
+    yield from (".PP", _line(help_table()["precedence"]))
     yield ".SH OUTPUT"
     yield from _flags((*OUTPUT_FLAGS, *GENERAL_FLAGS))
-    sections = ("EXIT STATUS", EXIT_CODES), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)
-    for title, rows in (*sections, ("EXAMPLES", FIRST_STEPS)):
+    sections = ("EXIT STATUS", help_table()["exit_codes"]), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)
+    for title, rows in (*sections, ("EXAMPLES", help_table()["first_steps"])):
         yield f".SH {title}"
         yield from chain.from_iterable(_item(_bold(name), text) for name, text in rows)
 

@@ -6,7 +6,7 @@ python -m release.shares        # renews share/ of the repository; a test says w
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from jobtui.commands.help import SCRIPTS
+from jobtui.commands.help import help_table
 from release.manual import manual
 
 SHARE = Path(__file__).parents[1] / "share"
@@ -14,9 +14,9 @@ SHARE = Path(__file__).parents[1] / "share"
 
 SHARES: Mapping[str, Callable[[], str]] = {
     "man/man1/jobtui.1": manual,
-    "bash-completion/completions/jobtui": SCRIPTS["bash"].lstrip,
-    "zsh/site-functions/_jobtui": SCRIPTS["zsh"].lstrip,
-    "fish/vendor_completions.d/jobtui.fish": SCRIPTS["fish"].lstrip,
+    "bash-completion/completions/jobtui": help_table()["completion"]["bash"].lstrip,
+    "zsh/site-functions/_jobtui": help_table()["completion"]["zsh"].lstrip,
+    "fish/vendor_completions.d/jobtui.fish": help_table()["completion"]["fish"].lstrip,
 }
 """Paths below `share`, as Debian has them, and what is there."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.commands.help import FIRST_STEPS
+from jobtui.commands.help import help_table
 from jobtui.grammar import COMMANDS
 from tests.commands.running import CAPTURES, ROOT, Runner, in_turn
 from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
@@ -145,7 +145,7 @@ def test_everything_works_as_typed(tmp_path: Path) -> None:
 def test_first_steps_of_the_help_are_possible() -> None:
     place = CAPTURES / "docker"
     names = {"DIR": str(place), "supervisor=FILE": f"supervisor={place / 'supervisor.log'}", "ID": "COebzySB"}
-    lines = [[names.get(word, word) for word in line.split()[1:]] for line, _ in FIRST_STEPS]
+    lines = [[names.get(word, word) for word in line.split()[1:]] for line, _ in help_table()["first_steps"]]
     for ran in in_turn(*lines, JOBTUI_AT=AT, SIREPO_SRDB_ROOT=str(place)):
         assert ran.code in (0, 1), ran.err
         assert ran.out

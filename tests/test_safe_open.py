@@ -20,6 +20,7 @@ from tests.waiting import LONG_S
 FIXTURES = Path(__file__).parent / "fixtures/sirepo/local"
 ALLOWED = {
     "transport/files.py": "the one way",
+    "backends/sirepo/files.py": "names within a directory, after a look at each",
     "backends/sirepo/source.py": "names within a directory, after a look at each; a hundred thousand of them",
     "backends/sirepo/run_dir.py": "names within a directory, through no link",
     "backends/archive/source.py": "names within a directory, through no link",

@@ -1,33 +1,32 @@
-"""Help and `completion SHELL`, both made from the tables of `grammar`."""
+"""Help and `completion SHELL`, made from the tables of `grammar`. A shell waits: it imports nothing heavy."""
 
 import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobtui import grammar
 from jobtui.commands.streams import Exit
 from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:
-    from jobtui.commands.context import Context
     from jobtui.commands.reader import Reader
-INDENT = "  "
 
-_TABLE = tables_of("jobtui.commands", "help")
-INTRODUCTION: str = _TABLE["introduction"]
-PRECEDENCE: str = _TABLE["precedence"]
-FIRST_STEPS: Sequence["_Row"] = _TABLE["first_steps"]
-EXIT_CODES: Sequence["_Row"] = _TABLE["exit_codes"]
+INDENT = "  "
 
 _Row = Sequence[str]
 
 
+def help_table() -> Mapping[str, Any]:
+    return tables_of("jobtui.commands", "help")
+
+
 def help_text(command: grammar.Subcommand) -> str:
+    import shutil  # takes as long as all the rest
+
     width = max(40, min(100, shutil.get_terminal_size().columns))
     lines = _program(width) if command is grammar.DASHBOARD else _command(command, width)
     return "\n".join(lines) + "\n"
@@ -39,20 +38,21 @@ def _program(width: int) -> Iterable[str]:
         (f"{one.flag} {one.metavar or ''}".rstrip(), one.help + (" (repeatable)" if one.repeatable else ""))
         for one in grammar.SETTINGS
     ]
-    yield from textwrap.wrap(f"jobtui: {INTRODUCTION}", width)
+    yield from textwrap.wrap(f"jobtui: {help_table()['introduction']}", width)
     yield ""
     yield f"Usage: jobtui [FLAGS] {usage_of(grammar.DASHBOARD.argument)}"
     yield "       jobtui [FLAGS] COMMAND ...   (more: jobtui COMMAND --help)"
-    yield from _section("First steps", FIRST_STEPS, width)
+    yield from _section("First steps", help_table()["first_steps"], width)
     yield from _section(
         "Dashboard", [(usage_of(grammar.DASHBOARD.argument), grammar.DASHBOARD.summary)], width
     )
     yield from _section("Commands, which print and end", commands, width)
     yield from _section("Sources and settings", settings, width)
-    yield from textwrap.wrap(PRECEDENCE, width, initial_indent=INDENT, subsequent_indent=INDENT)
+    which_holds = help_table()["precedence"]
+    yield from textwrap.wrap(which_holds, width, initial_indent=INDENT, subsequent_indent=INDENT)
     yield from _section("Output", [_flag_row(f) for f in grammar.OUTPUT_FLAGS], width)
     yield from _section("Other", [_flag_row(f) for f in grammar.GENERAL_FLAGS], width)
-    yield from _section("Exit codes", EXIT_CODES, width)
+    yield from _section("Exit codes", help_table()["exit_codes"], width)
 
 
 def _command(command: grammar.Subcommand, width: int) -> Iterable[str]:
@@ -63,7 +63,7 @@ def _command(command: grammar.Subcommand, width: int) -> Iterable[str]:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
     if command.flags:
         yield from _section("Flags", [_flag_row(f) for f in command.flags], width)
-    common = [*(one.flag for one in grammar.OUTPUT_FLAGS if command.prints), *_TABLE["common_flags"]]
+    common = [*(one.flag for one in grammar.OUTPUT_FLAGS if command.prints), *help_table()["common_flags"]]
     yield from ("", f"With every command: {' '.join(common)}; all: jobtui --help")
 
 
@@ -93,8 +93,6 @@ def _section(title: str, rows: Sequence[_Row], width: int) -> Iterable[str]:
         yield from (f"{'':<{column}}{line}" for line in folded)
 
 
-SCRIPTS: Mapping[str, str] = _TABLE["completion"]
-"""For each shell what asks `jobtui completion SHELL -- WORDS`, and offers what is answered."""
 PATHS: Mapping[str, str] = {"FILE": "file", "DIR": "directory", "THING": "file"}
 """Arguments that are paths, or may be."""
 JOBS = frozenset({"ID", "THING"})
@@ -105,11 +103,12 @@ PLAIN_ID = re.compile(r"[\w./@#:,+-]+", re.ASCII)
 """An id that no shell takes for something else."""
 
 
-def run_completion(asked: "Context | grammar.Invocation") -> Exit:
+def run_completion(asked: grammar.Invocation) -> Exit:
     """Print the script of a shell; with the words typed so far what may stand for the last of them."""
     shell, *words = asked.words
     if not words:
-        sys.stdout.write(SCRIPTS[shell].lstrip())
+        # What asks `jobtui completion SHELL -- WORDS`, and offers what is answered
+        sys.stdout.write(help_table()["completion"][shell].lstrip())
         return Exit.FINE
     if shell == "bash":
         words = _joined(words)
@@ -202,32 +201,33 @@ def _words(command: grammar.Subcommand, begun: str) -> Iterable[_Row]:
 
 def _ids(settings: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[_Row]:
     """The newest jobs of the sources that are named whose ids begin so, those that failed first."""
-    import asyncio  # help does without all of this
-
     from jobtui.backends.registry import SIREPO_DB, Gives, gives
+    from jobtui.backends.sirepo.files import newest_jobs
     from jobtui.config import load
     from jobtui.model.jobs import Job, JobStatus
     from jobtui.render.text import show
 
-    async def read(reader: "Reader") -> Exit:
+    async def read(reader: "Reader") -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(READ_S):
-                await reader.read_newest(OFFERED, begun)
+                await reader.read_jobs()
         jobs.extend(reader.session.store.jobs.values())
-        return Exit.FINE
 
     config, jobs = load(settings, os.environ), list[Job]()
     named = [spec for spec in config.sources if gives(spec, Gives.JOBS)]
-    if named and all(map(SIREPO_DB.names, named)):
-        from jobtui.backends.sirepo.source import newest
+    if not named or not all(map(SIREPO_DB.names, named)):
+        import asyncio  # takes as long as all the rest
 
-        jobs += [job for spec in named for job in newest(spec, OFFERED, begun)]
-    else:
         from jobtui.commands.context import make_context
-        from jobtui.commands.reader import in_session
+        from jobtui.commands.reader import configured, within
 
         asked = grammar.Invocation(grammar.DASHBOARD, (), {}, {})
-        in_session(make_context(asked, config, lambda *about: None), read)
+        context = make_context(asked, config, lambda *about: None)
+        named = [spec for spec in configured(context) if gives(spec, Gives.JOBS)]
+        if others := [spec for spec in named if not SIREPO_DB.names(spec)]:
+            asyncio.run(within(context, others, read))
+    for spec in filter(SIREPO_DB.names, named):
+        jobs += newest_jobs(spec.target, OFFERED, begun)
     found = [job for job in jobs if PLAIN_ID.fullmatch(job.id)]
     found.sort(key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0)))
     return [(job.id, show(f"{job.status.value} {job.owner} {job.name}")) for job in found[:OFFERED]]

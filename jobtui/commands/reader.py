@@ -35,13 +35,14 @@ from jobtui.backends.registry import (
     with_labels,
 )
 from jobtui.commands.context import Context
-from jobtui.commands.streams import Exit, clear_progress, complain, marked
+from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceError, SourceHealth, SourceState, contained, progress
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
+from jobtui.model.secrets import mask_text
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
@@ -109,12 +110,12 @@ class Reader:
     def nothing_read(self) -> bool:
         return bool(self.sources) and all(source.state is SourceState.DOWN for source in self.sources)
 
-    def add_job_sources(self, most: int | None = None, begun: str = "") -> None:
+    def add_job_sources(self, most: int | None = None) -> None:
         """Take in the sources that know of jobs; nothing is read yet."""
         if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.sources):
             for spec in self.specs:
                 if gives(spec, Gives.JOBS):
-                    self._make(spec, ReadWindow(since=self.context.since, most=most, begun=begun))
+                    self._make(spec, ReadWindow(since=self.context.since, most=most))
 
     def _make(self, spec: SourceSpec, window: ReadWindow | None = None) -> None:
         self.session.make(announce(spec, partial(build, spec, window)))
@@ -134,9 +135,9 @@ class Reader:
         else:
             await self.read_logs(None)
 
-    async def read_newest(self, most: int, begun: str = "") -> bool:
-        """Read jobs, of Sirepo only the `most` newest whose id begins so. True if there are more."""
-        self.add_job_sources(most, begun)
+    async def read_newest(self, most: int) -> bool:
+        """Read jobs, of Sirepo only the `most` newest. True if there are more."""
+        self.add_job_sources(most)
         kinds = {source.kind for source in self.sources}
         if SIREPO_DB.kind not in kinds:
             await self.read_jobs()
@@ -375,6 +376,15 @@ def in_filtered(
     except FilterError as error:
         return complain(f"filter: {error}: {marked(text, error.start, error.end)}", Exit.USAGE)
     return in_session(context, lambda reader: body(reader, passes))
+
+
+def marked(text: str, start: int, end: int) -> str:
+    """A text with what is wrong in it between marks; masked and without them when it holds a secret.
+
+    Marks would part the name of a secret from its value, so that neither is known for one.
+    """
+    masked = mask_text(text)
+    return f"{text[:start]}>>>{text[start:end]}<<<{text[end:]}" if masked == text else masked
 
 
 def warn(context: Context) -> None:

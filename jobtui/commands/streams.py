@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
-from jobtui.model.secrets import mask_text
-
 
 class Exit(IntEnum):
     """The meanings of exit codes; one line on stderr says why."""
@@ -138,9 +136,14 @@ def termination_signals() -> Iterator[Callable[[int], int]]:
 
 
 def fault(error: Exception) -> int:
-    """Say on stderr that a command ended with a fault of jobtui; the exit code."""
+    """Say on stderr what ended a command: settings, a source, or else a fault of jobtui; the exit code."""
+    from jobtui.config import ConfigError
     from jobtui.model.health import FAULTS, SourceError
 
+    if isinstance(error, ConfigError):
+        for line in error.lines:
+            complain(line)
+        return Exit.USAGE
     if isinstance(error, SourceError):  # no thread, for one
         return complain(str(error), Exit.NO_SOURCE)
     FAULTS.note(error, "running the command")
@@ -172,12 +175,3 @@ def clear_progress() -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
-
-
-def marked(text: str, start: int, end: int) -> str:
-    """A text with what is wrong in it between marks; masked and without them when it holds a secret.
-
-    Marks would part the name of a secret from its value, so that neither is known for one.
-    """
-    masked = mask_text(text)
-    return f"{text[:start]}>>>{text[start:end]}<<<{text[end:]}" if masked == text else masked

@@ -8,7 +8,6 @@ RecursionError and MemoryError are faults too: the memory is freed where they ar
 SystemExit and the cancelling of a task end what they are meant to end.
 """
 
-import asyncio
 import sys
 import threading
 import time
@@ -251,7 +250,7 @@ class Faults:
             with contained(stage):
                 yield work(item)
 
-    def in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def in_loop(self, loop: object, context: dict[str, Any]) -> None:
         """Count what a task or callback raised that nobody awaits. This is the loop's exception handler."""
         if (error := context.get("exception")) is not None:
             self.note(error, "in the background")
@@ -337,10 +336,14 @@ def rows_of(
 
 
 def is_fault(error: BaseException) -> bool:
-    if not isinstance(error, asyncio.CancelledError):
-        return isinstance(error, Exception)
+    if isinstance(error, Exception):
+        return True
+    from asyncio import CancelledError, current_task  # completion in a shell does without
+
+    if not isinstance(error, CancelledError):
+        return False
     try:
-        task = asyncio.current_task()
+        task = current_task()
     except RuntimeError:  # in a thread
         return False
     return task is not None and not task.cancelling()

@@ -242,11 +242,10 @@ class ReadWindow(NamedTuple):
 
     `whole`: all of a file, and of those that were rotated away what was written since `since`.
     Only searches for traces end before that at `until`. Of the records of Sirepo, and of the rows of an
-    engine of logs, only about `most` are read, the newest, and records whose names begin with `begun`.
+    engine of logs, only about `most` are read, the newest.
     """
 
     since: "Nanos | None" = None
     whole: bool = False
     until: "Nanos | None" = None
     most: int | None = None
-    begun: str = ""

@@ -25,6 +25,7 @@ from pathlib import Path
 import msgspec
 
 from jobtui.backends.base import SKIPS_NAMED, Batch, PolledSource
+from jobtui.backends.sirepo.files import DIRECTORY, SUFFIX, RecordTooLarge, listed, newest, read_file
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
 from jobtui.model.health import FAULTS, Skip, SourceError, SourceMissing
 from jobtui.model.ids import JID, JobId, split_jid
@@ -34,67 +35,11 @@ from jobtui.transport.files import FileId, odd_kind, source_error
 from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system
 from jobtui.transport.worker import Worker
 
-SUFFIX = ".json"
-MAX_BYTES = 8 << 20
-"""The largest record that is read: four thousand times the usual size."""
-
-_FIRST_BYTES = 8192
-# O_NONBLOCK: should a pipe have taken the file's place by now, opening it must not wait for a writer.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-# "/" cannot be in a name, so names joined by it are distinct, and one pass finds those of records.
-_NAMES = re.compile(rf"/({JID})\.json(?=/)", re.ASCII)
-_AT_ONCE = 1_000
 _NAME = re.compile(rf"{JID}\.json", re.ASCII)
 _MTIME_SHIFT, _SIZE_SHIFT = 119, 64
 _STAMP = itemgetter(0)  # comparing whole pairs takes three times as long
 _KIND = stat.S_IFMT(0o177777)
 _REGULAR = stat.S_IFREG
-
-
-class RecordTooLarge(Exception):
-    """A file is larger than what is read. The text says how large."""
-
-
-def listed(directory: int | str, begun: str = "") -> list[JobId]:
-    """The ids of all records in a directory that begin so, in no order. Raises OSError."""
-    names = [name for name in os.listdir(directory) if name.startswith(begun)]
-    parts = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
-    return [jid for part in parts for jid in _NAMES.findall(f"/{'/'.join(part)}/")]
-
-
-def _written(directory: int, jid: JobId) -> float:
-    try:
-        return os.stat(jid + SUFFIX, dir_fd=directory).st_mtime
-    except OSError:
-        return 0.0
-
-
-def read_file(name: str, directory: int | None) -> bytes:
-    """The bytes of a file. Raises OSError and TooLarge."""
-    fd = os.open(name, _FLAGS, dir_fd=directory)
-    try:
-        data = os.read(fd, _FIRST_BYTES)
-        return data if len(data) < _FIRST_BYTES else _read_rest(fd, data)
-    finally:
-        os.close(fd)
-
-
-def _read_rest(fd: int, first: bytes) -> bytes:
-    size = os.fstat(fd).st_size
-    parts, total = [first], len(first)
-    while size <= MAX_BYTES and (part := os.read(fd, max(size - total + 1, _FIRST_BYTES))):
-        parts.append(part)
-        total += len(part)
-        size = max(size, total)  # what `fstat` said, or more when it grows
-    if size > MAX_BYTES:
-        raise RecordTooLarge(f"{size} bytes, more than the {MAX_BYTES} that are read")
-    return b"".join(parts)
-
-
-def oddity_of(status: os.stat_result) -> str | None:
-    """Why a directory entry is not read, None when it is a regular file."""
-    kind = odd_kind(status.st_mode)
-    return f"not a regular file but {kind}" if kind else None
 
 
 class JobFiles:
@@ -131,65 +76,47 @@ class JobFiles:
         finally:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
-    def begin(self, directory: int, most: int, begun: str | None) -> None:
+    def begin(self, directory: int, most: int | None) -> None:
         """Look at some of the files, so that jobs show before all were looked at.
 
-        Any, and then the sweep that comes at once takes the same list; with `begun` the newest that begin so.
+        Any, and then the sweep that comes at once takes the same list; or the `most` newest.
         """
-        jids = listed(directory, begun or "")
-        self._listed = jids if len(jids) > most else []
-        if self._listed and begun is not None:
-            jids = sorted(jids, key=partial(_written, directory), reverse=True)
-        self._compare(jids[:most], directory)
+        jids = listed(directory) if most is None else newest(directory, most)
+        first = most or FIRST_FILES
+        self._listed = jids if len(jids) > first else []
+        self._compare(jids[:first], directory)
         self._waiting.sort(key=_STAMP)
 
     def check(self, directory: int, jids: Iterable[JobId]) -> None:
         try:
-            for jid in jids:
-                self._look(jid, directory)
+            self._compare(jids, directory)
         finally:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def _compare(self, jids: Iterable[JobId], directory: int) -> int:
         """Find which files changed; how many of them were known. The one loop that must be quick."""
-        known, waiting, status_of, found = self._stamps, self._waiting, os.stat, 0
+        known, waiting, status_of, found, why = self._stamps, self._waiting, os.stat, 0, ""
         for jid in jids:
             try:
                 status = status_of(jid + SUFFIX, dir_fd=directory)
-            except OSError:
-                found += self._look(jid, directory)
-                continue
+            except OSError as error:
+                try:
+                    # If even this is denied, the directory may not be searched: no matter of one file
+                    status = status_of(jid + SUFFIX, dir_fd=directory, follow_symlinks=False)
+                except FileNotFoundError:
+                    self._lose([jid])
+                    continue
+                why = f"a link that cannot be followed: {error.strerror}"
             stamp = status.st_mtime_ns << _MTIME_SHIFT | status.st_size << _SIZE_SHIFT | status.st_ino
             before = known.get(jid)
             if before is not None:
                 found += 1
             if before != hash(stamp) >> 1:
                 waiting.append((stamp, jid))
-                if status.st_mode & _KIND != _REGULAR and (why := oddity_of(status)):
-                    self._odd[jid] = why
+                if status.st_mode & _KIND != _REGULAR:
+                    is_link = stat.S_ISLNK(status.st_mode)
+                    self._odd[jid] = why if is_link else f"not a regular file but {odd_kind(status.st_mode)}"
         return found
-
-    def _look(self, jid: JobId, directory: int) -> bool:
-        """Look at one file, with care for all that can be there instead; whether it was known and is."""
-        name, why = jid + SUFFIX, None
-        try:
-            # When even this is denied, it is the directory that may not be searched: no matter of one file.
-            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        except FileNotFoundError:
-            self._lose([jid])
-            return False
-        if stat.S_ISLNK(status.st_mode):
-            try:
-                status = os.stat(name, dir_fd=directory)
-            except OSError as error:
-                why = f"a link that cannot be followed: {error.strerror}"
-        known = self._stamps.get(jid)
-        stamp = status.st_mtime_ns << _MTIME_SHIFT | status.st_size << _SIZE_SHIFT | status.st_ino
-        if known != hash(stamp) >> 1:
-            self._waiting.append((stamp, jid))
-            if why := why or oddity_of(status):
-                self._odd[jid] = why
-        return known is not None
 
     def _lose(self, jids: Iterable[JobId]) -> None:
         for jid in jids:
@@ -207,7 +134,6 @@ class JobFiles:
         del self._waiting[rest:]
         faulty, stamps, odd = self._faulty, self._stamps, self._odd
         source = self._source
-        open_, read, close = os.open, os.read, os.close
         job: Job | None
         fault: str | None
         for stamp, jid in reversed(batch):
@@ -215,14 +141,7 @@ class JobFiles:
                 if jid in odd:
                     job, fault = None, odd.pop(jid)
                 else:
-                    # As `read_file` does; the call would take a twentieth of the whole
-                    fd = open_(jid + SUFFIX, _FLAGS, dir_fd=directory)
-                    try:
-                        data = read(fd, _FIRST_BYTES)
-                        if len(data) == _FIRST_BYTES:
-                            data = _read_rest(fd, data)
-                    finally:
-                        close(fd)
+                    data = read_file(jid + SUFFIX, directory)
                     job, fault = read_job(data, jid, stamp >> _MTIME_SHIFT, source)
                 stamps[jid] = hash(stamp) >> 1
             except FileNotFoundError:
@@ -365,7 +284,6 @@ class ChangeWatch:
             watch.close()
 
 
-DIRECTORY = "supervisor-job"
 BATCH_FILES = 2_000
 FIRST_FILES = 500
 """How many are read before all are looked at to find the newest: 100,000 take a third of a second."""
@@ -374,16 +292,16 @@ FIRST_FILES = 500
 class SirepoDb(PolledSource):
     """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given.
 
-    With `most` the first polls give the newest of those whose names begin with `begun`, and if that is all.
+    With `most` the first polls give the newest, and if that is all.
     """
 
     kind = "sirepo_db"
 
     batch_files = BATCH_FILES
 
-    def __init__(self, root: Path, most: int | None = None, begun: str = "") -> None:
+    def __init__(self, root: Path, most: int | None = None) -> None:
         super().__init__(str(root))
-        self._most, self._begun = most, None if most is None else begun
+        self._most = most
         self._path = os.path.join(self.name, DIRECTORY)
         self._files = JobFiles(self._path, self.name)
         self._worker = Worker(f"sirepo_db {self.name}")
@@ -422,7 +340,7 @@ class SirepoDb(PolledSource):
             self._changes.sweep_now()
         with self._directory() as directory:
             if begins:
-                self._files.begin(directory, self._most or FIRST_FILES, self._begun)
+                self._files.begin(directory, self._most)
             if not (self._files.waiting or (begins and self._most)):
                 self._changes.look(directory)
             batch = self._files.read(directory, self.batch_files)
@@ -433,8 +351,8 @@ class SirepoDb(PolledSource):
         with self._directory() as directory:
             try:
                 status = os.stat(job_id + SUFFIX, dir_fd=directory)
-                if why := oddity_of(status):
-                    raise SourceError(f"{path}: {why}")
+                if kind := odd_kind(status.st_mode):
+                    raise SourceError(f"{path}: not a regular file but {kind}")
                 data = read_file(job_id + SUFFIX, directory)
                 return read_detail(data, job_id, status.st_mtime_ns, self.name, path)
             except FileNotFoundError:
@@ -482,12 +400,5 @@ def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
     return None
 
 
-def newest(spec: SourceSpec, most: int, begun: str) -> Iterable[Job]:
-    """The newest jobs whose ids begin so, read in this thread; none where they cannot be."""
-    with suppress(SourceError):
-        return SirepoDb(Path(spec.target), most, begun)._poll(begins=True).jobs
-    return ()
-
-
 def open_source(spec: SourceSpec, window: ReadWindow) -> SirepoDb:
-    return SirepoDb(Path(spec.target), window.most, window.begun)
+    return SirepoDb(Path(spec.target), window.most)
