@@ -11,8 +11,8 @@ A line is given from the highest chance at which enough lines of programs not le
 import json
 import random
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from math import ceil, exp, floor, sqrt
 from pathlib import Path
@@ -27,12 +27,16 @@ OUTPUTS = ROOT / "tests" / "fixtures" / "program-output"
 WEIGHTS = ROOT / "jobtui" / "formats" / "cause_weights.toml"
 FEWEST_PROGRAMS, FEWEST_WITH_WORD = 2, 4
 """Programs that have a feature, or a word, that is learnt."""
-WORDY = ("HEAD ", "LABEL ", "LAST ", "PAIR ")
+WORDY = ("HEAD ", "LABEL ", "LAST ", "PAIR ", "BEGIN ", "END ")
 NOT_LEARNT = CauseWeights(0.0, {})
 HELD_OUT = "held_out"
 """The file from which nothing is learnt."""
 ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 1.0
-LEAST_RIGHT, PARTS = 0.9, 10
+HEAD_LINES, LONGEST_VARIED = 25, 30_000
+"""Lines of another output that are set before one, and characters of the longest that has them."""
+SHARE_VARIED, SHARE_ENDED_WELL = 0.3, 0.25
+"""How much such an output counts, and one of a program that ended well: that is mostly known."""
+LEAST_RIGHT, PARTS = 0.9, 5
 """The share of outputs that say why whose line must be found; parts of the programs, each left out once."""
 
 
@@ -48,6 +52,10 @@ class Sample(NamedTuple):
     def program(self) -> str:
         """The word of its name that is no mark of a batch (`y_`) or of how it ends."""
         return re.sub(r"^(?:(?:[a-z]|ok|fail|quiet|own|silent)_)+(?=[a-z])|(?<=[a-z])[\d_].*", "", self.name)
+
+    @property
+    def ended_well(self) -> bool:
+        return not self.right and re.search(r"ok(?:_|\d|$)|(?:^|_)ok", self.name) is not None
 
 
 def samples() -> dict[str, tuple[Sample, ...]]:
@@ -78,9 +86,10 @@ class Choice(NamedTuple):
     program: str
     features: Sequence[Sequence[str]]
     right: Sequence[bool]
+    share: float
 
 
-def choices(of: Sequence[Sample]) -> Iterator[Choice]:
+def choices(of: Iterable[Sample], share: float = 1.0) -> Iterator[Choice]:
     """Those that can be learnt from: a right line is among the lines that may be chosen."""
     for sample in of:
         output = Output(read_lines(sample.text), NOT_LEARNT)
@@ -88,7 +97,18 @@ def choices(of: Sequence[Sample]) -> Iterator[Choice]:
         right = [_is_right(output, at, sample) for at in output.judged]
         if any(right) or not sample.right:
             none = tuple(output.features_of_none())
-            yield Choice(sample.program, [*features, none], [*right, not sample.right])
+            counts = share * (SHARE_ENDED_WELL if sample.ended_well else 1.0)
+            yield Choice(sample.program, [*features, none], [*right, not sample.right], counts)
+
+
+def varied(of: Sequence[Sample]) -> Iterator[Sample]:
+    """Each output after the head of one that ended well: what was before does not change what says why."""
+    rng, well = random.Random(1), [one.text.split("\n")[:HEAD_LINES] for one in of if one.ended_well]
+    for sample in of:
+        head = rng.choice(well)
+        if len(sample.text) < LONGEST_VARIED:
+            right = frozenset(number + len(head) for number in sample.right)
+            yield sample._replace(text="\n".join((*head, sample.text)), right=right)
 
 
 def _is_right(output: Output, at: int, sample: Sample) -> bool:
@@ -98,11 +118,10 @@ def _is_right(output: Output, at: int, sample: Sample) -> bool:
 def learn(found: Sequence[Choice]) -> dict[str, float]:
     """Weights by AdaGrad, the mean of the last rounds; a rare one is shrunk as much in all as others."""
     programs: defaultdict[str, set[str]] = defaultdict(set)
-    often: Counter[str] = Counter()
+    often: defaultdict[str, float] = defaultdict(float)
     for choice in found:
-        names = {name for features in choice.features for name in features}
-        often.update(names)
-        for name in names:
+        for name in {name for features in choice.features for name in features}:
+            often[name] += choice.share
             programs[name].add(choice.program)
     known = {
         name
@@ -110,18 +129,18 @@ def learn(found: Sequence[Choice]) -> dict[str, float]:
         if len(of) >= (FEWEST_WITH_WORD if name.islower() or name.startswith(WORDY) else FEWEST_PROGRAMS)
     }
     rows = [
-        ([[name for name in features if name in known] for features in choice.features], choice.right)
+        ([[name for name in features if name in known] for features in choice.features], choice)
         for choice in found
     ]
     rng = random.Random(1)
     weights, squares, sums = dict.fromkeys(known, 0.0), dict.fromkeys(known, 1e-2), dict.fromkeys(known, 0.0)
     for left in reversed(range(ROUNDS)):
         rng.shuffle(rows)
-        for lines, right in rows:
+        for lines, choice in rows:
             slopes: defaultdict[str, float] = defaultdict(float)
-            for line, slope in zip(lines, _slopes(lines, right, weights), strict=True):
+            for line, slope in zip(lines, _slopes(lines, choice.right, weights), strict=True):
                 for name in line:
-                    slopes[name] += slope
+                    slopes[name] += slope * choice.share
             for name, slope in slopes.items():
                 slope += SHRINK * weights[name] / often[name]
                 squares[name] += slope * slope
@@ -170,12 +189,13 @@ def fingerprint(found: Sequence[Choice]) -> str:
 
 def write(of: Sequence[Sample]) -> None:
     found = list(choices(of))
+    taught = [*found, *choices(varied(of), SHARE_VARIED)]
     by_weight: defaultdict[float, list[str]] = defaultdict(list)
-    for name, weight in learn(found).items():
+    for name, weight in learn(taught).items():
         by_weight[weight].append(name)
     by_weight.pop(0.0, None)
     head = "# Made by `python -m release.cause_weights`: what each feature of a line tells for it."
-    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(of, found)}"
+    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(of, taught)}"
     table = (f'"{weight:+}" = "{", ".join(sorted(by_weight[weight]))}"' for weight in sorted(by_weight))
     WEIGHTS.write_text("\n".join((head, learnt_from, least, "", "[features]", *table, "")))
 

@@ -7,7 +7,8 @@ marked outputs. Where no line is likely enough there is no cause: a guess is wor
 """
 
 import re
-from collections import Counter, defaultdict
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, takewhile
@@ -15,6 +16,7 @@ from math import exp
 from typing import NamedTuple
 
 from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
+from jobtui.model.numbers import read_json
 from jobtui.model.verdicts import Cause
 
 LONGEST = 600
@@ -24,12 +26,12 @@ MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
 MOST_ALTERNATIVES = MOST_WORDS_TOLD = 3
 MOST_CERTAIN, MOST_CERTAIN_OF_END = 0.95, 0.45
 """How sure a cause is at most, and one that tells only how the program ended."""
-WORDS, HEAD_WORDS, LABEL_WORDS = 24, 2, 3
-"""Words of a line that count, those that begin it, and those before its first colon."""
+WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
+"""Words that count: all, the first, those before a colon; letters of a long one, of its beginning and end."""
 LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
 """Last lines whose roles count, those whose words count, words of each, characters of a beginning."""
-LENGTHS, TIMES = (0, 1, 2, 3, 5, 8, 12, 18), (1, 2, 4)
-"""Numbers of words, and of lines alike, between which there is no difference."""
+LENGTHS = 0, 1, 2, 3, 5, 8, 12, 18
+"""Numbers of words between which there is no difference."""
 
 
 class OutputLine(NamedTuple):
@@ -64,13 +66,26 @@ def find_cause(text: str, *, first_line: int = 1) -> Cause | None:
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     for number, raw in enumerate(text.split("\n"), first_line):
-        if "\x1b" in raw or "\0" in raw or "\b" in raw:
+        if raw.startswith("{"):
+            raw = _said_by(raw)
+        if "\x1b" in raw or "\0" in raw or "\b" in raw or raw.startswith(("│", "┃", "║")):
             raw = _part("escapes").sub("", raw)
         parts = [part for part in raw.split("\r") if part.strip()] if "\r" in raw else [raw]
         for part in parts or [""]:
             if len(part) > LONGEST:
                 part = f"{part[: LONGEST // 2]} {part[-LONGEST // 2 :]}"
             yield OutputLine(number, *_without_prefix(part))
+
+
+def _said_by(record: str) -> str:
+    """What a record of JSON says: names and levels first, then its sentences; each line of it a part."""
+    try:
+        fields = read_json(record)
+    except ValueError:
+        return record
+    values = fields.values() if isinstance(fields, dict) else ()
+    texts = [text for text in values if isinstance(text, str) and not _part("no_news").match(text)]
+    return ": ".join(sorted(texts, key=lambda text: " " in text)).replace("\n", "\r") or record
 
 
 def _without_prefix(text: str) -> tuple[str, str]:
@@ -95,7 +110,6 @@ class Output:
         self._weights = weights
         self._format = load_causes()
         self._templates = [_part("number").sub("#", line.text) for line in self.lines]
-        self._counts = Counter(self._templates)
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self.lines, self._format)
 
@@ -124,16 +138,17 @@ class Output:
 
     @cached_property
     def _suspects(self) -> list[Suspect]:
-        """Lines and the chance of each to be the cause; what is left of 1 is that of no line."""
+        """Lines, and the chance of each that what it names is the cause; the rest of 1 is that of no line."""
         weigh = self._weights.weigh
         weights = {at: weigh(self.features(at)) for at in self.judged}
         none = weigh(self.features_of_none())
         top = max((none, *weights.values()))
         shares: defaultdict[str, float] = defaultdict(float)
+        named = {at: self._templates[self.named_by(at)] for at in weights}
         for at, weight in weights.items():
-            shares[self._templates[at]] += exp(weight - top)
+            shares[named[at]] += exp(weight - top)
         total = sum(shares.values()) + exp(none - top)
-        first = {self._templates[at]: at for at in reversed(weights)}
+        first = {named[at]: at for at in reversed(weights)}
         return sorted(
             (Suspect(at, shares[text] / total) for text, at in first.items()), key=lambda one: -one.chance
         )
@@ -172,14 +187,15 @@ class Output:
         words = _words(text)[:WORDS]
         weak = {word[0].lower() for word in islice(self._format.weak.finditer(text), 2)}
         yield from dict.fromkeys(words)
-        yield f"LENGTH {_step(len(words), LENGTHS)}"
+        long = [word for word in words if len(word) >= LONG]
+        yield from {part: 0 for word in long for part in (f"BEGIN {word[:AFFIX]}", f"END {word[-AFFIX:]}")}
+        yield f"LENGTH {bisect_left(LENGTHS, len(words))}"
         yield f"WEAK {len(weak)} {self._format.strong.search(text) is not None}"
         label, colon, _ = text.partition(":")
         labels = _words(label)[-LABEL_WORDS:] if colon else ()
         yield from {f"HEAD {word}": 0 for word in words[:HEAD_WORDS]}
         yield from {f"LABEL {word}": 0 for word in labels}
         yield from {f"PAIR {one} {other}": 0 for one, other in pairwise(words)}
-        yield f"TIMES {_step(self._counts[self._templates[at]], TIMES)}"
         yield from (f"IS {name}" for name in self._format.telling if _part(name).match(text))
         roles = self._roles(at)
         yield from (f"IS {role}" for role in roles)
@@ -207,7 +223,7 @@ class Output:
             roles.append(self._raised[at])
         elif at in self._tracebacks.inside:
             roles.append("traceback")
-        return [*roles, "hdf5"] if at in self._hdf5 else roles
+        return roles
 
     @cached_property
     def _begins(self) -> dict[str, int]:
@@ -246,18 +262,6 @@ class Output:
             for one in self._tracebacks.raised
         }
 
-    @cached_property
-    def _hdf5(self) -> set[int]:
-        """The deepest error of each stack of the HDF5 library."""
-        found, deepest = set(), None
-        for at, line in enumerate((*self.lines, OutputLine(0, "", ""))):
-            if _part("hdf5_frame").match(line.text):
-                deepest = at
-            elif deepest is not None and not _part("hdf5_part").match(line.text):
-                found.add(deepest)
-                deepest = None
-        return found
-
     def _below(self, at: int) -> int | None:
         """The line that says what a headline announces; of a long message the last one that says why."""
         text, where = self.lines[at].text, _part("where")
@@ -281,7 +285,7 @@ class Output:
         inside, tellers = self._tracebacks.inside, dict.fromkeys(self._tellers)
         failures = [*filter(self._is_failure, tellers), *self._tracebacks.failures, len(self.lines) - 1]
         tellers.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
-        found = {*self._raised, *self._hdf5, *(at for at in tellers if at not in inside)}
+        found = {*self._raised, *(at for at in tellers if at not in inside)}
         return sorted(found & self._places.keys())
 
     @cached_property
@@ -333,11 +337,6 @@ def _part(name: str) -> re.Pattern[str]:
 
 def _words(text: str) -> list[str]:
     return [word.lower().replace("’", "'") for word in _part("word").findall(text)]
-
-
-def _step(number: int, steps: Sequence[int]) -> int:
-    """The first of some numbers that is not below one; the last of them and one where it is above all."""
-    return next((step for step in steps if number <= step), steps[-1] + 1)
 
 
 class RaisedException(NamedTuple):
