@@ -12,7 +12,7 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from math import ceil, exp, floor, sqrt
 from pathlib import Path
@@ -32,11 +32,9 @@ NOT_LEARNT = CauseWeights(0.0, {})
 HELD_OUT = "held_out"
 """The file from which nothing is learnt."""
 ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 1.0
-HEAD_LINES, LONGEST_VARIED = 25, 30_000
-"""Lines of another output that are set before one, and characters of the longest that has them."""
-SHARE_VARIED, SHARE_ENDED_WELL = 0.3, 0.25
-"""How much such an output counts, and one of a program that ended well: that is mostly known."""
-LEAST_RIGHT, PARTS = 0.9, 5
+SHARE_ENDED_WELL = 0.25
+"""How much an output of a program that ended well counts, as that it did is mostly known."""
+LEAST_RIGHT, PARTS = 0.9, 10
 """The share of outputs that say why whose line must be found; parts of the programs, each left out once."""
 
 
@@ -89,7 +87,7 @@ class Choice(NamedTuple):
     share: float
 
 
-def choices(of: Iterable[Sample], share: float = 1.0) -> Iterator[Choice]:
+def choices(of: Sequence[Sample]) -> Iterator[Choice]:
     """Those that can be learnt from: a right line is among the lines that may be chosen."""
     for sample in of:
         output = Output(read_lines(sample.text), NOT_LEARNT)
@@ -97,18 +95,8 @@ def choices(of: Iterable[Sample], share: float = 1.0) -> Iterator[Choice]:
         right = [_is_right(output, at, sample) for at in output.judged]
         if any(right) or not sample.right:
             none = tuple(output.features_of_none())
-            counts = share * (SHARE_ENDED_WELL if sample.ended_well else 1.0)
-            yield Choice(sample.program, [*features, none], [*right, not sample.right], counts)
-
-
-def varied(of: Sequence[Sample]) -> Iterator[Sample]:
-    """Each output after the head of one that ended well: what was before does not change what says why."""
-    rng, well = random.Random(1), [one.text.split("\n")[:HEAD_LINES] for one in of if one.ended_well]
-    for sample in of:
-        head = rng.choice(well)
-        if len(sample.text) < LONGEST_VARIED:
-            right = frozenset(number + len(head) for number in sample.right)
-            yield sample._replace(text="\n".join((*head, sample.text)), right=right)
+            share = SHARE_ENDED_WELL if sample.ended_well else 1.0
+            yield Choice(sample.program, [*features, none], [*right, not sample.right], share)
 
 
 def _is_right(output: Output, at: int, sample: Sample) -> bool:
@@ -189,13 +177,12 @@ def fingerprint(found: Sequence[Choice]) -> str:
 
 def write(of: Sequence[Sample]) -> None:
     found = list(choices(of))
-    taught = [*found, *choices(varied(of), SHARE_VARIED)]
     by_weight: defaultdict[float, list[str]] = defaultdict(list)
-    for name, weight in learn(taught).items():
+    for name, weight in learn(found).items():
         by_weight[weight].append(name)
     by_weight.pop(0.0, None)
     head = "# Made by `python -m release.cause_weights`: what each feature of a line tells for it."
-    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(of, taught)}"
+    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(of, found)}"
     table = (f'"{weight:+}" = "{", ".join(sorted(by_weight[weight]))}"' for weight in sorted(by_weight))
     WEIGHTS.write_text("\n".join((head, learnt_from, least, "", "[features]", *table, "")))
 

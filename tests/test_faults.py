@@ -831,7 +831,7 @@ def test_changes_are_printed_again_after_a_fault(
         return fail()  # type: ignore[no-any-return]
 
     monkeypatch.setattr(watch.WatchPrinter, "more", more)
-    monkeypatch.setattr(watch, "TOLD_EVERY_S", 0.01)
+    monkeypatch.setattr(watch, "REPORT_EVERY_S", 0.01)
     context = make_context(Invocation(DASHBOARD, (), {}, {}), load({"srdb": (str(CAPTURE),)}, {}), fail)
     watch.run(context)
     assert "told again" in capsys.readouterr().out

@@ -67,7 +67,7 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     for number, raw in enumerate(text.split("\n"), first_line):
         if raw.startswith("{"):
-            raw = _said_by(raw)
+            raw = _record_text(raw)
         if "\x1b" in raw or "\0" in raw or "\b" in raw or raw.startswith(("│", "┃", "║")):
             raw = _part("escapes").sub("", raw)
         parts = [part for part in raw.split("\r") if part.strip()] if "\r" in raw else [raw]
@@ -77,7 +77,7 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
             yield OutputLine(number, *_without_prefix(part))
 
 
-def _said_by(record: str) -> str:
+def _record_text(record: str) -> str:
     """What a record of JSON says: names and levels first, then its sentences; each line of it a part."""
     try:
         fields = read_json(record)
