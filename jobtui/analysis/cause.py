@@ -23,7 +23,7 @@ LONGEST = 600
 """How many characters of a line are judged, half of them from its end."""
 MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
 """Lines judged, and their characters, lines of a traceback or a chain of causes."""
-MOST_ALTERNATIVES = MOST_WORDS_TOLD = 3
+MOST_ALTERNATIVES = MOST_WORDS_NAMED = 3
 MOST_CERTAIN, MOST_CERTAIN_OF_END = 0.95, 0.45
 """How sure a cause is at most, and one that tells only how the program ended."""
 WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
@@ -167,7 +167,7 @@ class Output:
         if self._shape(at, "symptom") is not None:
             return "how it ended; nothing says why"
         words = sorted(filter(str.islower, self.features(at)), key=self._weights.of, reverse=True)
-        return f"an error message of the program, by its words {', '.join(words[:MOST_WORDS_TOLD])}"
+        return f"an error message of the program, by its words {', '.join(words[:MOST_WORDS_NAMED])}"
 
     def _family_of(self, at: int) -> str:
         text, shape = self.lines[at].text, self._shape(at, "cause") or self._shape(at, "symptom")
@@ -183,7 +183,7 @@ class Output:
 
     def features(self, at: int) -> Iterator[str]:
         """Names of all that may tell for or against a line: its words, shapes, place and neighbours."""
-        text, place = self.lines[at].text, self._places[at]
+        text, rank = self.lines[at].text, self._ranks[at]
         words = _words(text)[:WORDS]
         weak = {word[0].lower() for word in islice(self._format.weak.finditer(text), 2)}
         yield from dict.fromkeys(words)
@@ -206,11 +206,11 @@ class Output:
         yield from (f"{role} AFTER {other}" for role in roles or ("other",) for other in before)
         has_trouble = at in self._troubles
         yield f"TROUBLE {has_trouble}"
-        for name, beside in (("BELOW", place + 1), ("ABOVE", place - 1)):
-            if not 0 <= beside < len(self._said):
+        for name, beside in (("BELOW", rank + 1), ("ABOVE", rank - 1)):
+            if not 0 <= beside < len(self._with_words):
                 yield f"{name} none"
                 continue
-            other = self._said[beside]
+            other = self._with_words[beside]
             yield f"{name} trouble {other in self._troubles} {has_trouble}"
             yield f"{name} alike {self.lines[other].text[:ALIKE] == text[:ALIKE]}"
             yield from (f"{name} {part}" for part in BESIDE if _part(part).match(self.lines[other].text))
@@ -228,12 +228,12 @@ class Output:
     @cached_property
     def _begins(self) -> dict[str, int]:
         """Where each role is first, of the lines that are judged and the last ones."""
-        ats = sorted({*self.judged, *self._said[-LAST_LINES:]}, reverse=True)
+        ats = sorted({*self.judged, *self._with_words[-LAST_LINES:]}, reverse=True)
         return {role: at for at in ats for role in self._roles(at)}
 
     def features_of_none(self) -> Iterator[str]:
         """Features of "no line says why": how the output ends, and what its lines are."""
-        last = self._said[: -END_LINES - 1 : -1]
+        last = self._with_words[: -END_LINES - 1 : -1]
         yield "NONE"
         yield from {f"LAST {word}": 0 for at in last for word in _words(self.lines[at].text)[:END_WORDS]}
         for back, at in enumerate(last):
@@ -241,17 +241,17 @@ class Output:
         yield from (f"NONE HAS {role}" for role in self._begins)
 
     @cached_property
-    def _said(self) -> list[int]:
-        """Lines that say something."""
+    def _with_words(self) -> list[int]:
+        """Lines with words that are no decoration."""
         return [at for at, line in enumerate(self.lines) if not _part("decoration").match(line.text)]
 
     @cached_property
-    def _places(self) -> dict[int, int]:
-        return {at: place for place, at in enumerate(self._said)}
+    def _ranks(self) -> dict[int, int]:
+        return {at: rank for rank, at in enumerate(self._with_words)}
 
     @cached_property
     def _troubles(self) -> set[int]:
-        return {at for at in self._said if _part("trouble").search(self.lines[at].text)}
+        return {at for at in self._with_words if _part("trouble").search(self.lines[at].text)}
 
     @cached_property
     def _raised(self) -> dict[int, str]:
@@ -286,7 +286,7 @@ class Output:
         failures = [*filter(self._is_failure, tellers), *self._tracebacks.failures, len(self.lines) - 1]
         tellers.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
         found = {*self._raised, *(at for at in tellers if at not in inside)}
-        return sorted(found & self._places.keys())
+        return sorted(found & self._ranks.keys())
 
     @cached_property
     def _tellers(self) -> list[int]:
@@ -305,7 +305,7 @@ class Output:
 
     def _after(self, at: int, most: int) -> Iterator[int]:
         """Lines that say something among the `most` below one."""
-        return filter(self._places.__contains__, range(at + 1, at + 1 + most))
+        return filter(self._ranks.__contains__, range(at + 1, at + 1 + most))
 
     def _is_failure(self, at: int) -> bool:
         return self._is(at, "wrapper") or self._is(at, "symptom") or at in self._tracebacks.failures
@@ -376,7 +376,7 @@ class Tracebacks:
         open_heads: list[int] = []
         chain: list[RaisedException] = []
         is_linked, indent, inner = False, "", 0
-        for place, at in enumerate(indexes):
+        for rank, at in enumerate(indexes):
             text = _part("in_group").sub("", self._lines[at].text)
             if HEAD in text:
                 indent = text.partition(HEAD)[0]
@@ -387,14 +387,14 @@ class Tracebacks:
                 self.inside.add(at)
             elif open_heads and at - open_heads[0] < NEAR:
                 self.inside.add(at)
-                if (name := self._exception(text.removeprefix(indent), indexes, place)) is not None:
+                if (name := self._exception(text.removeprefix(indent), indexes, rank)) is not None:
                     raised = RaisedException(at, open_heads.pop(0), name, False)
                     chain.insert(inner if indent.isspace() else len(chain), raised)
                     inner += indent.isspace()
             elif text.startswith(LINKS):
                 is_linked = True
                 self.inside.add(at)
-            elif self._is_syntax_error(text, indexes, place):
+            elif self._is_syntax_error(text, indexes, rank):
                 chain.append(RaisedException(at, at, "SyntaxError", False))
                 self.inside.add(at)
             else:
@@ -421,25 +421,25 @@ class Tracebacks:
 
     def _is_wrapper(self, raised: RaisedException) -> bool:
         shape = self._format.first("wrapper", self._lines[raised.at].text)
-        is_told = shape is not None and shape.family != "elsewhere"
-        return is_told or raised.name in self._format.exceptions["wrapper"]
+        is_cause = shape is not None and shape.family != "elsewhere"
+        return is_cause or raised.name in self._format.exceptions["wrapper"]
 
     def _says_little(self, raised: RaisedException) -> bool:
         """Whether the exception after it in a chain says more."""
         is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
         return is_bare or raised.name in self._format.exceptions["result"]
 
-    def _exception(self, text: str, indexes: Sequence[int], place: int) -> str | None:
+    def _exception(self, text: str, indexes: Sequence[int], rank: int) -> str | None:
         if text[:1].isspace() or (found := _part("exception_line").match(text)) is None:
             return None
         name = found[1].rpartition(".")[2]
-        following = self._lines[indexes[place + 1]].text if place + 1 < len(indexes) else ""
+        following = self._lines[indexes[rank + 1]].text if rank + 1 < len(indexes) else ""
         if _part("frame").match(following):
             return None
-        is_after_source = place > 0 and self._lines[indexes[place - 1]].text[:1].isspace()
+        is_after_source = rank > 0 and self._lines[indexes[rank - 1]].text[:1].isspace()
         is_own = name[:1].isupper() and (": " in text or is_after_source)
         return name if is_own or _part("exception_name").search(name) else None
 
-    def _is_syntax_error(self, text: str, indexes: Sequence[int], place: int) -> bool:
-        frames = (self._lines[at].text.startswith("  File ") for at in indexes[max(0, place - 4) : place])
+    def _is_syntax_error(self, text: str, indexes: Sequence[int], rank: int) -> bool:
+        frames = (self._lines[at].text.startswith("  File ") for at in indexes[max(0, rank - 4) : rank])
         return text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")) and any(frames)

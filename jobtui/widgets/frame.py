@@ -166,7 +166,8 @@ class Header(LineView):
             return ()
         counts = self._counts.by_status
         parts = [(GLYPHS[status], status.value, counts[status], STATUS_STYLES[status]) for status in COUNTED]
-        parts.append((NEEDS_PERSON_GLYPH, "need attention", self._attention, NEEDS_PERSON_STYLE))
+        need = "needs attention" if self._attention == 1 else "need attention"
+        parts.append((NEEDS_PERSON_GLYPH, need, self._attention, NEEDS_PERSON_STYLE))
         failed = self._counts.failed_lately
         new = f", {self._new_failures:,} new" if self._new_failures else ""
         parts.append((GLYPHS[JobStatus.FAILED], f"failed 1h{new}", failed, STATUS_STYLES[JobStatus.FAILED]))
