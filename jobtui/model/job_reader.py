@@ -63,7 +63,7 @@ class Unreadable(Exception):
 class FileKind(StrEnum):
     """What an entry of a directory is. Only regular files are ever opened.
 
-    MISSING: the record of the job names the file, and it does not exist.
+    The record of the job names a file that does not exist (MISSING), or that was not looked for (UNLISTED).
     """
 
     FILE = "file"
@@ -71,6 +71,7 @@ class FileKind(StrEnum):
     LINK = "link"
     OTHER = "other"
     MISSING = "missing"
+    UNLISTED = "unknown"
 
 
 class RunFile(msgspec.Struct, frozen=True):

@@ -47,15 +47,18 @@ FIRST_NAMES = (*OUTPUT_NAMES, "in.json", "parameters.py")
 """Files that people open first; all others by age, the newest first."""
 _UNITS = ("", "k", "M", "G", "T", "P")
 _STEP = 1000
-_KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "missing"}
+_KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "missing",
+          FileKind.UNLISTED: "unknown"}  # fmt: skip
 
 
-def in_order(files: Iterable[RunFile], outputs: Sequence[str] = ()) -> list[RunFile]:
-    """As they are listed. The job's own output goes first: others may write into its directory, too."""
+def in_order(
+    files: Iterable[RunFile], outputs: Sequence[str] = (), lost_kind: FileKind = FileKind.MISSING
+) -> list[RunFile]:
+    """As they are listed, the job's own output first; `lost_kind` is that of an output not among them."""
     there = tuple(files)
     names = {file.name for file in there}
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys((*outputs, *FIRST_NAMES)))}
-    lost = [RunFile(name, FileKind.MISSING, 0, Nanos(0)) for name in outputs if name not in names]
+    lost = [RunFile(name, lost_kind, 0, Nanos(0)) for name in outputs if name not in names]
     return sorted(
         [*lost, *there], key=lambda file: (ranks.get(file.name, len(ranks)), -file.written_at, file.name)
     )
@@ -82,7 +85,7 @@ FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
                 style=lambda file, look: "" if file.kind is FileKind.FILE else "settled"),
     TableColumn("size", "", _size_cell, fixed(7), 60, "right", style=lambda file, look: "dim"),
     TableColumn("written", "",
-                lambda file, look: "" if file.kind is FileKind.MISSING else look.since(file.written_at),
+                lambda file, look: look.since(file.written_at) if file.written_at else "",
                 fixed(8), 50, "right", style=lambda file, look: "dim"),
 )  # fmt: skip
 

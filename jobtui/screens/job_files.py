@@ -110,7 +110,8 @@ class FilesTab(JobTab):
                 outputs = self._outputs.get(listing.path, ())
                 if not any(outputs) and (known := [*filter(None, self._outputs.values())]):
                     outputs = known[0]  # in a directory that cannot be read: no other file stands for it
-                self._files.set_files(in_order(listing.files, outputs), listing.left_out)
+                lost = FileKind.UNLISTED if listing.left_out else FileKind.MISSING
+                self._files.set_files(in_order(listing.files, outputs, lost), listing.left_out)
                 await self._read_chosen()
             else:
                 self._files.set_files(())

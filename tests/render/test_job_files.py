@@ -40,6 +40,8 @@ def test_files_have_a_row_each_the_well_known_first_then_the_newest() -> None:
 
     assert cells(a_file("run.log")) == ["run.log", "4.1k", "1m"]
     assert cells(a_file("out", kind=FileKind.LINK))[1] == "link"
+    for kind, word in ((FileKind.MISSING, "missing"), (FileKind.UNLISTED, "unknown")):
+        assert cells(job_files.in_order(files, ["job.out"], kind)[0]) == ["job.out", word, ""]
 
 
 def test_json_is_formatted_and_masked_also_a_secret_over_two_lines() -> None:
