@@ -354,7 +354,7 @@ class _WholeLogs:
                 lines = [self._line(name, line) for line in page.lines if line.position >= begin]
                 is_before = any(line.at is not None and line.at < since for line in lines)
                 fits = [line for line in lines if line.at is None or since <= line.at <= until]
-                # What is secret is told by lines before, so lines are masked when those are there
+                # A line may mark the next one as secret, so lines are masked when those before are read
                 found.extendleft(filter(self._chosen, reversed(_masked([*fits, *later])[len(fits) :])))
                 later, looked, self.looked = fits, looked + len(fits), self.looked + len(fits)
                 is_open = bool(page.lines) and not (page.at_edge or is_before)

@@ -214,7 +214,7 @@ class Outputs:
 
     `parts` are these with their directories, `problems` why a file that is named cannot be read, `notes` what
     may be missing in the list of a directory, `shared` why a file may be another job's, by its path: in a
-    directory that jobs share, one without the job's number in its path that was written after its end.
+    directory that jobs share, one without its number in the path, last written before or after it ran.
     """
 
     def __init__(self, job_reader: JobReader, job: Job, reach: ClusterAccess) -> None:
@@ -232,13 +232,13 @@ class Outputs:
         if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
             part = await self._reader.read_file(directory, name, tail=True)
             self.parts += [(directory, part)] if part.written_at >= since else []
-            end, path = self._job.ended_at, posixpath.join(directory, name)
-            if self._is_shared(directory) and not self._is_own(path) and end is not None:
-                late_s = seconds_between(end, part.written_at)
-                if late_s > CLOCKS_APART_S:
-                    self.shared[path] = (
-                        f"{path} was last written {age(late_s)} after this job, perhaps by another"
-                    )
+            path, at, end = posixpath.join(directory, name), part.written_at, self._job.ended_at
+            if self._is_shared(directory) and not self._is_own(path):
+                if at < self._begin:
+                    self.shared[path] = f"{path} was last written before this job began"
+                elif end is not None and (late_s := seconds_between(end, at)) > CLOCKS_APART_S:
+                    when = f"{age(late_s)} after this job, perhaps by another"
+                    self.shared[path] = f"{path} was last written {when}"
 
     def _is_shared(self, directory: str) -> bool:
         """Whether other jobs may write to a directory."""

@@ -110,9 +110,9 @@ class DashboardService(AppService):
         self, words: Sequence[str], websocket: web.WebSocketResponse, downloads: DownloadManager
     ) -> None:
         self._is_shown = False
-        self._said = NamedTemporaryFile("r", errors="replace", prefix="jobtui-")  # noqa: SIM115 - run closes it
+        self._errors = NamedTemporaryFile("r", errors="replace", prefix="jobtui-")  # noqa: SIM115 - run closes it
         super().__init__(
-            f"exec {shlex.join(words)} 2>{shlex.quote(self._said.name)}",
+            f"exec {shlex.join(words)} 2>{shlex.quote(self._errors.name)}",
             write_bytes=websocket.send_bytes,
             write_str=websocket.send_str,
             close=websocket.close,  # type: ignore[arg-type]  # what it gives is not read
@@ -137,13 +137,13 @@ class DashboardService(AppService):
         """Pass on what the dashboard writes; where it showed nothing, what it says on stderr instead."""
         try:
             await super().run()
-            said = self._said.read()
+            said = self._errors.read(LARGEST_MESSAGE)
             if self._is_shown:
                 sys.stderr.write(said)
             for line in [] if self._is_shown else said.splitlines():
                 await self.on_data((line if line.isprintable() else ascii(line)).encode() + b"\r\n")
         finally:
-            self._said.close()
+            self._errors.close()
             with suppress(ConnectionError):
                 await self._websocket.close()
 
@@ -239,7 +239,7 @@ class DashboardServer(Server):
         return web.Response(text=text, content_type="text/html")
 
     def _check(self, job: str | None) -> Sequence[str]:
-        """The command of the dashboard that is asked for. Raises what tells that there is none."""
+        """The command of the dashboard that is asked for. Raises HTTPException when there is none."""
         if len(self._open) >= MOST:
             raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, the most allowed.\n")
         words = self._words_at(job)

@@ -68,10 +68,11 @@ def test_a_file_that_another_job_wrote_to_since_is_the_reason_of_none(
     cluster.show("31", shown(31, tmp_path, "all.out"))
     write(out := tmp_path / "all.out", "KeyError: 'mesh'\n")
     assert run(*LOCAL, "explain", "slurm/31", "--json").json["cause"]["text"] == "KeyError: 'mesh'"
-    os.utime(out, (ENDED_S + 600, ENDED_S + 600))
-    verdict, why = run(*LOCAL, "explain", "slurm/31", "--json").json, "10m after this job, perhaps by another"
-    assert (verdict["cause"], verdict["confidence"] > 0.9) == (None, True)
-    assert f"{out} was last written {why}" in verdict["blind_spots"]
+    for at, why in ((600, "10m after this job, perhaps by another"), (-3_600, "before this job began")):
+        os.utime(out, (ENDED_S + at, ENDED_S + at))
+        verdict = run(*LOCAL, "explain", "slurm/31", "--json").json
+        assert (verdict["cause"], verdict["confidence"] > 0.9) == (None, True)
+        assert f"{out} was last written {why}" in verdict["blind_spots"]
     logs = run(*LOCAL, "logs", "slurm/31")
     assert "KeyError" in logs.out
     assert why in logs.err

@@ -91,8 +91,8 @@ class KafkaTopic:
             wanted = [self._at(number, max(0, at // MILLI)) for number in partitions]
             found = self._open().offsets_for_times(wanted, timeout=ANSWER_S)
             return {
-                first.partition: first.offset if first.offset >= 0 else partitions[first.partition].high
-                for first in found
+                start.partition: start.offset if start.offset >= 0 else partitions[start.partition].high
+                for start in found
             }
 
     def read(self, offsets: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:

@@ -26,7 +26,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 WINDOW_S = 24 * 3600
 """How far back records of jobs are read by default."""
 ANSWER_S = 1.0
-"""How long a poll waits for the cluster beside an index to say its name; it is told later, too."""
+"""How long a poll waits for the name of the cluster beside an index, which may also come later."""
 UNKNOWN = "?"
 """No cluster has this name: that of the one beside an index as long as it does not answer."""
 EVENT_END = "\n..."
@@ -140,7 +140,7 @@ class ElasticJobs(PolledSource):
         self._doubt, self._doubted = "", set[JobId]()
         self._asked: asyncio.Future[str] | None = None
         self._cluster: str | None = None
-        """What the cluster beside it calls itself, once it has said so; until then `_asked` is asked."""
+        """The name of the cluster beside it, once that has answered; until then `_asked` waits for it."""
 
     async def _begun(self) -> DocumentReader:
         """A reader that knows which clusters have jobs of this time in the index."""
