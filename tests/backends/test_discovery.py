@@ -84,7 +84,7 @@ def records(*seconds: int | None) -> tuple[LogRecord, ...]:
     )
 
 
-async def test_what_is_later_is_left_out_and_said_after_the_notes_of_the_source() -> None:
+async def test_log_until_leaves_out_later_records_and_says_so() -> None:
     first = Batch(cursor="1", records=records(1, None, 2), count=9, more=True)
     then = Batch(cursor="2", records=records(3, None, 4, 2), skipped=(Skip("", ""),), skip_count=1, more=True)
     source = LogUntil(ScriptedSource([first, then, first], name="a.log", kind="logfile"), Nanos(3 * SECOND))

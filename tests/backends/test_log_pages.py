@@ -304,7 +304,7 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
     assert (line.text, line.note) == ("text", "5,000 NUL bytes")
 
 
-async def test_what_is_written_is_seen_also_the_rest_of_a_line(pages: LogPages) -> None:
+async def test_an_appended_line_is_seen_and_an_unfinished_one_completed(pages: LogPages) -> None:
     write(pages, numbered(3) + "unfini")
     await pages.look()
     last = (await pages.before(END, 1)).lines[0]
@@ -574,7 +574,7 @@ async def test_an_expression_is_searched_for(pages: LogPages, installed: bool, t
 @with_and_without_ripgrep
 @pytest.mark.parametrize("kind", ["file", "packed", "merged", "journal"])
 @pytest.mark.parametrize("typed", MASKED["found"])
-async def test_what_is_masked_is_not_found(tmp_path: Path, installed: bool, kind: str, typed: str) -> None:
+async def test_search_finds_no_masked_text(tmp_path: Path, installed: bool, kind: str, typed: str) -> None:
     lines = MASKED["lines"]
     text = "".join(f"{line}\n" for line in lines).encode()
     path = tmp_path / ("x.log.gz" if kind == "packed" else "x.log")
@@ -625,7 +625,7 @@ async def test_bytes_that_are_not_text_do_not_end_a_search(pages: LogPages, inst
 
 @with_and_without_ripgrep
 @pytest.mark.parametrize("typed", ["needle", "~n.edle"])
-async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, typed: str) -> None:
+async def test_a_search_goes_on_over_appended_lines(pages: LogPages, installed: bool, typed: str) -> None:
     write_bytes(pages, b"needle 1\nplain\nnee")
     await pages.look()
     search = pages.search(asked(typed), 0)

@@ -287,9 +287,7 @@ async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(li
 
 
 @pytest.mark.parametrize("at_the_end", [False, True], ids=["while its rest is read", "when that is read"])
-async def test_what_is_written_to_a_renamed_file_counts_once_when_it_is_packed(
-    path: Path, at_the_end: bool
-) -> None:
+async def test_lines_of_a_renamed_file_count_once_when_it_is_packed(path: Path, at_the_end: bool) -> None:
     write(path, b"one\ntwo\nthree\n")
     opened = Opened(path, Limits(batch_records=1, block=8, hold_s=0.0, retire_s=1e6))
     await opened.reading.poll()
@@ -331,7 +329,7 @@ async def test_that_a_rotation_left_no_file_beside_a_log_is_said(path: Path) -> 
     assert "left no file" in (opened.reading.note or "")
 
 
-async def test_what_a_poll_that_failed_had_read_comes_with_the_next(path: Path) -> None:
+async def test_lines_that_a_failed_poll_had_read_come_with_the_next(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     with pytest.MonkeyPatch.context() as patch, suppress(Injected):
         patch.setattr(opened.log._worker, "run", lambda work: fail_later(work()))
@@ -560,13 +558,13 @@ async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
     await source.aclose()
 
 
-async def test_what_is_packed_under_the_name_of_another_is_read(tmp_path: Path) -> None:
+async def test_a_packed_log_under_the_name_of_another_is_read(tmp_path: Path) -> None:
     lines = rotated_log(tmp_path)
     (tmp_path / "x.log.2.gz").rename(tmp_path / "x.log.1.gz")
     assert (await read_whole(tmp_path / "x.log")).texts == lines
 
 
-async def test_what_is_gone_is_said(tmp_path: Path) -> None:
+async def test_a_missing_rotated_log_is_said(tmp_path: Path) -> None:
     lines = rotated_log(tmp_path)
     (tmp_path / "x.log.3.gz").unlink()
     reading = await read_whole(tmp_path / "x.log", start=FromTime(Nanos(5 * SECOND)))
@@ -622,7 +620,7 @@ async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ending", PACK)
-async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, ending: str) -> None:
+async def test_lines_after_a_cut_in_a_packed_log_are_left_out_and_said(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x.log.1{ending}"
     lines = [f"@{number} {number**7} line" for number in range(60_000)]
     whole = PACK[ending]("\n".join(lines).encode() + b"\n")
@@ -633,9 +631,7 @@ async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, endi
 
 
 @pytest.mark.parametrize("ending", PACK)
-async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
+async def test_a_packed_bomb_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     monkeypatch.setattr(file_access, "UNPACKED_BYTES", 3 << 20)
     path = tmp_path / f"x.log.1{ending}"
     path.write_bytes(PACK[ending]((b"@1 the same line".ljust(99, b"x") + b"\n") * 84_000))

@@ -136,7 +136,7 @@ async def test_a_time_before_what_was_read_is_read_back_to(merged_of: Make, tmp_
         assert await merged.position_of_time(Nanos(T0 + 9_000 * SECOND)) is None
 
 
-async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock) -> None:
+async def test_an_unreadable_journal_is_marked_as_a_gap(merged_of: Make, clock: FixedClock) -> None:
     one, other = two_journals()
     merged = merged_of({"a": journal_pages(one), "b": journal_pages(other)})
     clock.advance(5)
@@ -198,7 +198,7 @@ async def test_order_that_clocks_cannot_prove_is_marked(merged_of: Make) -> None
     assert "v7 ±0.4 s" in extent.event
 
 
-async def test_what_is_held_is_bounded(merged_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_held_are_bounded(merged_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_logs, "LINES_KEPT", 500)
     journal = MemoryJournal()
     for n in range(900):
@@ -288,7 +288,7 @@ async def source(tmp_path: Path) -> AsyncIterator[AgentCopies]:
     await made.aclose()
 
 
-async def test_what_real_copies_tell_is_in_the_clusters_log_too() -> None:
+async def test_real_copies_repeat_lines_of_the_cluster_log() -> None:
     batch = await AgentCopies(CAPTURE, lambda: [UID]).poll(None)
     log = (CAPTURE / "scratch/jdoe/sirepo-dev/job_agent.log").read_bytes()
     whole = [record.text for record in LogParser("x").parse(log, 0, 1, NEWEST).records]

@@ -76,7 +76,7 @@ ROWS: dict[str, tuple[object, str, Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_what_raises_for_a_row_costs_the_row(
+def test_an_exception_costs_its_row(
     row: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     owner, name, read = ROWS[row]

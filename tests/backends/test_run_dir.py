@@ -111,7 +111,7 @@ async def test_a_path_that_is_not_a_directory_is_reported(here: Dirs, tmp_path: 
     assert str(tmp_path) in str(raised.value)
 
 
-async def test_what_is_not_there_says_so(dirs: Dirs, tmp_path: Path) -> None:
+async def test_a_missing_run_directory_raises_unreadable(dirs: Dirs, tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match=r"No such file|not on this machine"):
         await dirs.files(tmp_path / "none")
     with pytest.raises(Unreadable, match=r"No such file|not on this machine"):
@@ -214,7 +214,7 @@ SCRATCH = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuI
 RUN_DIR = SCRATCH / "3pMDuIiL-e1oQ9PPU-activityAnimation"
 
 
-async def test_what_a_job_noted_on_its_cluster_is_found(client: SshClient) -> None:
+async def test_the_note_of_a_job_on_its_cluster_is_found(client: SshClient) -> None:
     client.replace(RUNS_HERE)
     where, other = f"ssh://cori{quote(str(RUN_DIR))}", "ssh://cori/tmp"
     noted = some(await SessionJobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", where]))

@@ -155,7 +155,7 @@ async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Re
     assert await reader.source.detail(JobId(hostile)) is None
 
 
-async def test_what_changes_while_the_notification_is_set_up_is_not_missed(db: Db, reader: Reader) -> None:
+async def test_a_change_during_the_set_up_of_the_watch_is_not_missed(db: Db, reader: Reader) -> None:
     db.put(jid(1))
     await reader.drain()
     db.put(jid(2))
@@ -471,7 +471,7 @@ def test_one_odd_field_costs_that_field_only(field: str, value: object) -> None:
     assert field == "simName" or job.name == plain.name
 
 
-def test_what_is_nested_is_kept_as_far_as_it_can_be_and_oddities_counted() -> None:
+def test_nested_fields_are_read_and_odd_ones_counted() -> None:
     record = a_record(
         JID,
         parallelStatus={"percentComplete": 12.5, "frameCount": "many"},

@@ -269,7 +269,7 @@ def queues() -> int:
     return sum("inotify" in os.readlink(name) for name in names if os.path.lexists(name))
 
 
-async def test_who_stops_waiting_holds_nothing_and_may_come_again(tmp_path: Path) -> None:
+async def test_a_canceled_wait_holds_nothing_and_may_be_repeated(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("first\n")
     before, watched = queues(), Watched(path)

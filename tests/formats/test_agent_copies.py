@@ -63,7 +63,7 @@ def the_lines(texts: str) -> list[agent_copies.CopiedLine]:
 
 
 @pytest.mark.parametrize(("before", "after", "added", "is_gap"), ROWS["what a copy adds"])
-def test_what_a_copy_adds_to_the_one_before(before: str, after: str, added: str, is_gap: bool) -> None:
+def test_added_lines_compares_two_copies(before: str, after: str, added: str, is_gap: bool) -> None:
     found, gap = agent_copies.added_lines(list(before), the_lines(after))
     assert ("".join(line.text for line in found), gap) == (added, is_gap)
 
@@ -89,7 +89,7 @@ VALUES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=[
 
 
 @given(st.dictionaries(NAMES, VALUES))
-def test_what_slurm_writes_is_read_exactly(variables: dict[str, str]) -> None:
+def test_parse_environment_reads_the_file_of_slurm_exactly(variables: dict[str, str]) -> None:
     found = parse_environment(write_environment(variables))
     assert {v.name.decode(): (v.value or b"").decode() for v in found.variables} == variables
     assert found.is_whole

@@ -34,9 +34,7 @@ def encoded(fields: list[tuple[str, bytes, bool]]) -> tuple[bytes, dict[bytes, l
 
 @FEW
 @given(ENTRIES, st.integers(1, 400))
-def test_what_was_written_is_read_however_it_is_cut_up(
-    entries: list[list[tuple[str, bytes, bool]]], size: int
-) -> None:
+def test_the_export_parser_reads_any_chunks(entries: list[list[tuple[str, bytes, bool]]], size: int) -> None:
     pairs = [encoded(fields) for fields in entries]
     parser = ExportParser()
     found = in_chunks(b"".join(text for text, _ in pairs), size, parser)
@@ -63,7 +61,7 @@ def test_damage_costs_the_same_however_it_is_cut_up(damage: list[tuple[int, int,
     assert parts.skipped == whole.skipped
 
 
-def test_what_journald_wrote_is_read_of_a_long_message_the_beginning() -> None:
+def test_an_export_of_journald_is_read_and_its_long_messages_cut() -> None:
     parser = ExportParser()
     entries = [entry_of_export(raw) for raw in parser.feed((FIXTURES / "live-journald.export").read_bytes())]
     messages = [each.message for each in entries if each]

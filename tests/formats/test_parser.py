@@ -174,7 +174,7 @@ WAITS = f"{HEAD}{SUPERVISOR}_Op(run, 5N6c) await _reply_q.get()\n".encode()
     ],
     ids=["an agent's line is the same", "what names no op", "a supervisor's may come again"],
 )
-def test_what_comes_again(lines: list[bytes], given: list[int]) -> None:
+def test_repeated_lines_are_given_once(lines: list[bytes], given: list[int]) -> None:
     assert [record.line for record in records_of(b"".join(lines))] == given
 
 
@@ -407,7 +407,7 @@ def test_every_line_that_names_a_job_is_known(capture: str) -> None:
         (f"x.py:1:f {CMD} frobnicated\n".encode(), 1),  # only a catch-all takes it
     ],
 )
-def test_what_is_news(line: bytes, unknown: int) -> None:
+def test_survey_lists_the_unknown_lines(line: bytes, unknown: int) -> None:
     assert formats.survey([line]).unknown == unknown
 
 

@@ -172,7 +172,7 @@ def test_parts_at_any_depth_are_counted(count: int, attributes: int) -> None:
     assert count_parts(spans(count, attributes), TRACES_DATA, MOST) > MOST
 
 
-def test_what_has_few_parts_is_counted_exactly_where_it_could_have_many() -> None:
+def test_count_parts_is_exact_below_its_limit() -> None:
     # resource spans, scope spans; of each span: itself, and of its attribute key, value, array and element
     assert count_parts(spans(10, 2), TRACES_DATA, 130) == 2 + 10 * (1 + 2 * 5)
     assert count_parts(spans(1, 0), TRACES_DATA, MOST) == 0

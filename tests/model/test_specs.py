@@ -57,7 +57,7 @@ def test_flags_are_spelled_so_that_they_hold_anywhere(
 SECRET = "s3cr3t-t0k3n"
 
 
-def test_what_is_said_above_wins_and_one_login_is_sent() -> None:
+def test_the_later_access_wins_and_one_login_is_sent() -> None:
     file = Access(bearer_file="/token", headers=(("X-A", "1"),), ca_file="/ca.pem")
     assert merged(file, Access(user="ann", password="p")) == Access(
         user="ann", password="p", headers=(("X-A", "1"),), ca_file="/ca.pem"
@@ -147,5 +147,5 @@ def test_an_odd_id_is_none(slurm_id: object) -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], 3, {}, {"job_cmd_state": 3}, {"sbatch_id": 7}])
-def test_what_tells_no_state_is_none(document: object) -> None:
+def test_a_document_without_a_state_is_no_status(document: object) -> None:
     assert sbatch_status(document) is None

@@ -60,7 +60,7 @@ def test_it_is_said_why_more_may_come(
     assert traces.growing(trace, Nanos(ENDED + round(later_s) * SECOND)) == why
 
 
-def test_what_was_seen_to_grow_a_moment_ago_is_not_quiet() -> None:
+def test_a_trace_that_grew_a_moment_ago_is_not_quiet() -> None:
     trace, now = trace_of(("a", None, ENDED)), Nanos(ENDED + 900 * SECOND)
     assert traces.growing(trace, now, Nanos(now - 4 * SECOND)) == "its last span came 4s ago"
     assert traces.is_waited_for(trace, now, Nanos(now - 4 * SECOND))
@@ -73,7 +73,7 @@ def told(number: int, source: str, spans: int | None = 1) -> traces.TraceSummary
     )
 
 
-def test_what_is_awaited_stands_as_it_was_told_before() -> None:
+def test_an_awaited_trace_stays_as_it_was_listed() -> None:
     found = traces.TraceList(traces=(told(4, "a"),), awaited=frozenset("b"))
     before = (told(1, "a"), told(2, "b"), told(3, "c"), told(5, "b"))
     assert traces.with_awaited(found, before) == (told(5, "b"), told(4, "a"), told(2, "b"))

@@ -139,7 +139,7 @@ def test_the_state_of_a_job(case: str) -> None:
     assert (job.status, job.native_status, job.alert) == (told["status"], told["native"], told.get("alert"))
 
 
-def test_what_a_worker_says_later_does_not_wake_a_job_that_is_over() -> None:
+def test_a_late_line_of_a_worker_does_not_revive_an_ended_job() -> None:
     late = BEGIN.replace("10:01:05", "11:30:00")
     (job,) = jobs_of(facts_of((executing() + ENDED).encode(), "a.log"), facts_of(late.encode(), "o")).values()
     assert (job.native_status, job.error) == ("COMPLETED", "exit status 3")
@@ -334,7 +334,7 @@ def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
 
 @settings(max_examples=50, deadline=None)
 @given(events=_LOG, missing=st.sets(st.integers(0, 24)), turns=_TURNS, sizes=_SIZES)
-def test_what_one_of_two_logs_lacks_the_other_tells(
+def test_two_logs_complete_each_other(
     events: list[tuple[int, Kind]], missing: set[int], turns: list[int], sizes: list[int]
 ) -> None:
     events = [(4 * at, kind) for at, (_, kind) in enumerate(events, start=1)]
@@ -367,7 +367,7 @@ AGAIN = executing() + event(4, "2026-11-20 10:01:00Z", "Job was evicted.") + exe
 """What happens twice within a second."""
 
 
-def test_what_happens_twice_within_a_second_is_twice() -> None:
+def test_two_events_within_a_second_count_twice() -> None:
     copies = [facts_of((submitted() + AGAIN).encode(), name) for name in ("a.log", "b.log")]
     for files in (copies[:1], copies):
         book, _ = book_of(*files)

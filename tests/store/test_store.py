@@ -73,7 +73,7 @@ def test_another_reason_does_not_count_as_late_news() -> None:
         assert len(store.sources()[0].news_late) == count
 
 
-def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:
+def test_a_store_that_becomes_another_knows_its_condor_jobs() -> None:
     stores = [a_store()[0] for _ in range(2)]
     for store, file in zip(stores, ("old.log", "new.log"), strict=True):
         store.add_source(file, "condor_log")
@@ -210,7 +210,7 @@ def key(one: StateChange) -> tuple[str, int, int]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(changes, max_size=8), max_size=8))
-def test_whatever_the_batches_it_is_in_order_and_complete(batches: list[list[StateChange]]) -> None:
+def test_the_change_log_is_ordered_and_complete_for_any_batches(batches: list[list[StateChange]]) -> None:
     log = ChangeLog()
     first: dict[tuple[str, int, int], StateChange] = {}
     for batch in batches:
@@ -224,7 +224,7 @@ def test_whatever_the_batches_it_is_in_order_and_complete(batches: list[list[Sta
         assert log.of_job(job) == tuple(one for one in kept if one.job_id == job)
 
 
-def test_what_is_far_older_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_change_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     log = ChangeLog()
     log.add([change(number, number) for number in range(100, 4_000)])
     looked_at: list[StateChange] = []
@@ -321,7 +321,7 @@ def test_it_tells_what_is_known_better_from_where_and_since_when() -> None:
     assert (book.changed_at(TRACE_ID), book.size(TRACE_ID)) == (9, 2)
 
 
-def test_what_was_let_go_is_said_of_the_sources_of_traces() -> None:
+def test_sources_of_traces_say_what_was_dropped() -> None:
     store = Store(EmptyCorrelation(), FixedClock(NOW))
     store.traces = TraceStore(most=1)
     for name, kind in (("spans.json", "trace_file"), ("db", "sirepo_db")):

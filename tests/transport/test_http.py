@@ -42,7 +42,7 @@ from tests.carried import Client, carried
 from tests.waiting import LONG_S, stop, wait_until
 
 
-async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
+async def test_cancel_lets_running_requests_end_and_drops_the_waiting() -> None:
     requests, gate = Requests(2), asyncio.Event()
     begun: list[int] = []
     ended: list[int] = []
@@ -64,7 +64,7 @@ async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
     assert begun == [0, 1, 4]
 
 
-async def test_what_runs_is_ended_when_it_is_closed() -> None:
+async def test_closing_cancels_the_running_requests() -> None:
     requests = Requests(1)
     asker = asyncio.create_task(requests.run(asyncio.Event().wait))
     await asyncio.sleep(0)

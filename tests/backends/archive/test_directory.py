@@ -66,7 +66,7 @@ def test_jobs_of_one_number_are_distinguished_by_date(tmp_path: Path) -> None:
     assert any("2 jobs of this number" in note for note in newest.notes)
 
 
-def test_what_was_archived_at_another_time_is_not_the_job_s_nor_where_it_began_later(tmp_path: Path) -> None:
+def test_a_script_of_another_time_is_not_taken_for_the_job(tmp_path: Path) -> None:
     archive_in(tmp_path, DAY)
     answer = look(tmp_path, "7", submitted_at=Nanos(SUBMITTED + 30 * DAYS))
     assert answer.script is None

@@ -82,7 +82,9 @@ async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
     assert tally.cuts == [f"{archive.name}: more than 4 scripts, the others were left out"]
 
 
-async def test_what_is_wrong_is_said(brokers: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_archive_that_cannot_be_read_raises_a_source_error(
+    brokers: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("jobtui.backends.archive.kafka.ANSWER_S", 1.0)
     for topic, kind in (
         (KafkaTopic(brokers, "other"), SourceMissing),

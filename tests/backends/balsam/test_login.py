@@ -307,7 +307,7 @@ def test_the_end_of_a_login_is_announced() -> None:
 
 
 @pytest.mark.parametrize(("token", "user"), LOGINS["user"].items())
-def test_whose_login_it_is(token: str, user: str) -> None:
+def test_user_of_tells_whose_login_it_is(token: str, user: str) -> None:
     assert logins.user_of(Login(KEPT_URL, token, None, "/x")) == user
 
 

@@ -164,7 +164,7 @@ async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pyt
     assert "some are missing" in following.engine.doubts.words
 
 
-async def test_what_is_known_to_be_given_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_rows_known_as_given_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.engine.GIVEN_KEPT", 200)
     following = following_of(elastic := index_of(lines(900, every_s=0.01)))
     found = []
@@ -211,7 +211,7 @@ async def test_first_lines_of_a_hundred_million_come_soon_in_bounded_memory() ->
     assert len(found) == 7_000
 
 
-async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
+async def test_a_late_row_is_found_and_no_row_comes_twice() -> None:
     elastic = index_of(lines(10, every_s=1))
     following = following_of(elastic)
     assert len((await following.rows(100))[0]) == 10
@@ -226,7 +226,7 @@ async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
 
 
 @pytest.mark.parametrize("count", [10, 900])
-async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back(count: int) -> None:
+async def test_rows_of_failed_shards_are_missed_aloud_and_come_later(count: int) -> None:
     elastic = index_of(lines(count, every_s=200 / count))
     following = following_of(elastic)
     elastic.failed_shards = [{"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2"}}]
@@ -436,7 +436,7 @@ async def given(following: EngineFollowing, count: int) -> list[tuple[Nanos, str
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("seed", range(6))
-async def test_what_is_sent_dropped_or_comes_at_a_seam_is_given_once(seed: int) -> None:
+async def test_every_row_is_given_once_over_drops_and_seams(seed: int) -> None:
     random = Random(seed)
     loki = StrictLoki([journal_line(n, f"old {n}") for n in range(5)])
     loki.is_apart = seed % 3 > 0
@@ -461,7 +461,7 @@ async def test_what_is_sent_dropped_or_comes_at_a_seam_is_given_once(seed: int) 
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("status", "body", "words"), ROWS["refusals of an upgrade"])
-async def test_where_no_websocket_passes_new_lines_are_asked_for(status: int, body: str, words: str) -> None:
+async def test_new_lines_are_asked_for_without_a_websocket(status: int, body: str, words: str) -> None:
     loki = StrictLoki([])
     loki.refusal = response(status, body.encode())
     following = EngineFollowing(loki_engine(loki), At(T0))

@@ -134,7 +134,7 @@ async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: py
 
 
 @each_program
-async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> None:
+async def test_entries_of_a_nameless_machine_are_not_lost(way: Way, tmp_path: Path) -> None:
     with written(way, tmp_path) as (make, (one, two, three)):
         one.write([from_host("node1", 0)])
         two.write([nameless("node2", 1)])
@@ -206,7 +206,7 @@ def send_some(writers: list[Writer], waiting: dict[str, list[int]], draw: random
 
 
 @each_program
-async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -> None:
+async def test_old_entries_of_two_hosts_come_in_order_of_time(way: Way, tmp_path: Path) -> None:
     for first, host in enumerate(HOSTS[:2]):
         entries = (from_host(host, n) for n in range(first, 400, 2))
         make_journal(tmp_path, entries, f"remote-{host}.journal")

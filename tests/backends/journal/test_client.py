@@ -62,7 +62,7 @@ async def test_shuffled_entries_are_put_as_journalctl_has_them(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("one", "other", "wanted"), ROWS["cursors in their order"])
-def test_what_counts_first(one: str, other: str, wanted: int) -> None:
+def test_compare_orders_two_positions(one: str, other: str, wanted: int) -> None:
     found = compare(position(Cursor(one)), position(Cursor(other)))
     assert (found > 0) - (found < 0) == wanted
     back = compare(position(Cursor(other)), position(Cursor(one)))
@@ -90,7 +90,9 @@ class NobodysShell(LocalShell):
 
 @needs_journal_tools
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-async def test_what_may_not_be_read_is_said(open_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_denied_journal_raises_source_denied(
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_journal(open_path, [entry(0, "secret")], "user-0.journal").chmod(0o600)
     monkeypatch.setattr(journalctl, "LocalShell", NobodysShell)
     reader = JournalctlReader(str(open_path))
@@ -310,7 +312,7 @@ CONNECTED = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | t
 
 
 @pytest.mark.parametrize(("who", "name"), [(who, name) for who in SAYS for name in SAYS[who]])
-async def test_what_is_said_there_becomes_one_line(client: SshClient, who: str, name: str) -> None:
+async def test_an_error_of_the_command_becomes_one_line(client: SshClient, who: str, name: str) -> None:
     case = SAYS[who][name]
     (client.root / "said").write_text(f"{case['said']}\n" if case["said"] else "")
     begins = CONNECTED if who == "journalctl" else ""

@@ -198,7 +198,7 @@ async def test_suppressed_messages_are_a_gap(journal: MemoryJournal, pages: Jour
     assert "dropped 120 messages" in lines[1].text
 
 
-async def test_what_cannot_be_read_says_so_and_recovers(journal: MemoryJournal, pages: JournalPages) -> None:
+async def test_a_broken_journal_raises_and_recovers(journal: MemoryJournal, pages: JournalPages) -> None:
     journal.broken = "connection refused"
     with pytest.raises(LogUnreadable, match="connection refused"):
         await pages.look()
@@ -213,7 +213,7 @@ async def test_what_cannot_be_read_says_so_and_recovers(journal: MemoryJournal, 
     assert numbers((await pages.before(END, 2)).lines) == [2_999, 3_000]
 
 
-async def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_held_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_log, "PASSAGE_LINES", 1_000)
     pages = pages_of(filled(4_000))
     await pages.look()

@@ -99,7 +99,7 @@ async def test_lines_that_continue_a_record_are_those_of_its_process() -> None:
     await source.aclose()
 
 
-async def test_what_is_asked_for_is_sirepos_alone_or_of_units_that_are_named() -> None:
+async def test_a_journal_is_asked_for_sirepo_or_the_named_units_only() -> None:
     journal = entries(1)
     journal.write(SEND % 5, unit="sshd.service", host="v3", pid=7)
     journal.write(SEND % 6, unit="docker.service", container="nginx", host="v3", pid=7)

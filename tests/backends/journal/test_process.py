@@ -36,7 +36,7 @@ async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
         Running(["/nowhere/program"], {})
 
 
-async def test_what_is_not_read_makes_it_wait(tmp_path: Path) -> None:
+async def test_a_command_waits_while_its_output_is_not_read(tmp_path: Path) -> None:
     done = tmp_path / "done"
     running = shell(f"head -c 3000000 /dev/zero; touch {done}; echo end")
     taken = len(await running.read())

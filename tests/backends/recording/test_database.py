@@ -136,9 +136,7 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
 
 @pytest.mark.parametrize("bad", [{10}, {60}, set(range(1, 60)), {2, 51, 100, 179}])
 @pytest.mark.parametrize("body", [b"x", "text", 7, zlib.compress(b"[]"), zlib.compress(bytes(6 << 20))])
-def test_what_is_damaged_or_grows_costs_itself_and_is_counted(
-    tmp_path: Path, bad: set[int], body: object
-) -> None:
+def test_a_damaged_or_huge_entry_is_counted(tmp_path: Path, bad: set[int], body: object) -> None:
     path = files.written(tmp_path / "r", *((Item.BATCH, files.lines(n), n) for n in range(1, 180)))
     with closing(sqlite3.connect(path)) as db, db:
         db.executemany("UPDATE entry SET body = ? WHERE seq = ?", [(body, seq) for seq in bad])
@@ -192,7 +190,7 @@ def noisy(number: int) -> Batch:
     return files.lines(number, text=files.noise(number, 200_000))
 
 
-def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_entries_are_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 500)
     with recorded(tmp_path) as (writer, recorder):
         limit(writer, 12)
@@ -243,7 +241,7 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
 
 
-def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
+def test_a_batch_that_cannot_be_encoded_costs_itself_only(tmp_path: Path) -> None:
     odd = msgspec.structs.replace(a_span(1), attributes={"x": object()})
     with recorded(tmp_path) as (writer, recorder):
         recorder.delivered(SOURCE, Batch(spans=(odd,), count=1))

@@ -290,7 +290,7 @@ async def test_a_job_that_slurmd_did_not_start_is_reported_unless_a_step_ran(clu
 
 
 @pytest.mark.parametrize(("out", "error", "outputs"), ROWS["output of a Slurm job"])
-async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs: list[str]) -> None:
+async def test_detail_names_the_outputs(cluster: StandIn, out: str, error: str, outputs: list[str]) -> None:
     cluster.show("1", SHOWN.format(exit="1:0", out=out, error=error))
     assert [*(await Reading().detail("1")).outputs] == outputs
 
@@ -315,7 +315,7 @@ async def test_an_id_of_another_system_or_cluster_has_no_job(cluster: StandIn, j
     assert await Reading().source.detail(JobId(job_id)) is None
 
 
-async def test_what_a_login_prints_changes_nothing(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_text_of_a_login_changes_nothing(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.captured()
     ssh = cluster.path / "ssh"
     ssh.write_text(ssh.read_text().replace("exec sh", "echo 'Welcome to cori'; exec sh"))
@@ -378,7 +378,7 @@ ANSWERS = st.lists(
 
 
 @given(answers=ANSWERS, has_accounting=st.booleans())
-def test_what_was_told_bit_by_bit_is_what_is_known(
+def test_changes_told_one_by_one_add_up_to_the_jobs_known(
     answers: list[tuple[bool, list[tuple[str, str, str]], int]], has_accounting: bool
 ) -> None:
     known, told, now, bad = ClusterJobs("local", "slurm"), dict[str, Job](), NOW, 0
@@ -444,7 +444,7 @@ SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
 @pytest.mark.parametrize(
     ("queue", "accounts", "later_s", "other"), ROWS["what Slurm's commands say otherwise"]
 )
-def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int, other: str) -> None:
+def test_accounting_and_the_queue_disagree(queue: str, accounts: str, later_s: int, other: str) -> None:
     """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
     known, ended_at = ClusterJobs("cori", "slurm"), time_of(ENDED_AT)
     assert ended_at is not None
@@ -490,12 +490,12 @@ def kept(text: bytes) -> bytes:
 
 
 @given(st.binary())
-def test_what_is_below_the_rule_is_the_text(text: bytes) -> None:
+def test_below_rule_gives_the_text_below_the_rule(text: bytes) -> None:
     assert below_rule(kept(text)) == (None if text in (b"NONE", b"NONE\n") else text)
     below_rule(text)
 
 
-async def test_what_slurmctld_knows_is_exact_and_goes_first() -> None:
+async def test_the_script_of_slurmctld_is_exact_and_goes_first() -> None:
     script = b"#!/bin/sh\nprintf 'caf\xe9'"
     answer = await find_kept(Printed(CommandAnswer(script), kept(b"#!/bin/sh\nprintf 'caf?'")), Wanted("1"))
     assert answer.script is not None
@@ -674,7 +674,7 @@ def test_nodes_tell_what_the_reason_hides(said: Category, tally: dict[str, Any],
     assert (found.category, found.is_stuck) == (category, category == "request")
 
 
-async def test_who_is_waited_for_is_found_by_nodes_and_by_name(cluster: StandIn) -> None:
+async def test_a_waiting_job_names_the_jobs_it_waits_for(cluster: StandIn) -> None:
     cluster.waiting()
     reading = Reading()
     await reading.read()

@@ -287,7 +287,7 @@ def a_silent_server(rig: Rig) -> Iterator[str]:
         yield url
 
 
-async def test_what_others_know_is_shown_at_once(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
+async def test_a_silent_server_delays_no_other(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     clock.advance(AGED_S)
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
         with a_silent_server(rig) as url:
@@ -804,7 +804,7 @@ async def test_lines_are_read_in_pieces_of_any_size(piece_bytes: int, end: bytes
     assert (again.spans, again.skip_count, again.recovered) == ((), 0, 0)
 
 
-async def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreadable_trace_file_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SourceMissing, match="no such file"):
         await whole(tmp_path / "none")
     with pytest.raises(SourceError, match="is a directory"):
@@ -834,7 +834,9 @@ async def test_a_packed_file_is_read_in_pieces_and_a_torn_one_as_far_as_it_goes(
 
 
 @pytest.mark.parametrize("text", [lines_of_spans(300, "x" * 9_000), b" " * (3 << 20) + lines_of_spans(1)])
-async def test_what_unpacks_to_too_much(text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_trace_file_that_unpacks_to_too_much_is_cut(
+    text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("jobtui.backends.traces.files.PACKED_BYTES", 1 << 20)
     path = tmp_path / "spans.jsonl.gz"
     path.write_bytes(gzip.compress(text))
