@@ -70,7 +70,7 @@ def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None,
 
 
 @pytest.mark.parametrize(("capture", "agent", "told"), ROWS["what became of agents"])
-def test_what_became_of_the_agents_of_a_capture(capture: str, agent: str, told: dict[str, object]) -> None:
+def test_agents_end_as_the_truth_of_a_capture_says(capture: str, agent: str, told: dict[str, object]) -> None:
     agents = {str(one.agent): one for one in correlate(logs(capture)).agents()}
     assert {name: getattr(agents[agent], name) for name in told} == told
     assert capture != "docker" or {one.host for one in agents.values()} == {"v1.sirepo.example"}
@@ -85,7 +85,7 @@ def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(("line", "host", "container"), TABLES["agents"]["place"])
-def test_where_an_agent_is(line: str, host: str, container: str) -> None:
+def test_a_start_line_tells_the_host_and_container_of_an_agent(line: str, host: str, container: str) -> None:
     (agent,) = read([line])[0].agents()
     assert (agent.host or "", agent.container, agent.uid) == (host, container, "VUlhaMOD")
     assert agent.container_id in (None, "14ebb6cea369")
@@ -196,7 +196,7 @@ LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
         (ON_CLUSTER, {"cori": "ssh://cori"}, LogKind.CLUSTER, "ssh://cori"),
     ],
 )
-def test_where_the_log_of_an_agent_is(
+def test_log_of_finds_the_agent_log(
     agent: Agent, hosts: dict[str, str], kind: LogKind, name: str | None
 ) -> None:
     found = log_of(agent, hosts)
@@ -231,7 +231,7 @@ def test_the_command_for_a_host_that_is_not_configured_has_begin_and_end() -> No
     assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_log_of_says_what_is_not_known() -> None:
     assert "container" in log_of(but(DOCKER, container=None), {}).described
     no_host = log_of(but(DOCKER, host=None), {"v1": "ssh://v1"})
     assert "not known" in no_host.note

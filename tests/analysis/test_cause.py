@@ -96,7 +96,7 @@ def test_the_exception_that_began_a_chain_is_named_and_the_others_are_alternativ
     assert all(line != cause.line for line, _ in cause.alternatives)
 
 
-def test_what_is_around_a_message_is_not_part_of_the_cause() -> None:
+def test_a_cause_leaves_out_what_is_around_its_message() -> None:
     said = "sbatch: error: Batch job submission failed: Invalid partition name specified"
     head = "Nov 23 22:01:26 12203     0 /lib/sirepo/pkcli/job_agent.py:1040:start exit=1 stdout= stderr="
     for line in (head + said, f"│ {said}   │", f'{{"level": "info", "msg": "{said}", "at": "2026-11-23"}}'):
@@ -120,7 +120,7 @@ def entry_of(number: int, text: str, host: str) -> JournalEntry:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_who_ended_it_is_said_only_by_what_names_the_job(case: dict[str, Any]) -> None:
+def test_only_a_message_that_names_the_job_tells_who_ended_it(case: dict[str, Any]) -> None:
     host = case.get("host", "v4")
     entries = [entry_of(number, text, f"{host}.example.org") for number, text in enumerate(case["messages"])]
     low, high = case.get("ahead_s", (0.0, 0.0))

@@ -63,7 +63,7 @@ def test_a_filter_lets_only_some_jobs_count_beside_which_nodes_of_all_would_look
     assert made(ChartKind.UTILIZATION, *jobs, changes=RUN).outline is not None
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_a_chart_says_what_it_leaves_out() -> None:
     late = (*RUN, StateChange(3, BALSAM, Nanos(NOW + SECOND), "RUNNING", "RUN_DONE", "b"))
     found = material(a_job(1, runs=2), changes=late)
     assert found.notes == (
@@ -151,7 +151,7 @@ def test_arrivals_and_ends_are_counted_by_minute_and_old_ones_dropped() -> None:
     ],
     ids=["the same news again", "a job that runs again", "an end that becomes better known"],
 )
-def test_what_came_and_ended_counts_once(steps: list[Job], arrivals: int, ends: int) -> None:
+def test_an_arrival_and_an_end_count_once(steps: list[Job], arrivals: int, ends: int) -> None:
     pulse = RateCounter(lambda: NOW)
     for before, after in zip([None, *steps], steps, strict=False):
         pulse.note(before, after)
@@ -162,7 +162,7 @@ def test_what_came_and_ended_counts_once(steps: list[Job], arrivals: int, ends: 
 @pytest.mark.parametrize(
     "job", [came(86_400.0), came(-86_400.0), msgspec.structs.replace(came(30), is_quasi=True)]
 )
-def test_what_is_long_past_or_to_come_or_no_job_is_not_counted(job: Job) -> None:
+def test_the_rates_leave_out_the_past_the_future_and_what_is_no_job(job: Job) -> None:
     pulse = pulse_of(job)
     assert pulse.pace(NOW).is_still
     assert not pulse._arrivals

@@ -155,9 +155,7 @@ STATUS_FILE = f"/scratch/jdoe/sirepo-dev/user/VUlhaMOD/myapp/{JID}/sbatch_status
         (f"missing sbatch status file={STATUS_FILE}", "problem with the sbatch status file"),
     ],
 )
-def test_what_the_poller_of_a_cluster_says_belongs_to_the_run_of_its_time(
-    line: str, step: str, agent_first: bool
-) -> None:
+def test_a_cluster_poll_belongs_to_the_run_of_its_time(line: str, step: str, agent_first: bool) -> None:
     correlator = Correlator()
     supervisor = Log()
     agent = Log("agent.log", seconds=5)

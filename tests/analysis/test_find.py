@@ -85,7 +85,7 @@ def test_the_first_candidate(thing: str) -> None:
         ("EPRSqtUW-IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
     ],
 )
-def test_what_is_ambiguous_is_shown_so(thing: str, ids: set[tuple[str, str, str | None]]) -> None:
+def test_an_ambiguous_word_lists_its_candidates(thing: str, ids: set[tuple[str, str, str | None]]) -> None:
     candidates = found(thing)
     assert is_ambiguous(candidates)
     assert {(candidate.kind, candidate.id, candidate.job) for candidate in candidates[: len(ids)]} == ids
@@ -106,7 +106,7 @@ def test_a_log_line_gives_every_id_in_it_with_a_reason() -> None:
 @pytest.mark.parametrize(
     "thing", ["", "   ", "4", "81430001", "123456789012", "qqqqqqqq", "zzzz", "???", "\x00\x1b"]
 )
-def test_what_nobody_knows_has_no_candidates(thing: str) -> None:
+def test_an_unknown_word_has_no_candidates(thing: str) -> None:
     assert found(thing) == ()
 
 

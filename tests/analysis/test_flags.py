@@ -118,7 +118,7 @@ def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
     assert lateness.look(jobs, later, 10.0) == {LIVE}
 
 
-def test_what_is_kept_has_a_bound() -> None:
+def test_the_runs_kept_are_bounded() -> None:
     lateness = LateJobs()
     jobs = known(*(done(number, 5) for number in range(RUNS_KEPT + 50)))
     jobs |= known(*(done(10_000 + n, 5, model=f"m{n}") for n in range(KINDS_KEPT + 50)))
@@ -130,7 +130,7 @@ def test_what_is_kept_has_a_bound() -> None:
 
 @given(st.lists(st.floats(0, 1e6), min_size=LEAST_RUNS, max_size=200))
 @settings(max_examples=50)
-def test_nothing_that_was_seen_is_beyond_what_is_usual_but_the_last_hundredth(seconds: list[float]) -> None:
+def test_at_most_one_run_in_a_hundred_is_longer_than_usual(seconds: list[float]) -> None:
     usual = some(usual_of(seconds))
     assert usual.p50_s <= usual.p99_s <= max(seconds)
     assert sum(is_beyond(one, usual) for one in seconds) <= len(seconds) // 100
@@ -188,7 +188,7 @@ def looked(trouble: AlertFinder, *jobs: Job, after_s: int = 0) -> set[JobId]:
 
 
 @pytest.mark.parametrize("kind", ["late", "at odds", "trouble"])
-def test_what_is_over_the_budget_is_found_next_time(kind: str) -> None:
+def test_a_look_without_time_is_made_up_for_by_the_next(kind: str) -> None:
     if kind == "late":
         jobs, lateness, found = known(live(JobStatus.RUNNING, 600), *HISTORY), LateJobs(), {LIVE}
         lateness.note(jobs)
@@ -274,7 +274,7 @@ def test_a_run_behind_another_of_its_user_names_that_one(seed: int) -> None:
     assert 0 <= low <= high <= 3600
 
 
-def test_what_runs_waits_for_nothing() -> None:
+def test_a_running_job_waits_for_nothing() -> None:
     correlator, found = studied(played("healthy", 1, DriverName.LOCAL, 90))
     assert found.waits.waits == ()
     assert all(waited_slot(op) is None for op in correlator.open_ops())

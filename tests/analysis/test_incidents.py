@@ -89,7 +89,7 @@ def test_shares_are_those_of_a_count_by_hand(bad: list[str | None], good: list[s
     assert {one for one in group.shared if one.name == "host"} == expected
 
 
-def test_what_has_been_quiet_for_longer_than_ever_is_over() -> None:
+def test_an_incident_ends_when_it_is_quiet_for_longer_than_ever() -> None:
     (group,) = incidents(sample(number, Code.PROGRAM_FAILED) for number in (100, 110, 7_300)).groups
     assert [group.is_ongoing(Nanos(at * SECOND)) for at in (7_400, 14_480, 14_500)] == [True, True, False]
     assert group.rate(Nanos(14_500 * SECOND), 4) == [2, 0, 1, 0]

@@ -99,13 +99,13 @@ def test_they_disagree_where_both_cannot_be(record: JobStatus, slurm: JobStatus)
         assert (one.one.source, one.other.source) == ("/srv/db", "ssh://cori")
 
 
-def test_what_is_fresh_may_not_have_been_heard_of_yet() -> None:
+def test_a_fresh_record_contradicts_nothing() -> None:
     fresh = in_slurm(JobStatus.COMPLETED, updated_at=ago(POLLED_S - 1))
     assert explain(evidence_of(of_sirepo(), fresh)).contradictions == ()
     assert explain(evidence_of(of_sirepo(), None)).contradictions == ()
 
 
-def test_what_waits_in_slurm_waits_for_what_slurm_says_and_a_failure_has_its_reason() -> None:
+def test_a_job_that_waits_in_slurm_gives_the_reason_of_slurm() -> None:
     verdict = explain(evidence_of(of_sirepo(), in_slurm(message="free nodes")))
     assert verdict.code is Code.SBATCH_QUEUED
     assert all(words in verdict.sentence for words in ("slurm/4711", "free nodes"))
@@ -120,7 +120,7 @@ def test_what_waits_in_slurm_waits_for_what_slurm_says_and_a_failure_has_its_rea
 @pytest.mark.parametrize(
     ("reason", "code"), [("PartitionConfig", Code.NEVER_STARTS), ("JobHeldAdmin", Code.HELD)]
 )
-def test_what_slurm_never_starts_is_said_to(reason: str, code: Code) -> None:
+def test_a_job_that_slurm_never_starts_says_what_it_lacks(reason: str, code: Code) -> None:
     stuck = in_slurm(message="x", alert="a license that is gone", reason=reason)
     verdict = explain(evidence_of(of_sirepo(), stuck))
     assert verdict.code is code
@@ -128,7 +128,7 @@ def test_what_slurm_never_starts_is_said_to(reason: str, code: Code) -> None:
 
 
 @pytest.mark.parametrize("record", LIVE)
-def test_what_has_ended_in_slurm_is_not_said_to_wait(record: JobStatus) -> None:
+def test_a_job_that_has_ended_in_slurm_is_not_said_to_wait(record: JobStatus) -> None:
     ended = in_slurm(JobStatus.FAILED, error="out of memory")
     verdict = explain(evidence_of(of_sirepo(record), ended))
     assert verdict.code is Code.REPLY_LOST
@@ -148,7 +148,7 @@ def test_records_that_share_a_key_are_of_one_job() -> None:
 
 
 @pytest.mark.parametrize(("status", "ended", "code", "words"), ROWS["what Slurm says of a canceled job"])
-def test_what_slurm_canceled_is_not_said_to_be_its_user(
+def test_a_job_that_slurm_canceled_is_not_blamed_on_its_user(
     status: str, ended: dict[str, Any], code: str, words: str
 ) -> None:
     canceled = of_sirepo(JobStatus.CANCELED, started_at=ago(400))

@@ -187,7 +187,7 @@ words = st.sampled_from(["READY", "RUNNING", "RUN_DONE"])
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=300), st.integers(1, 8))
-def test_what_is_sorted_in_parts_is_sorted(values: list[int], at_once: int) -> None:
+def test_ascending_sorts_also_in_parts(values: list[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rates, "SORTED_AT_ONCE", at_once)
         assert rates.ascending([*values, 7, 7]) == sorted([*values, 7, 7])

@@ -40,7 +40,7 @@ LOGGED = "/data/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
             {"id": JobId("x")})),
     ],
 )  # fmt: skip
-def test_where_the_directory_of_a_run_is(
+def test_run_dirs_of_finds_the_directory_of_a_run(
     fields: dict[str, Any] | None, logged: tuple[str | None, ...], found: tuple[str, ...]
 ) -> None:
     job = None if fields is None else a_job(**{"id": JID, "source": "/srv/db"} | fields)
@@ -75,7 +75,7 @@ TAIL = "sirepo/user/3pMDuIiL/myapp/3pMDuIiL-e1oQ9PPU-animation"
         ("/a b#c?d@e", "cori", REACH, ["/a b#c?d@e", "ssh://op@cori:22/a%20b%23c%3Fd%40e"]),
     ],
 )  # fmt: skip
-def test_where_a_path_can_be_reached(
+def test_reached_gives_the_places(
     path: str, host: str | None, reach: ClusterAccess, found: list[str]
 ) -> None:
     assert list(reached(path, host, reach)) == found
@@ -171,7 +171,7 @@ def folds(*steps: str, every_s: float = 1.0) -> list[timeline.Fold]:
 
 
 @pytest.mark.parametrize(("steps", "found"), ROWS["what repeats in a timeline"])
-def test_what_repeats_is_found(steps: list[tuple[int, *tuple[str, ...]]], found: list[list[float]]) -> None:
+def test_folds_finds_repetition(steps: list[tuple[int, *tuple[str, ...]]], found: list[list[float]]) -> None:
     assert [[*fold] for fold in folds(*(step for times, *group in steps for step in group * times))] == found
 
 

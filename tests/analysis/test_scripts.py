@@ -52,7 +52,7 @@ def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> No
 
 
 @pytest.mark.parametrize(("script", "wanted", "paths"), ROWS["output of a Slurm script"])
-def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: str, paths: list[str]) -> None:
+def test_the_script_of_a_slurm_job_names_its_outputs(script: str, wanted: str, paths: list[str]) -> None:
     number, _, task = wanted.partition("_")
     made = a_script(f"#!/bin/sh\n{script}", SLURM_SUBMIT_DIR="/w", USER="me")
     found = outputs_of(made, model.Wanted(number, task))
@@ -60,7 +60,7 @@ def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: str, paths: l
 
 
 @pytest.mark.parametrize(("script", "paths"), ROWS["output of a Torque job"])
-def test_where_the_output_of_a_torque_job_goes(script: str, paths: list[str]) -> None:
+def test_the_script_of_a_torque_job_names_its_outputs(script: str, paths: list[str]) -> None:
     made = model.ArchivedScript(
         number="7.m", script=script.encode(), source="x", scheduler=model.Scheduler.TORQUE
     )
@@ -152,7 +152,7 @@ def wanted_of(job: Job, *runs: Run, **native: Any) -> model.Wanted:
     return some(wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
 
 
-def test_what_is_wanted_of_slurm_sirepo_and_of_others() -> None:
+def test_wanted_of_names_the_script_of_slurm_and_sirepo_jobs() -> None:
     assert wanted_of(slurm("slurm@login1/22"), slurm={"cluster": "huppel"}).cluster == "huppel"
     runs = (
         Run(number=n, status=JobStatus.FAILED, native_status="", queued_at=ago(at))

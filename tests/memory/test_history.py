@@ -167,7 +167,7 @@ def said_in(one: World) -> Said:
 
 
 @pytest.mark.parametrize("kind", ["host", "version", "user", "site", "none"])
-def test_what_is_said_is_planted(kind: str) -> None:
+def test_associations_name_what_was_planted(kind: str) -> None:
     """Found in 9 of 10 worlds with 20 runs and three times the rate; nothing else is said in 95 of 100."""
     found, false = [], []
     for seed in range(SEEDS):

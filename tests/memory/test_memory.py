@@ -140,7 +140,7 @@ def test_a_recording_and_a_bundle_are_taken_in(run: Runner, tmp_path: Path) -> N
     assert rows(home_file()) == 11  # the demo has one of its own
 
 
-def test_what_ends_while_it_runs_is_taken_in(tmp_path: Path) -> None:
+def test_remember_takes_in_a_run_that_ends_meanwhile(tmp_path: Path) -> None:
     place, path = tmp_path / "db" / "supervisor-job", home_file()
     shutil.copytree(CAPTURES / "docker" / "supervisor-job", place)
     late = place / f"{FAILED}.json"
@@ -160,12 +160,12 @@ def test_what_ends_while_it_runs_is_taken_in(tmp_path: Path) -> None:
     [(("7d",), 0), (("14d", "7d"), 0), (("host:v1", "host:v2"), 0), (("nonsense",), 2), (("7d", "14d"), 2),
      (("400d", "200d"), 2), (("host:v1", "7d"), 2), (("1d", "2d", "3d"), 2)],
 )  # fmt: skip
-def test_what_changed_takes_times_or_filters(words: tuple[str, ...], code: int, run: Runner) -> None:
+def test_changed_takes_times_or_filters(words: tuple[str, ...], code: int, run: Runner) -> None:
     written(home_file(), *(a_run(number) for number in range(20)))
     assert run("changed", *words).code == code
 
 
-def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
+def test_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
     def on(day: int, number: int, text: str = "", **fields: object) -> EndedRun:
         at = Nanos((DAY + day) * 86_400 * SECOND + number * SECOND)
         return EndedRun(id=f"{day}-{number}", system="s", kind="k", verdict="x", ended_at=at, text=text,

@@ -106,7 +106,7 @@ def _taken(shown: tuple[tuple[TableColumn[Any, Any], int], ...], cells: int) -> 
     return sum(size for _, size in shown) + gap_for(cells) * (len(shown) - 1)
 
 
-def test_what_goes_first_when_it_gets_narrow_and_a_narrow_state_is_a_sign() -> None:
+def test_a_narrow_table_drops_columns_in_order_and_shows_a_sign() -> None:
     assert keys(130) == [column.key for column in DEFAULT_COLUMNS]
     assert keys(120) == [column.key for column in DEFAULT_COLUMNS if column.key != "mode"]
     assert keys(77) == ["state", "age", "user", "name", "model", "percent", "waits"]

@@ -70,7 +70,7 @@ def test_how_long_a_run_waited_and_ran() -> None:
     assert ran_s(lost, NOW) is None
 
 
-def test_what_is_alike_steps_back() -> None:
+def test_equal_lines_of_two_runs_are_dim() -> None:
     bad = a_run(2, BAD, error="gone", mode="parallel")
     lines = {
         span.text.split()[0]: span for span in side_by_side(bad, a_run(1, GOOD, mode="parallel"), NOW, 120)
@@ -117,7 +117,7 @@ def test_a_source_is_named_once_and_where_there_is_little_room() -> None:
 
 
 @pytest.mark.parametrize("cells", range(1, 100, 7))
-def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
+def test_a_narrow_strip_shows_the_faulty_sources_first(cells: int) -> None:
     line = strip_line([DB, LOG, NEVER, LATE], NOW, cells)
     assert width_of(line) <= max(cells - 1, 12)
     if cells >= 30:
@@ -166,7 +166,7 @@ def cells(one: Allocation, look: ServerLook = LOOK) -> dict[str, tuple[str, str]
     return {column.key: (cell.text, cell.style) for column, cell in zip(ALLOCATION_COLUMNS, row, strict=True)}
 
 
-def test_what_lasts_comes_first() -> None:
+def test_live_allocations_come_first() -> None:
     assert in_order((OVER, REFUSED, GIVEN), LOOK) == [GIVEN, REFUSED, OVER]
     texts = [text for text, _ in cells(GIVEN).values() if text not in ("", NONE)]
     assert texts == ["● running", "4", "4711", "64", "~10m", "1h", "20s", "theta", "prod", "experiment:a"]

@@ -54,7 +54,7 @@ def test_json_is_formatted_and_masked_also_a_secret_over_two_lines() -> None:
     assert not any("hunter2" in line or "abcdefgh" in line for line in said(a_part("run.log", text)))
 
 
-def test_what_is_left_out_is_said_at_its_place() -> None:
+def test_a_part_of_a_file_says_where_lines_are_left_out() -> None:
     text = "".join(f"{number}\n" for number in range(10))
     assert said(a_part("run.log", text, begin=50), 3) == [
         "… 50 bytes before this are not shown",

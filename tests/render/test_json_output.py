@@ -50,11 +50,11 @@ _JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(min_size=1), _JSON, max_size=4))
-def test_what_is_written_is_read_back(found: dict[str, object]) -> None:
+def test_document_lines_are_read_back(found: dict[str, object]) -> None:
     assert read(json_output.document_lines(found)) == found
 
 
-def test_what_json_lacks_or_is_not_known_is_null_and_lag_an_age() -> None:
+def test_json_writes_null_for_the_unknown_and_lag_as_an_age() -> None:
     found = {"a": float("nan"), "b": [{"c": float("inf")}, 1.5], "d": (float("-inf"),)}
     assert json.loads(json_output.dumps(found)) == {"a": None, "b": [{"c": None}, 1.5], "d": [None]}
     assert json_output.step_record(a_step(line=-7))["line"] is None

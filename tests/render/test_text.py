@@ -88,7 +88,7 @@ def test_every_text_keeps_its_width(glyphs: terminal.Glyphs, text: str) -> None:
         assert shown.translate(table).isascii()
 
 
-def test_what_we_draw_has_a_sign_of_its_own_in_ascii() -> None:
+def test_every_sign_drawn_has_one_in_ascii() -> None:
     table = terminal.lowering(terminal.Glyphs.ASCII)
     assert table is not None
     without = {char for char in drawn() if table[ord(char)] == "?"}
@@ -120,7 +120,7 @@ def test_text_goes_to_the_clipboard_through_tmux_too_and_is_only_data() -> None:
     assert terminal.clipboard_sequence("\ud800", {})
 
 
-def test_what_no_terminal_takes_is_refused() -> None:
+def test_clipboard_sequence_refuses_a_text_that_is_too_long() -> None:
     longest = terminal.MAX_ENCODED // 4 * 3
     assert len(terminal.clipboard_sequence("x" * longest, {})) <= terminal.MAX_ENCODED + 8
     with pytest.raises(terminal.TooLong, match="74,994"):

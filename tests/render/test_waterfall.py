@@ -114,7 +114,7 @@ def test_the_legend_names_as_many_services_as_there_is_room_for(
     assert legend(cells, *services) == text
 
 
-def test_what_failed_stands_before_the_waterfall() -> None:
+def test_the_failed_span_comes_before_the_waterfall() -> None:
     lines = list(trace_lines(study_trace(captured("job-fail")), ("a note",), 80, False))
     assert lines[:2] == [
         "212c891717bfbac28a34dec05b616f14  ✗ hardWork.step step=7: "

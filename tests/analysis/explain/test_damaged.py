@@ -331,7 +331,7 @@ FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago
 
 
 @pytest.mark.parametrize(("health", "words"), ROWS["what is wrong with a source"])
-def test_what_is_wrong_with_the_source_is_said_first(health: dict[str, object], words: str) -> None:
+def test_a_verdict_begins_with_what_is_wrong_with_the_source(health: dict[str, object], words: str) -> None:
     fine = explain(on_server("RUNNING", FINE))
     assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
     verdict = explain(on_server("RUNNING", msgspec.convert(msgspec.to_builtins(FINE) | health, SourceHealth)))

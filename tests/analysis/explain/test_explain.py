@@ -244,7 +244,7 @@ def test_each_state_has_its_verdict(row: dict[str, Any]) -> None:
     assert all(one.at is not None for one in verdict.evidence)
 
 
-def test_what_is_not_known_makes_it_less_sure() -> None:
+def test_missing_facts_lower_the_confidence() -> None:
     known = on_balsam(a_job("PREPROCESSED"), changes("STAGED_IN", "PREPROCESSED"))
     unknown = on_balsam(a_job("PREPROCESSED"), (), (), None)
     assert unknown.confidence < 0.5 < known.confidence
@@ -320,7 +320,7 @@ OF_CONDOR = CONDOR["case"]
 
 
 @pytest.mark.parametrize("told", OF_CONDOR, ids=lambda told: told["says"])
-def test_what_a_job_is_said_to_have(told: dict[str, Any]) -> None:
+def test_an_event_log_gives_the_verdict_of_the_table(told: dict[str, Any]) -> None:
     verdict = verdict_on(told["log"])
     assert verdict.code.value == told["code"]
     assert told["says"] in verdict.sentence
@@ -341,7 +341,7 @@ def test_how_many_machines_meet_what_it_asks_for() -> None:
         assert told["says"] in verdict.sentence
 
 
-def test_what_a_verdict_rests_on_is_what_was_written() -> None:
+def test_a_verdict_cites_the_events_as_they_were_written() -> None:
     verdict = verdict_on(BEGAN + event(12, LATER, "Job was held.", "too much memory", "Code 34 Subcode 0"))
     assert [one.what for one in verdict.evidence] == ["submitted", "executing", "held"]
     assert verdict.evidence[-1].text.endswith("Job was held. | too much memory | Code 34 Subcode 0")
@@ -353,7 +353,7 @@ def test_what_a_verdict_rests_on_is_what_was_written() -> None:
     ]
 
 
-def test_what_only_its_output_tells_is_said_and_a_program_that_has_ended_while_its_job_runs() -> None:
+def test_a_job_known_by_its_output_alone_names_what_was_not_read() -> None:
     spots = {"neither an event log nor a job ad of it was read", "a job that is killed writes no last line"}
     assert spots <= {*verdict_on(BEGIN).blind_spots}
     assert verdict_on(BEGAN, BEGIN).code is Code.RUNNING
@@ -463,7 +463,7 @@ OF_SLURM = [a_case(told) for told in tomllib.loads((FOLDER / "slurm/verdicts.tom
 
 
 @pytest.mark.parametrize(("job", "facts", "code", "words"), OF_SLURM)
-def test_what_is_the_matter(job: SlurmJob, facts: dict[str, str], code: Code, words: str) -> None:
+def test_a_slurm_state_gives_a_verdict(job: SlurmJob, facts: dict[str, str], code: Code, words: str) -> None:
     verdict = on_slurm(job, **facts)
     assert verdict.code is code
     assert words in verdict.sentence
@@ -480,7 +480,7 @@ def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
     assert (verdict.concern is Concern.FAILED) == failed
 
 
-def test_what_the_shell_saw_or_what_ended_late_is_less_sure() -> None:
+def test_an_exit_code_of_the_shell_or_a_late_end_is_less_sure() -> None:
     by_shell = on_slurm(a_slurm_job("FAILED", exit=SlurmExit(139)))
     by_slurm = on_slurm(a_slurm_job("FAILED", exit=SlurmExit(0, 11)))
     assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL

@@ -101,7 +101,9 @@ def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() ->
         ),
     ],
 )  # fmt: skip
-def test_what_caused_an_error(spans: list[model.Span], causes: list[tuple[str, str, bool]]) -> None:
+def test_root_causes_finds_the_spans_that_caused_an_error(
+    spans: list[model.Span], causes: list[tuple[str, str, bool]]
+) -> None:
     found = root_causes(build_tree(a_trace(*spans)))
     assert [(one.span.name, one.top.name, one.is_handled) for one in found] == causes
 
@@ -199,7 +201,7 @@ def test_a_line_counts_what_is_below_and_a_wait_is_before_what_ended_it() -> Non
     assert lines == [(False, True, 0), (False, True, 1), (True, False, 1), (False, True, 1)]
 
 
-def test_what_is_folded_stays_so_while_the_trace_grows_and_new_runs_are_folded() -> None:
+def test_a_growing_trace_keeps_its_folds_and_folds_new_runs() -> None:
     spans = [ROOT, a_span(2, 1, 5_000, 6_000), a_span(3, 2, 5_000, 5_500)]
     shown = drawn.ShownLines(laid_out(*spans))
     assert shown.close(1)
@@ -347,7 +349,7 @@ LATE = msgspec.structs.replace(a_condor_job(), queued_at=AT_JOB_FAIL)
         *(("jobsub-ok", a_condor_job(after_s), None) for after_s in (-10.0, 100.0, 10_000.0)),
     ],
 )
-def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, words: str | None) -> None:
+def test_a_candidate_says_what_speaks_for_and_against_it(name: str, job: Job, words: str | None) -> None:
     found = candidates([captured(name)], job, model.JOB_ATTRIBUTES)
     assert len(found) == (words is not None)
     assert all(words in "; ".join(one.why) for one in found if words is not None)
