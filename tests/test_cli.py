@@ -15,7 +15,7 @@ LINES = tomllib.loads((FIXTURES / "command_lines.toml").read_text())["lines"]
 
 
 @pytest.mark.parametrize(("line", "command", "words", "settings", "flags"), LINES)
-def test_what_a_command_line_says(
+def test_parse_reads_a_command_line(
     line: list[str], command: str, words: list[str], settings: dict[str, list[str]], flags: dict[str, str]
 ) -> None:
     found = parse(line)

@@ -247,7 +247,7 @@ BAD_STYLES = ("", "on", "not", "red blue", "red on blue on green", "#12", "on bo
 
 
 @pytest.mark.parametrize("style", [*GOOD_STYLES, *BAD_STYLES])
-def test_what_a_style_is(style: str) -> None:
+def test_mistake_in_style_agrees_with_rich(style: str) -> None:
     from rich.style import Style
 
     if style in GOOD_STYLES:

@@ -173,7 +173,7 @@ def program_text() -> str:
     return re.sub(r'"\s+f?"', "", text)
 
 
-def test_what_a_page_says_the_program_says_is_said() -> None:
+def test_messages_quoted_in_the_pages_are_in_the_program() -> None:
     said = program_text()
     for page in [*SOURCES, DOCS / "when-something-is-wrong.md"]:
         tables = re.findall(
@@ -241,7 +241,7 @@ ROW = re.compile(r"\| (?P<said>[\d,]+)(?P<unit> MB)? \| `(?P<module>[\w.]+)\.(?P
 ROWS = list(ROW.finditer(PAGE.read_text()))
 
 
-def test_what_is_kept_at_most_is_as_the_page_says() -> None:
+def test_the_limits_on_the_page_are_those_of_the_program() -> None:
     def check(row: re.Match[str]) -> None:
         value = getattr(import_module(f"jobtui.{row['module']}"), row["name"])
         assert f"{value >> 20 if row['unit'] else value:,}" == row["said"]

@@ -114,9 +114,7 @@ def test_faults_are_counted_and_their_places_are_bounded(expected_faults: Faults
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, RecursionError])
-def test_what_ends_the_program_ends_it_and_what_asked_for_too_much_is_a_fault(
-    kind: type[BaseException], expected_faults: Faults
-) -> None:
+def test_contained_counts_all_but_the_end(kind: type[BaseException], expected_faults: Faults) -> None:
     is_fault = issubclass(kind, Exception)
     with nullcontext() if is_fault else pytest.raises(kind), contained("trying"):
         raise kind
@@ -269,7 +267,7 @@ async def test_a_question_that_raises_costs_that_answer(
     assert SECRET not in str(said)
 
 
-async def test_what_was_sent_and_raises_is_answered_and_counted(
+async def test_an_export_that_raises_is_answered_and_counted(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     async with listening() as taker:
@@ -412,7 +410,7 @@ async def test_a_recorder_that_raises_loses_that_and_says_so(
     assert {fault.stage for fault in expected_faults.all()} == {"recording"}
 
 
-def test_what_is_recorded_is_read_again_after_its_reader_died(
+def test_a_recording_goes_on_after_its_reader_died(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     reads, read = 0, Session.run
@@ -480,7 +478,7 @@ def test_a_line_on_stderr_that_raises_says_so(
         ("commands.jobs", "needs_person", "sorting jobs"),
     ],
 )
-def test_what_a_command_prints_says_what_is_missing_for_a_fault(
+def test_a_command_says_what_is_missing_for_a_fault(
     place: str, name: str, stage: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     module = import_module(f"jobtui.{place}")

@@ -43,7 +43,7 @@ from tests.waiting import LONG_S, stop, wait_until
     ],
     ids=["a source that is down", "a record that is torn"],
 )
-async def test_what_fails_is_noted_and_the_next_source_is_asked(
+async def test_look_up_notes_a_failure_and_asks_the_next_source(
     clock: FixedClock, error: SourceError, state: SourceState, why: str | None, skipped: list[object]
 ) -> None:
     sources = [ScriptedSource(name="a", details={job_id(): error}), ScriptedSource(name="b", details=DETAILS)]
@@ -180,7 +180,7 @@ async def test_reading_logs_that_never_end_ends(monkeypatch: pytest.MonkeyPatch)
     assert max(one.polls for one in sources) < 10
 
 
-async def test_what_grows_meanwhile_is_read_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_that_grows_meanwhile_is_read_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(second: int, *, more: bool) -> Batch:
         record = LogRecord("log", second, 0, Nanos(second * SECOND), None, "", {}, f"line {second}")
         return Batch(cursor=str(second), records=(record,), more=more)
@@ -326,9 +326,7 @@ def late() -> ScriptedSource:
 
 @pytest.mark.parametrize("name", ["docker", "sbatch", "legacy-2020"])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
-async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
-    tmp_path: Path, name: str, share: float
-) -> None:
+async def test_reading_back_keeps_what_is_gone_from_a_log(tmp_path: Path, name: str, share: float) -> None:
     source = CAPTURE.parent / name / "supervisor.log"
     lines = source.read_bytes().splitlines(keepends=True)
     log = tmp_path / "supervisor.log"

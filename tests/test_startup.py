@@ -96,7 +96,7 @@ def left_kb(mode: str) -> int:
 
 
 @LINUX
-def test_what_one_thread_let_go_of_is_of_use_to_the_next() -> None:
+def test_memory_freed_by_one_thread_serves_the_next() -> None:
     assert left_kb("shared") * 4 < left_kb("as it is")
 
 

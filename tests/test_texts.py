@@ -45,7 +45,7 @@ def plain(made: Any, wanted: object) -> object:
 
 
 @pytest.mark.parametrize(("name", "given", "value"), cases())
-def test_what_is_made_of_a_text(name: str, given: list[object], value: object) -> None:
+def test_each_function_gives_what_the_table_says(name: str, given: list[object], value: object) -> None:
     assert plain(called(name, given), value) == value
 
 

@@ -67,7 +67,7 @@ def site(run: Runner, plain_environment: Path) -> Iterator[Site]:
         ("system:balsam", lambda row, states: True),
     ],
 )
-def test_what_the_event_log_can_be_asked_for_is_a_filter(word: str, narrows: Any, site: Site) -> None:
+def test_a_word_that_the_event_log_answers_filters_jobs(word: str, narrows: Any, site: Site) -> None:
     batch = next(row for row in site.balsam.batch_jobs if row["id"] == 2)
     batch["scheduler_id"] = 99456
     found = {job["id"] for job in site("jobs", word, "--json").json["jobs"]}

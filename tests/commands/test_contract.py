@@ -157,7 +157,7 @@ def ids(out: str) -> list[str]:
     return [job["id"] for job in json.loads(out)["jobs"]]
 
 
-def test_what_needs_a_person_is_first_and_then_the_newest(tmp_path: Path, run: Runner) -> None:
+def test_jobs_that_need_attention_come_first_and_then_the_newest(tmp_path: Path, run: Runner) -> None:
     db = a_db(
         tmp_path,
         aaaaaaaa__aaaaaaaa__old={"status": "completed", "lastUpdateTime": 1795206000},

@@ -153,7 +153,7 @@ def test_in_brief_it_names_cause_evidence_and_next_within_its_length(
     assert any(document["next"][0]["why"] in line for line in steps) if document["next"] else steps
 
 
-def test_what_went_wrong_is_grouped(run: Runner) -> None:
+def test_incidents_groups_the_failures_of_a_capture(run: Runner) -> None:
     ran = run("incidents", "--json", "--at", AT, *sources_of("local"))
     check_document(ran.json, "incidents")
     assert ran.code == 3

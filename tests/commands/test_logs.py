@@ -143,7 +143,7 @@ def test_text_has_the_source_in_front_and_csv_has_columns(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("end", ["aB3dE5fG7hI9jK1lM3nO5p", "Zm9vYmFyQmF6MTIzNDU2=="])
-def test_what_may_be_the_last_line_of_a_key_is_masked(end: str) -> None:
+def test_the_last_line_of_a_key_is_masked(end: str) -> None:
     line = replace(hostile(JobLine, "x"), text=end)
     shown = "".join(span.text for span in job_line(line, Tags({}, 8), 120))
     assert line_record(line)["text"] == MASK

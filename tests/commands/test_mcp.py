@@ -76,7 +76,7 @@ def test_each_answer_is_what_the_command_prints_as_json(run: Runner) -> None:
     asyncio.run(asking())
 
 
-async def test_what_logs_and_records_say_comes_out_fenced_and_masked(tmp_path: Path) -> None:
+async def test_the_server_fences_and_masks_outside_text(tmp_path: Path) -> None:
     record = {"status": "error", "error": HOSTILE, "computeModel": "m", "uid": "vn9mPEFC", "simName": HOSTILE}
     root = a_db(tmp_path, vn9mPEFC__abcdefgh__animation=record)
     async with connected("--srdb", root) as client:

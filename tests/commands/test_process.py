@@ -184,7 +184,7 @@ async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
     await _follow(reader, None, fail_later, context, ())
 
 
-async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None:
+async def test_an_ignored_signal_does_not_end_the_work() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     rounds = 0
 

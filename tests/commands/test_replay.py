@@ -147,7 +147,7 @@ def test_a_file_is_never_written_over(tmp_path: Path, run: Runner) -> None:
     assert [*tmp_path.iterdir()] == [file]
 
 
-def test_what_is_damaged_is_one_clear_line(tmp_path: Path, run: Runner) -> None:
+def test_a_damaged_recording_is_one_clear_error(tmp_path: Path, run: Runner) -> None:
     (tmp_path / "x.jobtui").write_bytes(b"SQLite format 3\0" + b"\xff" * 2000)
     ran = run("replay", tmp_path / "x.jobtui", "jobs")
     assert (ran.code, ran.err.count("\n"), "damaged" in ran.err) == (5, 1, True)
@@ -185,7 +185,7 @@ def test_a_recorder_ends_when_asked_and_says_what_it_kept(tmp_path: Path, run: R
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-def test_what_a_recording_replays_is_valid_json_on_every_command(tmp_path: Path, run: Runner) -> None:
+def test_every_command_on_a_recording_prints_valid_json(tmp_path: Path, run: Runner) -> None:
     jid, file = bundled("sbatch", tmp_path, run)
     for words in (["jobs"], ["agents"], ["incidents"], ["find", jid], ["compare", jid], ["status"], ["seen"]):
         ran = run("replay", file, *words, "--json")
@@ -326,7 +326,7 @@ def test_an_empty_file_of_an_earlier_failure_is_replaced(tmp_path: Path) -> None
     database.Recording(tmp_path / "r").close()
 
 
-def test_what_a_full_disk_refuses_at_the_end_of_a_batch_is_written_later(small_disk: Path) -> None:
+def test_a_batch_that_a_full_disk_refuses_is_written_later(small_disk: Path) -> None:
     resize(small_disk, "200k")
     writer = recorder_in(small_disk)
     recorder, source = Recorder(writer, FixedClock(NOW)), ScriptedSource(name="a.log", kind="logfile")
@@ -444,7 +444,7 @@ def test_nothing_is_written_into_a_file_that_is_not_a_recording(
 
 @pytest.mark.parametrize("side", database.SIDE_FILES)
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("precious"), os.mkfifo, Path.mkdir])
-def test_what_is_odd_in_place_of_a_file_of_sqlite_is_not_opened(
+def test_an_odd_file_in_place_of_a_recording_is_not_opened(
     tmp_path: Path, side: str, make: Callable[[Path], None], run: Runner
 ) -> None:
     recorder_in(tmp_path).close()

@@ -103,7 +103,7 @@ def test_every_command_takes_the_one_job_that_is_meant(
 
 
 @pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
-def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each(
+def test_a_word_for_several_jobs_is_answered_for_each_of_them(
     capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner, sources: Flags
 ) -> None:
     (goal, *_), is_clear, _ = on_screen(sources_of(capture), scrap)

@@ -102,7 +102,7 @@ def found(root: Path, **environ: str) -> list[tuple[str, str]]:
     return [(one.spec.setting, one.spec.target) for one in suggest(surroundings)]
 
 
-def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:
+def test_init_finds_the_sources_of_a_machine(tmp_path: Path) -> None:
     assert found(tmp_path) == []
     squeue = tmp_path / "bin" / "squeue"
     squeue.parent.mkdir()
@@ -124,7 +124,9 @@ def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value", "what"), ROWS["what variables tell"])
-def test_what_variables_tell(tmp_path: Path, name: str, value: str, what: list[list[str]]) -> None:
+def test_init_finds_sources_of_variables(
+    tmp_path: Path, name: str, value: str, what: list[list[str]]
+) -> None:
     assert [[*one] for one in found(tmp_path, **{name: value})] == what
 
 

@@ -46,7 +46,7 @@ def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Run
                     assert abs(step[f"{edge}_s"] - told[f"{edge}_ns"] / 1e9) < 2.1e-6
 
 
-def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
+def test_a_bar_is_drawn_in_ascii_where_the_encoding_lacks_it() -> None:
     ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
     row = next(line for line in ran.out.splitlines() if line.startswith("xA "))
     assert row.split()[2:4] == [":", "==x"]

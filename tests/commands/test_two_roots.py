@@ -90,7 +90,7 @@ def test_two_roots_that_agree_count_once_without_a_word_of_doubt(
 
 @pytest.mark.parametrize("turn", [1, -1])
 @pytest.mark.parametrize("removed", [0, 1])
-async def test_what_one_root_removes_stays_known_by_the_other(
+async def test_a_job_removed_from_one_root_stays_known_by_the_other(
     roots: tuple[Path, Path], record: Path, removed: int, turn: int
 ) -> None:
     job_id = JobId(record.stem)

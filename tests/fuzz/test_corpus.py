@@ -25,7 +25,7 @@ SEEDS = range(1)
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_was_found_once_is_read(path: Path) -> None:
+def test_inputs_that_once_failed_are_read(path: Path) -> None:
     fuzzing.read(TARGETS[path.parent.name], path.read_bytes())
 
 
@@ -64,7 +64,7 @@ def test_a_reader_whose_memory_grows_badly_is_found() -> None:
 
 
 @pytest.mark.parametrize("path", KEPT_RUNS, ids=lambda path: path.stem)
-def test_what_went_wrong_once_in_a_world_is_right(path: Path) -> None:
+def test_worlds_that_once_failed_are_right(path: Path) -> None:
     take(*kept(path))
 
 
@@ -113,7 +113,7 @@ PLANTED: dict[str, tuple[Callable[[Any], int], str]] = {
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_what_a_command_does_wrong_is_found(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_a_command_that_does_wrong(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     command, said = PLANTED[planted]
     monkeypatch.setattr(whole, "main", command)
     if "did not end" in said:
@@ -141,7 +141,7 @@ JUDGED: dict[str, tuple[str, Document, Document, bool]] = {
 
 
 @pytest.mark.parametrize("judged", JUDGED)
-def test_what_damage_makes_wrong_is_found(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_an_answer_made_wrong(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check, before, after, is_wrong = JUDGED[judged]
 
     def told(words: list[str], run: object = None) -> whole.Said:

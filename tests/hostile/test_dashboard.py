@@ -130,7 +130,7 @@ def test_every_key_of_every_screen(screen: Screen) -> None:
 
 
 @pytest.mark.parametrize("opening", PLACEHOLDERS)
-def test_what_is_pasted(screen: Screen, opening: str) -> None:
+def test_pasted_text_breaks_no_screen(screen: Screen, opening: str) -> None:
     for name in FEW:
         screen.say(opening, f"\x1b[200~{TEXTS[name].replace(ESCAPE, '')[:300]}\x1b[201~")
         screen.wait(lambda text: f"\n {opening} " not in text, "\t", ENTER, ESCAPE)

@@ -420,7 +420,7 @@ def right_of(name: str, way: str) -> Due:
     return Due(planted.verdict, (planted.says,))
 
 
-def test_what_was_followed_over_rotations_is_what_became_of_the_jobs(scene: Scene) -> None:
+def test_following_over_rotations_tells_how_the_jobs_ended(scene: Scene) -> None:
     by_number = {job_id.partition("@")[0]: job for job_id, job in scene.followed.jobs.items()}
     for name, planted in JOBS.items():
         job = by_number[scene.numbers[name]]

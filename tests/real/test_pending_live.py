@@ -316,7 +316,7 @@ def test_a_job_that_a_node_took_with_it_says_so(waiting: Waiting, run: Runner) -
     assert f"{waiting.ids['other-victim']} of nobody" in said["sentence"]
 
 
-def test_what_was_seen_is_kept(waiting: Waiting, run: Runner, tmp_path: Path) -> None:
+def test_a_bundle_keeps_the_pending_reason(waiting: Waiting, run: Runner, tmp_path: Path) -> None:
     bundle = tmp_path / "job.jobtui"
     number = waiting.ids["resources"]
     run("--slurm", "local", "bundle", f"slurm/{number}", "-o", str(bundle))

@@ -218,7 +218,7 @@ def test_a_controller_that_was_away_is_read_again_soon(planted: Planted, run: Ru
     assert seconds < BACK_S
 
 
-def test_what_only_accounting_knows_is_not_sure_and_wrong(
+def test_a_job_that_only_accounting_knows_is_not_surely_wrong(
     planted: Planted, run: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The last of them: slurmctld forgets all jobs."""

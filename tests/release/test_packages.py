@@ -168,7 +168,7 @@ def test_without_a_place_to_keep_it_nothing_stays(tmp_path: Path, home: Path) ->
     assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "made"])
 
 
-def test_what_it_does_not_serve_is_said(tmp_path: Path, home: Path) -> None:
+def test_the_single_file_says_which_machines_it_serves(tmp_path: Path, home: Path) -> None:
     ran = run(made(tmp_path / "made", target="cp399-x86_64"), home)
     assert ran.returncode == 1
     assert ran.stderr == f"this file serves cp30-vax, cp399-x86_64 on Linux with glibc, and not {HERE}\n"
@@ -264,7 +264,7 @@ PAGE = SHARE / "man" / "man1" / "jobtui.1"
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_what_is_shared_is_what_the_program_has(name: str) -> None:
+def test_the_files_in_share_are_up_to_date(name: str) -> None:
     assert (SHARE / name).read_text() == SHARES[name](), "renew them: scripts/manpage"
 
 

@@ -20,7 +20,7 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.charts.RESTS", 0)
 
 
-async def test_what_runs_is_counted_and_goes_on() -> None:
+async def test_the_charts_count_running_jobs_and_go_on() -> None:
     async with read(size=SIZE) as (scene, pilot):
         await press(pilot, "4", until="3 jobs running, 2 jobs waiting")
         scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))

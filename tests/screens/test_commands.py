@@ -127,7 +127,7 @@ async def test_other_colours_are_found_and_hold_at_once() -> None:
         assert len(set(map(str, seen))) > 3
 
 
-async def test_what_is_on_another_screen_is_found_and_taken_there() -> None:
+async def test_the_palette_finds_actions_of_other_screens_and_goes_there() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         app = scene.app
@@ -162,7 +162,7 @@ def field(scene: Scene) -> str | None:
 
 
 @pytest.mark.parametrize(("typed", "held", "screen"), ROWS["typed faster than lines open"])
-async def test_what_opens_a_line_hands_it_the_keys_that_follow(typed: str, held: str, screen: str) -> None:
+async def test_a_key_that_opens_a_line_hands_it_the_next_keys(typed: str, held: str, screen: str) -> None:
     async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         type_at_once(scene, typed)
         await wait_until(lambda: field(scene) == held, pilot)

@@ -159,7 +159,7 @@ async def test_a_covered_screen_keeps_nothing_drawn_and_is_drawn_again() -> None
         assert jobs.query_one(JobTable).is_attached
 
 
-async def test_what_was_closed_is_let_go_of() -> None:
+async def test_closed_widgets_are_let_go_of() -> None:
     async with read() as (scene, pilot):
         kept, typed_in = weakref.WeakSet[object](), weakref.WeakSet[object]()
         for _ in range(3):
@@ -214,7 +214,7 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
         await until(app, pilot, "of the supervisor 29", "20:37:09")
 
 
-async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() -> None:
+async def test_a_broken_journal_shows_among_the_lines_and_in_the_header() -> None:
     journal, other = a_journal(), a_journal()
     there = Journal("ssh://v9", lambda: other.reader("ssh://v9"), since=Nanos(1))
     async with on_logs(source_of(journal), there, size=(120, 40), now=AFTER_IT) as (app, pilot):

@@ -51,7 +51,7 @@ async def test_a_job_is_taken_as_a_block_a_command_or_markdown_and_marked_ones_a
     assert copied[4].splitlines() == [f"{JOBTUI} bundle {job}" for job in (job_id(1), FAILED)]
 
 
-async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
+async def test_a_text_too_long_for_the_clipboard_goes_to_a_named_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

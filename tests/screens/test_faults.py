@@ -228,7 +228,7 @@ async def test_a_timer_that_raises_is_counted_and_its_widget_closes(
     assert fault.stage == "running a timer"
 
 
-async def test_what_follows_a_log_is_begun_again_and_says_so(
+async def test_following_a_log_starts_again_after_a_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     path = tmp_path / "supervisor.log"
@@ -267,7 +267,7 @@ async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
     assert [fault.stage for fault in expected_faults.all()] == ["drawing a line of a log"]
 
 
-async def test_what_follows_a_trace_is_begun_again_and_says_so(
+async def test_following_a_trace_starts_again_after_a_fault(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     fail_once(monkeypatch, TraceReader, "_study_known")
@@ -310,7 +310,7 @@ async def test_polling_is_begun_again_and_says_so(
     assert [fault.stage for fault in expected_faults.all()] == counted
 
 
-async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> None:
+async def test_an_uncaught_exception_is_counted(expected_faults: Faults) -> None:
     async with read(size=(160, 40)) as (scene, pilot):
         scene.app._handle_exception(Injected(SECRET))
         await until(scene.app, pilot, "1 fault")

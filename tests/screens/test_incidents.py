@@ -235,7 +235,7 @@ async def test_new_failures_are_reported_together_then_it_rests(tmp_path: Path, 
         assert int(count) in (1, 2)  # it looks for a few milliseconds at a time
 
 
-async def test_what_is_stuck_by_the_clock_of_its_source_rings(rung: list[bool]) -> None:
+async def test_the_bell_rings_for_a_job_stuck_by_the_clock_of_its_source(rung: list[bool]) -> None:
     waits = a_job(1, status=JobStatus.PENDING, queued_at=Nanos(NOW + SECOND))
     async with alarmed(ended_badly(2, ago(300)), bell=True) as (_, pilot, source):
         source.add(replace(batch(waits), ahead_s=3_600.0))

@@ -174,7 +174,7 @@ async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) 
         await first(scene, pilot, "no answer of it was read")
 
 
-async def test_what_was_in_doubt_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_doubtful_verdict_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.job_verdict.LIVE_S", 0.0)
     scene = Scene([batch(a_job(1, status=JobStatus.FAILED, ended_at=ago(1)), more=True)], open_at=WAITING)
     scene.db.hold()

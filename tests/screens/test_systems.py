@@ -56,7 +56,7 @@ async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.M
         assert isinstance(app.screen, JobsScreen)
 
 
-async def test_what_slurm_says_later_is_shown_too(cluster: StandIn) -> None:
+async def test_a_later_state_of_slurm_is_shown(cluster: StandIn) -> None:
     cluster.queue()
     async with shown(app_on_slurm(cluster, JID), (200, 45)) as (app, pilot):
         await wait_until(lambda: JID in text(app), pilot)

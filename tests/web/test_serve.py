@@ -132,7 +132,7 @@ async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.Mo
             await server.handle_websocket(request)
 
 
-def test_where_it_cannot_listen_it_says_so() -> None:
+def test_serve_says_where_it_cannot_listen() -> None:
     ran = jobtui("serve", "--listen", "127.0.0.1:99999", "demo")
     assert (ran.code, "cannot listen at 127.0.0.1:99999" in ran.err) == (2, True)
 
@@ -168,7 +168,7 @@ sys.exit(cli.main(["serve", "--listen", "127.0.0.1:0", "--", "demo"]))
 """A server that is to end when it has made its first task and not begun it."""
 
 
-def test_what_ends_while_it_begins_leaves_nothing(tmp_path: Path) -> None:
+def test_a_server_ended_at_its_start_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ENDED_EARLY]
     ran = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=LONG_S)
     assert (ran.stderr, ran.stdout.count(b"\n")) == (b"", 1)
@@ -187,7 +187,7 @@ def test_foreign_names_are_not_ours(host: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_whatever_is_asked_for_is_ours_or_not(host: str) -> None:
+def test_any_host_is_ours_or_not(host: str) -> None:
     assert Guard({"localhost"}, 8417).is_ours(host) in (True, False)
 
 

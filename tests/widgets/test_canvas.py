@@ -62,7 +62,7 @@ SPANS = st.lists(
 @given(
     st.lists(st.tuples(PICTURE, st.none() | SPANS | st.just("lost")), min_size=1, max_size=6), st.booleans()
 )
-def test_what_is_seen_is_the_last_picture(
+def test_the_terminal_shows_the_last_picture(
     steps: list[tuple[Picture, list[tuple[int, int, int]] | str | None]], erases: bool
 ) -> None:
     canvas = Canvas(erases_in_color=erases)

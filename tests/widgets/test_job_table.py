@@ -219,7 +219,7 @@ def settle(rows: JobRows) -> None:
         rows.work()
 
 
-def test_what_a_person_should_see_comes_first_then_what_is_live_then_what_ended(clock: FixedClock) -> None:
+def test_jobs_that_need_attention_come_first_then_live_then_ended(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     rows.apply(
         [
@@ -311,7 +311,7 @@ def test_the_first_rows_of_a_filter_come_before_all_were_looked_at(
         assert (shown(rows), rows.has_more) == (passing, False)
 
 
-def test_what_changes_while_a_new_order_is_worked_out_is_not_lost(clock: FixedClock) -> None:
+def test_changes_during_a_sort_are_not_lost(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     jobs = [a_job(n, name=f"n{n:06d}") for n in range(2 * BULK)]
     rows.apply(jobs)

@@ -56,7 +56,7 @@ async def test_only_changed_lines_are_painted_and_all_at_a_resize() -> None:
         assert set(painted) == set(range(8))
 
 
-async def test_what_was_drawn_is_let_go_with_the_widget() -> None:
+async def test_a_removed_widget_lets_its_drawn_lines_go() -> None:
     rule = RuleLine("words")
     async with WidgetApp(rule).run_test(size=(40, 3)) as pilot:
         await pilot.pause()
@@ -75,7 +75,7 @@ def test_it_goes_from_cell_to_cell_in_either_direction(
     assert TextSelection(anchor, end).text(LINES, 20) == text
 
 
-def test_what_is_selected_is_marked_and_stays_where_it_is() -> None:
+def test_selected_text_is_marked_in_place() -> None:
     chosen = TextSelection((0, 6), (1, 1))
     for y, line in enumerate(LINES):
         drawn = chosen.marked(line, y, 20)

@@ -107,7 +107,7 @@ def repeating(times: int) -> Op:
 
 
 @pytest.mark.parametrize("columns", [100, 40])
-async def test_what_repeats_is_one_row_and_all_of_them_when_unfolded(clock: FixedClock, columns: int) -> None:
+async def test_repeated_steps_are_one_row_until_unfolded(clock: FixedClock, columns: int) -> None:
     shown = Timeline(clock.now)
     async with WidgetApp(shown).run_test(size=(columns, 30)):
         shown.set_op(repeating(10))
