@@ -41,7 +41,7 @@ async def show_agents(reader: Reader, passes: Callable[[Agent], bool]) -> Exit:
         lambda: {"agents": [agent_record(agent, log) for agent, log in found]},
         CSV_COLUMNS,
         lambda: (agent_record(agent, log) | {"ops": [op.op for op in agent.ops]} for agent, log in found),
-        lambda width, colour: () if reader.nothing_read else agent_table(found, reader.now, width, colour),
+        lambda width: () if reader.nothing_read else agent_table(found, reader.now, width),
     )
     return answer(report, reader, Exit.FINE)
 
@@ -71,16 +71,16 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
     picked = [one for one in listed_nodes(clusters, store.jobs.values()) if passes(one)]
     shown = first(nodes.broken_first(picked), reader.context)
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
+    def lines(width: int | None) -> Iterator[str]:
         for cluster in clusters:
             health = nodes.controller_words(cluster.controller, reader.now)
-            yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
+            yield f"{paint(show(cluster.source), 'heading')}  {health}"
             table = printed(nodes.PARTITION_COLUMNS, cluster.partitions, None)
-            yield from filled_table(*table, width, colour)
+            yield from filled_table(*table, width)
             yield ""
         if not reader.nothing_read:
             look, kept = TimeLook(reader.now), frozenset({"state", "node"})
-            yield from filled_table(*printed(nodes.NODE_COLUMNS, shown, look, kept), width, colour)
+            yield from filled_table(*printed(nodes.NODE_COLUMNS, shown, look, kept), width)
 
     report = Report(
         "nodes",

@@ -44,7 +44,7 @@ async def run(reader: Reader) -> Exit:
         lambda: comparison_record(made),
         CSV_COLUMNS,
         lambda: step_records(made),
-        lambda width, colour: first([*comparison_lines(made, width, colour)], reader.context),
+        lambda width: first([*comparison_lines(made, width)], reader.context),
     )
     return answer(report, reader, Exit.ATTENTION if made.doubts else Exit.FINE)
 

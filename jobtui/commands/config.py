@@ -33,12 +33,12 @@ def run(context: Context) -> Exit:
     rows, config = _rows(context), context.config
     tables = list(written_tables(config.file, config.profile)) if config.file is not None else []
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
+    def lines(width: int | None) -> Iterator[str]:
         cells = []
         for row in (*rows, *tables):
             value = ", ".join(row.value) if isinstance(row.value, list) else row.value
             cells.append([Piece(row.name), Piece(show(value or NONE)), Piece(show(row.origin), "settled")])
-        yield from table_lines(HEADS, cells, width, colour)
+        yield from table_lines(HEADS, cells, width)
         if config.file is None:
             yield f"no configuration file at {show(user_file())}"
             return

@@ -37,9 +37,10 @@ def print_container(context: Context) -> bool:
     for rows in _rows(name, _printed(journals[0], most, name, problems), problems):
         from jobtui.render.table import paint
 
+        style = "settled" if context.colour else ""
         width = max(width, *(len(source) for _, source, _ in rows))
         for at, source, text in rows:
-            sys.stdout.write(paint(f"{at}  {source:<{width}}", "settled", context.colour) + f"  {text}\n")
+            sys.stdout.write(paint(f"{at}  {source:<{width}}", style) + f"  {text}\n")
         sys.stdout.flush()
     if width:
         complain(f"container {name}: its lines in 1 journal")

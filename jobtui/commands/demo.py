@@ -13,7 +13,7 @@ from jobtui.backends.balsam.login import PATH_VARIABLE
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context, of_specs
 from jobtui.commands.open import has_terminal
-from jobtui.commands.printing import print_lines
+from jobtui.commands.printing import coloured, print_lines
 from jobtui.commands.record import REPLAYED
 from jobtui.commands.remember import REMEMBERED, with_memory
 from jobtui.commands.streams import Exit, complain
@@ -34,9 +34,8 @@ def run(context: Context) -> Exit:
     incident = context.flag("incident")
     if incident == "list":
         rows = [[Piece(name), Piece(known.text)] for name, known in INCIDENTS.items()]
-        print_lines(
-            table_lines((Head("INCIDENT"), Head("WHAT HAPPENS")), rows, context.width, context.colour)
-        )
+        heads = Head("INCIDENT"), Head("WHAT HAPPENS")
+        print_lines(coloured(table_lines(heads, rows, context.width), context))
         return Exit.FINE
     if incident is not None and incident not in INCIDENTS:
         hint = nearest(incident, INCIDENTS) or "; `jobtui demo --incident list` lists them"

@@ -115,7 +115,7 @@ async def run(reader: Reader) -> Exit:
         lambda: {"checks": [_record(finding) for finding in findings]},
         CSV_COLUMNS,
         lambda: map(_record, findings),
-        lambda width, colour: view(findings, reader.now, width, colour),
+        lambda width: view(findings, reader.now, width),
     )
     faulty = any(finding.faults for finding in findings)
     return answer(report, reader, Exit.FAILED if faulty else Exit.FINE)
@@ -291,13 +291,13 @@ FINDING_COLUMNS: tuple[TableColumn[Check, Nanos], ...] = (
 )  # fmt: skip
 
 
-def view(findings: Sequence[Check], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    yield from table_lines(*printed(FINDING_COLUMNS, findings, now), width, colour)
+def view(findings: Sequence[Check], now: Nanos, width: int | None) -> Iterator[str]:
+    yield from table_lines(*printed(FINDING_COLUMNS, findings, now), width)
     names = SourceNames([finding.source for finding in findings])
     for finding in findings:
         name = names.short(finding.source.name)
         for fault in finding.faults:
-            yield f"{paint('✗', 'error', colour)} {name}: {show(fault)}"
+            yield f"{paint('✗', 'error')} {name}: {show(fault)}"
         for remark in finding.remarks:
             yield f"  {name}: {show(remark)}"
         for example in finding.seen.examples if finding.seen else ():

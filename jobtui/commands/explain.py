@@ -30,13 +30,13 @@ async def run(reader: Reader) -> Exit:
         return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
     job, verdict = found.job, await explained(reader, found)
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
+    def lines(width: int | None) -> Iterator[str]:
         if reader.context.flag("brief"):
             yield from verdicts.brief_lines(job, verdict)
             return
         whole = (
-            headline(reader.session.store.with_agent(job), colour),
-            *verdicts.verdict_lines(verdict, colour, width),
+            headline(reader.session.store.with_agent(job)),
+            *verdicts.verdict_lines(verdict, width),
         )
         yield from first("\n".join(whole).split("\n"), reader.context)
 
@@ -93,7 +93,7 @@ async def run_incidents(reader: Reader) -> Exit:
     shown = first((*found.groups, *found.alone), reader.context)
     groups, alone = shown[: len(found.groups)], shown[len(found.groups) :]
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
+    def lines(width: int | None) -> Iterator[str]:
         yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
         if earlier is not None:
             yield earlier_words(seconds_between(begin, end), earlier)
@@ -101,7 +101,7 @@ async def run_incidents(reader: Reader) -> Exit:
             known = "nothing failed" if asked.is_well else "nothing is known to have failed"
             yield f"{known} with {counted(asked.looked_at, 'job')}"
         for one in shown:
-            yield from incident_lines(one, end, colour)
+            yield from incident_lines(one, end)
         if found.doubtful:
             more = f" and {len(found.doubtful) - 1:,} more" if len(found.doubtful) > 1 else ""
             jobs = f"{show(found.doubtful[0])}{more}"

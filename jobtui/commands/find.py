@@ -397,7 +397,7 @@ async def run(reader: Reader) -> Exit:
         lambda: {"candidates": records},
         CSV_COLUMNS,
         lambda: records,
-        lambda width, colour: table_lines(*table, width, colour) if given else (),
+        lambda width: table_lines(*table, width) if given else (),
     )
     code = Exit.FINE
     if not candidates or candidates[0].score < SURE:

@@ -116,7 +116,7 @@ def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
     within = FAULTS.each("sorting jobs", jobs, lambda job: job if _within(job, reader) else None)
     picked = first(in_order(filter(None, within), reader.now_of), reader.context)
 
-    def lines(width: int | None, colour: bool) -> Iterable[str]:
+    def lines(width: int | None) -> Iterable[str]:
         if reader.nothing_read:
             return ()
         from jobtui.render.columns import RowContext, job_table
@@ -129,7 +129,7 @@ def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
             profile_of=reader.session.store.profile_of,
         )
         has_profiles = bool(reader.session.store.profiles)
-        return job_table(picked, context, width, colour, has_profiles=has_profiles)
+        return job_table(picked, context, width, has_profiles=has_profiles)
 
     report = Report(
         "jobs",
@@ -186,7 +186,7 @@ async def run_status(reader: Reader) -> Exit:
     names, jobs = store.profiles.values(), store.jobs.values()
     states = profile_states(names, jobs, reader.sources, store.profile_of, reader.now_of)
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
+    def lines(width: int | None) -> Iterator[str]:
         if reader.context.flag("prometheus") is not None:  # the text format that its node exporter collects
             about = f"of the newest {newest} records" if newest else "in what is read now"
             yield f"# HELP jobtui_jobs Jobs in each state, {about}."
@@ -197,9 +197,9 @@ async def run_status(reader: Reader) -> Exit:
             yield f"jobtui_sources_down {counts[COUNTS[-1]]}"
             return
         more = f" of the newest {newest:,}" if newest else ""
-        yield f"{_line(counts, colour)}{more}"
+        yield f"{_line(counts)}{more}"
         for state in states:
-            yield painted(profile_line(state), colour).strip()
+            yield painted(profile_line(state)).strip()
 
     report = Report(
         "status",
@@ -227,7 +227,7 @@ def _counts(reader: Reader) -> dict[str, int]:
     }
 
 
-def _line(counts: dict[str, int], colour: bool) -> str:
+def _line(counts: dict[str, int]) -> str:
     """The counts, with the glyphs of the job table; what is nothing is left out but for the first two."""
     parts = [
         f"{GLYPHS[JobStatus.RUNNING]}{counts['running']}",
@@ -240,5 +240,5 @@ def _line(counts: dict[str, int], colour: bool) -> str:
         ("sources_down", "down ", "error"),
     ):
         if counts[name]:
-            parts.append(paint(f"{sign}{counts[name]}", style, colour))
+            parts.append(paint(f"{sign}{counts[name]}", style))
     return " ".join(parts)

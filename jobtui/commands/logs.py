@@ -513,7 +513,7 @@ def _report(reader: Reader, lines: Sequence[JobLine]) -> Report:
         lambda: {"lines": [line_record(line) for line in lines]},
         CSV_COLUMNS,
         lambda: map(_flat, lines),
-        lambda width, colour: _texts(lines, SourceNames(reader.sources), colour),
+        lambda width: _texts(lines, SourceNames(reader.sources)),
     )
 
 
@@ -530,7 +530,7 @@ def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool 
     sys.stdout.flush()
 
 
-def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterator[str]:
+def _texts(lines: Sequence[JobLine], names: SourceNames) -> Iterator[str]:
     locations = list(map(names.location_of, lines))
     width = max(map(len, locations), default=0)
     for line, location in zip(lines, locations, strict=True):
@@ -540,7 +540,7 @@ def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterat
             text = f"| {text}"
         elif line.certainty is Certainty.ADJACENT and line.job_id:
             text += "  (inferred)"
-        yield f"{paint(f'{at:<20}  {location:<{width}}', 'settled', colour)}  {text}"
+        yield f"{paint(f'{at:<20}  {location:<{width}}', 'settled')}  {text}"
 
 
 def _flat(line: JobLine) -> dict[str, object]:

@@ -10,6 +10,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.model.health import SourceHealth
 from jobtui.model.numbers import real
 from jobtui.render.sources import labels
+from jobtui.render.table import unpainted
 from jobtui.render.text import show
 
 if TYPE_CHECKING:
@@ -45,14 +46,14 @@ class Report(NamedTuple):
     """The result of a command in each form that can be printed; only the wanted one is made.
 
     `document` is what JSON holds between schema and sources, `records` become CSV with these `columns`, and
-    `lines` are for people, for a width in cells (None for no limit) and with or without colour.
+    `lines` are for people, for a width in cells (None for no limit) with their styles.
     """
 
     command: str
     document: Callable[[], Mapping[str, object]]
     columns: Sequence[str] = ()
     records: Callable[[], Iterable[Mapping[str, object]]] = tuple
-    lines: Callable[[int | None, bool], Iterable[str]] = lambda width, colour: ()
+    lines: Callable[[int | None], Iterable[str]] = lambda width: ()
 
 
 def print_report(report: Report, context: "Context", reader: "Reader | None" = None) -> None:
@@ -72,7 +73,12 @@ def print_report(report: Report, context: "Context", reader: "Reader | None" = N
             if report.columns:
                 print_csv(report.columns, report.records())
         case _:
-            write(report.lines(context.width, context.colour))
+            write(coloured(report.lines(context.width), context))
+
+
+def coloured(lines: Iterable[str], context: "Context") -> Iterable[str]:
+    """Lines as they are printed: without their styles where there is to be no colour."""
+    return lines if context.colour else map(unpainted, lines)
 
 
 def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:

@@ -261,14 +261,14 @@ def run_seen(context: Context) -> Exit:
     if isinstance(found, Exit):
         return found
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
+    def lines(width: int | None) -> Iterator[str]:
         if found.sites:
             yield sites_words(found.sites)
         yield from map(host_words, found.shares)
         columns = SEEN_COLUMNS[:-1]
         table = printed(columns, found.signatures, TimeLook(now), {column.key for column in columns})
         if found.signatures:
-            yield from table_lines(*table, width, colour)
+            yield from table_lines(*table, width)
         for seen in found.signatures if len(found.signatures) == 1 else ():
             yield f"such as {show(seen.job)}: {show(seen.example)}"
             yield seen_words(seen, now)
@@ -297,7 +297,7 @@ def run_changed(context: Context) -> Exit:
         },
         CHANGE_CSV,
         lambda: map(change_record, found.changes),
-        lambda width, colour: map(change_words, first(found.changes, context)),
+        lambda width: map(change_words, first(found.changes, context)),
     )
     print_report(report, context)
     if not found.changes:

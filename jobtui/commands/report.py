@@ -98,7 +98,7 @@ async def _report(reader: Reader) -> Exit:
             for one in series
             for at, value in zip(one.x, one.y, strict=True)
         ),
-        lambda width, colour: _lines(reader, series, times, width, colour),
+        lambda width: _lines(reader, series, times, width),
     )
     return answer(report, reader, Exit.FINE)
 
@@ -154,7 +154,6 @@ def _lines(
     series: Sequence[Series],
     times: Sequence[rates.StateTime],
     width: int | None,
-    colour: bool,
 ) -> Iterator[str]:
     window = Window(reader.context.since, reader.context.until)
     if reader.context.flag("svg") is not None:
@@ -166,19 +165,19 @@ def _lines(
             yield from chart_svg(chart, frame.since, frame.until)
         return
     if _plots(reader):
-        yield from lowered(plot_lines(series, window, reader.now, colour=colour), reader.context)
+        yield from lowered(plot_lines(series, window, reader.now), reader.context)
     if times:
         rows = [list(map(Piece, row)) for row in time_rows(times)]
-        yield from table_lines(STAY_HEADS, rows, width, colour)
+        yield from table_lines(STAY_HEADS, rows, width)
         return
     for one in () if _plots(reader) else series:
-        yield paint(f"{show(one.name)}, {one.unit}", "heading", colour)
+        yield paint(f"{show(one.name)}, {one.unit}", "heading")
         left_out = max(0, len(one.x) - SHOWN)
         if left_out:
             yield f"{left_out} earlier points are left out: see --json or --csv"
         points = list(zip(one.x, one.y, strict=True))[left_out:]
         rows = [[Piece(date_time(at)), Piece(f"{value:g}")] for at, value in points]
-        yield from table_lines(POINT_HEADS, rows, width, colour)
+        yield from table_lines(POINT_HEADS, rows, width)
     notes = dict.fromkeys(note for one in series for note in one.notes)
     for note in notes:
         yield f"note: {show(note)}"
@@ -321,27 +320,27 @@ COLUMNS, FEWEST, MOST = 80, 20, 500
 OUTLINE = "available nodes"
 
 
-def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
+def plot_lines(series: Sequence[Series], window: Window, now: Nanos) -> Iterator[str]:
     """One picture for all series of one unit, each below its names."""
     if not series:
-        yield paint("no points", "heading", colour)
+        yield paint("no points", "heading")
     for unit in dict.fromkeys(one.unit for one in series):
         alike = [one for one in series if one.unit == unit]
         if any(one.x for one in alike):
-            yield from _picture(alike, window, now, colour=colour)
+            yield from _picture(alike, window, now)
         else:
-            yield paint(f"{', '.join(show(one.name) for one in alike)}: no points", "heading", colour)
+            yield paint(f"{', '.join(show(one.name) for one in alike)}: no points", "heading")
 
 
-def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
+def _picture(series: Sequence[Series], window: Window, now: Nanos) -> Iterator[str]:
     chart, frame = _chart(series, window, now)
     *names, last = legend_lines(chart, None, frame.cells, len(series))
-    yield from (painted(line, colour) for line in names)
-    yield f"{painted(last, colour)}   ({series[0].unit})"
+    yield from map(painted, names)
+    yield f"{painted(last)}   ({series[0].unit})"
     for line in chart_lines(draw_chart(chart, frame)):
-        yield painted(line, colour).rstrip()
+        yield painted(line).rstrip()
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
-    yield paint(times, "dim", colour)
+    yield paint(times, "dim")
     if (low := min(curve.step(frame.since, frame.until).low for curve in chart.curves)) < 0:
         yield f"note: the lowest value is {low:g}; values below 0 are drawn at 0"
 

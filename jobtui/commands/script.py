@@ -11,7 +11,7 @@ from jobtui.backends.archive.search import search as search_scripts
 from jobtui.backends.registry import SLURM, SOURCES, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import SHOWN, FoundJob, resolve
-from jobtui.commands.printing import Report, first, print_lines, print_report
+from jobtui.commands.printing import Report, coloured, first, print_lines, print_report
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.formats.sarchive import parse_wanted
@@ -155,7 +155,7 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: scripts.Script
         document,
         CSV_COLUMNS,
         records,
-        lambda width, colour: first([*_lines(reader, side, other, diff, width, colour)], reader.context),
+        lambda width: first([*_lines(reader, side, other, diff, width)], reader.context),
     )
 
 
@@ -166,46 +166,39 @@ def _side_record(side: Side) -> dict[str, object]:
 
 
 def _lines(
-    reader: Reader,
-    side: Side,
-    other: Side | None,
-    diff: scripts.ScriptDiff | None,
-    width: int | None,
-    colour: bool,
+    reader: Reader, side: Side, other: Side | None, diff: scripts.ScriptDiff | None, width: int | None
 ) -> Iterator[str]:
     if other is None:
-        yield from _head_lines(side, width, colour)
+        yield from _head_lines(reader, side, width)
         if (script := side.answer.script) is not None:
             yield ""
-            yield from (painted(line, colour) for line in job_files.script_lines(script, colour=colour))
+            yield from map(painted, job_files.script_lines(script, colour=reader.context.colour))
             if script.environment is not None:
                 yield ""
                 rows = [
                     [Piece(name), Piece(value)] for name, value in job_files.variable_rows(script.environment)
                 ]
-                yield from table_lines(VARIABLE_HEADS, rows, width, colour)
+                yield from table_lines(VARIABLE_HEADS, rows, width)
         return
     for one in (side, other):
-        yield from _head_lines(one, width, colour)
+        yield from _head_lines(reader, one, width)
         yield ""
     if diff is not None:
         beside = (
             reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
         )
-        yield from (painted(line, colour) for line in job_files.diff_lines(diff, width, beside=beside))
+        yield from map(painted, job_files.diff_lines(diff, width, beside=beside))
 
 
-def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
+def _head_lines(reader: Reader, side: Side, width: int | None) -> Iterator[str]:
     script = side.answer.script
     if script is not None:
-        facts = (
-            *job_files.head_facts(script, side.outputs),
-            *(job_files.colour_facts(script) if colour else ()),
-        )
-        yield from fact_lines(facts, width, colour)
+        facts = [*job_files.head_facts(script, side.outputs)]
+        facts += job_files.colour_facts(script) if reader.context.colour else ()
+        yield from fact_lines(facts, width)
     if script is None or len(side.answer.tried) > 1:
-        yield paint("tried", "heading", colour)
-        yield from fact_lines(job_files.tried_lines(side.answer.tried), width, colour)
+        yield paint("tried", "heading")
+        yield from fact_lines(job_files.tried_lines(side.answer.tried), width)
 
 
 HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "text", "source")
@@ -255,18 +248,16 @@ async def _collect(reader: Reader, query: ScriptQuery, tally: Tally, hits: list[
         hits.append(hit)
         if not _is_streamed(reader):
             continue
-        script, colour = hit.script, reader.context.colour
+        script = hit.script
         number = f"{script.cluster}/{script.number}" if script.cluster else script.number
         at = f"  {to_rfc3339(script.archived_at)}" if script.archived_at is not None else ""
         head = f"{show(number)}  {show(hit.user) or '?'}{at}  {show(script.source)}"
-        lines = [paint(head, "heading", colour)]
-        lines += [
-            f"  {paint(f'{line}:', 'settled', colour)} {show(text)}" for line, text in hit.lines[:SHOWN]
-        ]
+        lines = [paint(head, "heading")]
+        lines += [f"  {paint(f'{line}:', 'settled')} {show(text)}" for line, text in hit.lines[:SHOWN]]
         if hit.total > SHOWN:
-            lines.append(paint(f"  and {hit.total - SHOWN} more lines", "dim", colour))
+            lines.append(paint(f"  and {hit.total - SHOWN} more lines", "dim"))
         clear_progress()
-        print_lines(lines)
+        print_lines(coloured(lines, reader.context))
         sys.stdout.flush()
 
 

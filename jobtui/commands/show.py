@@ -134,31 +134,29 @@ async def run(reader: Reader) -> Exit:
         },
         list(record),
         lambda: [record],
-        lambda width, colour: _lines(job, now, detail, locations, width, colour),
+        lambda width: _lines(job, now, detail, locations, width),
     )
     return answer(report, reader, await judge(reader, found))
 
 
 def _lines(
-    job: Job, now: Nanos, detail: JobDetail | None, found: Sequence[Location], width: int | None, colour: bool
+    job: Job, now: Nanos, detail: JobDetail | None, found: Sequence[Location], width: int | None
 ) -> Iterator[str]:
-    yield headline(job, colour)
+    yield headline(job)
     facts = ((name, Piece(show(text))) for name, text in (detail.facts if detail else ()))
-    yield from fact_lines((*_facts(job, now), *facts), width, colour)
+    yield from fact_lines((*_facts(job, now), *facts), width)
     if detail and detail.runs:
         yield ""
-        yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width, colour)
+        yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width)
     if found:
         yield ""
-        yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), width, colour)
+        yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), width)
 
 
-def headline(job: Job, colour: bool) -> str:
+def headline(job: Job) -> str:
     state = f"{GLYPHS[job.status]} {job.status.value}"
     native = "" if job.native_status in ("", job.status.value, "error") else f" ({show(job.native_status)})"
-    return (
-        f"{paint(show(job.id), 'heading', colour)}  {paint(state, STATUS_STYLES[job.status], colour)}{native}"
-    )
+    return f"{paint(show(job.id), 'heading')}  {paint(state, STATUS_STYLES[job.status])}{native}"
 
 
 def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Piece]]:

@@ -58,9 +58,9 @@ async def run(reader: Reader) -> Exit:
             head = {"op": op.op, "name": op.name, "agent": op.agent, "status": op.status.value}
             yield from (head | step_record(step) for step in op.steps)
 
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
-        yield headline(job, colour)
-        yield from _lines(reader, ops, unlinked, width, colour)
+    def lines(width: int | None) -> Iterator[str]:
+        yield headline(job)
+        yield from _lines(reader, ops, unlinked, width)
         if others:
             names = ", ".join(sorted({op.name for op in others}))
             yield ""
@@ -83,7 +83,7 @@ async def run(reader: Reader) -> Exit:
 
 
 def _lines(
-    reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked], width: int | None, colour: bool
+    reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked], width: int | None
 ) -> Iterator[str]:
     inner = None if width is None else max(1, width - len(INDENT))
     names = SourceNames(reader.sources)
@@ -91,25 +91,25 @@ def _lines(
         yield "no op of it is in the logs that were read, and no source has its states"
     for op in ops:
         yield ""
-        yield _op_line(op, reader.now, colour)
+        yield _op_line(op, reader.now)
         steps, done = timeline.timeline_rows(op), 0
         shown: list[timeline.TimelineRow] = []
         for fold in timeline.folds_in(steps):
             shown += [*steps[done : fold.first], folded(steps, fold, TimeStyle())]
             done = fold.last + 1
         table = printed(STEP_COLUMNS, (*shown, *steps[done:]), names)
-        yield from (INDENT + line for line in table_lines(*table, inner, colour))
+        yield from (INDENT + line for line in table_lines(*table, inner))
         if op.dropped_steps:
             yield f"{INDENT}{op.dropped_steps} more steps were not kept"
     if unlinked:
         yield ""
-        yield paint("lines that could not be placed", "heading", colour)
+        yield paint("lines that could not be placed", "heading")
         for step, why in ((line.step, line.why) for line in unlinked):
             at, where = clock_time(step.at), names.location_of(step)
             yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {where})"
 
 
-def _op_line(op: Op, now: Nanos, colour: bool) -> str:
+def _op_line(op: Op, now: Nanos) -> str:
     sign, style = op_glyph(op)
     agent = op.agent or op.assigned_agent or "no agent"
     words = (
@@ -128,7 +128,7 @@ def _op_line(op: Op, now: Nanos, colour: bool) -> str:
         f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",
     ]
     is_bad = style == "error" or op.status in (OpStatus.DESTROYED, OpStatus.LOST)
-    return paint(show("  ".join(part for part in parts if part)), "error" if is_bad else "heading", colour)
+    return paint(show("  ".join(part for part in parts if part)), "error" if is_bad else "heading")
 
 
 def _step_words(row: timeline.TimelineRow) -> str:

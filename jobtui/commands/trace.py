@@ -226,12 +226,12 @@ def _complain_of(thing: str, found: FoundTrace, book: TraceStore) -> None:
 def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
     from jobtui.render import traces
 
-    def lines(width: int | None, colour: bool) -> Iterable[str]:
+    def lines(width: int | None) -> Iterable[str]:
         context = reader.context
         most = context.most
         if most is None and context.format is not OutputFormat.PLAIN:
             most = traces.MOST_ROWS
-        made = traces.trace_lines(found, notes, width, colour, most)
+        made = traces.trace_lines(found, notes, width, most)
         return made if width is None else lowered(made, context)
 
     report = Report(

@@ -104,16 +104,14 @@ def urgent_first(agents: Iterable[Agent], now: Nanos) -> list[Agent]:
 _NEVER_DROPPED = frozenset({"state", "agent", "user"})
 
 
-def agent_table(
-    found: Iterable[tuple[Agent, AgentLog]], now: Nanos, width: int | None, colour: bool
-) -> Iterator[str]:
+def agent_table(found: Iterable[tuple[Agent, AgentLog]], now: Nanos, width: int | None) -> Iterator[str]:
     look = TimeLook(now)
     rows = [
         [*cells_of(AGENT_COLUMNS, agent, look), Piece(show(log.note or log.described) or NONE, "settled")]
         for agent, log in found
     ]
     heads = [*heads_of(AGENT_COLUMNS, _NEVER_DROPPED), Head("LOG", "left", 12, HIGHEST_PRIORITY)]
-    return filled_table(heads, rows, width, colour)
+    return filled_table(heads, rows, width)
 
 
 def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[str, str, str]]:

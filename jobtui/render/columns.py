@@ -398,7 +398,7 @@ _WHOLE_ID = 1_000
 
 
 def job_table(
-    jobs: Iterable[Job], context: RowContext, width: int | None, colour: bool, *, has_profiles: bool = False
+    jobs: Iterable[Job], context: RowContext, width: int | None, *, has_profiles: bool = False
 ) -> Iterator[str]:
     by_key = {column.key: column for column in JOB_COLUMNS}
     columns = [by_key[key] for key in (*(("profile",) if has_profiles else ()), *PRINTED)]
@@ -407,7 +407,7 @@ def job_table(
         for column, head in zip(columns, heads_of(columns, _NEVER_DROPPED), strict=True)
     ]
     rows = FAULTS.each("printing a job", jobs, lambda job: cells_of(columns, job, context))
-    return filled_table(heads, list(rows), width, colour)
+    return filled_table(heads, list(rows), width)
 
 
 HIGHEST_PRIORITY, KEPT = 100, 101

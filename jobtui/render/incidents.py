@@ -22,11 +22,11 @@ RATE_CELLS = 10
 """The width of the sparkline of a group's failures."""
 
 
-def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
+def incident_lines(one: Incident, now: Nanos) -> Iterator[str]:
     """A group: how many, since when, why, what they share, which to look at first."""
     count = len(one.jobs)
     style = "error" if one.is_ongoing(now) else "warning"
-    yield paint(f"{count:,} × {one.code}  {_span(one, now)}".rstrip(), style, colour)
+    yield paint(f"{count:,} × {one.code}  {_span(one, now)}".rstrip(), style)
     yield f"{INDENT}{_why(one)}"
     if doubt := _doubt(one):
         yield f"{INDENT}{doubt}"

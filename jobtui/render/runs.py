@@ -133,10 +133,10 @@ def step_records(found: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iterator[str]:
+def comparison_lines(found: Comparison, width: int | None) -> Iterator[str]:
     """A comparison as a person reads it: what differs, step by step, and in the files."""
-    yield paint(show(found.left.title), "heading", colour)
-    yield from (paint(f"not sure: {show(doubt)}", "warning", colour) for doubt in found.doubts)
+    yield paint(show(found.left.title), "heading")
+    yield from (paint(f"not sure: {show(doubt)}", "warning") for doubt in found.doubts)
     yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
     yield f"compared with {show(found.right.title)}: {show(found.why)}"
     yield from _summary(found)
@@ -146,18 +146,16 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
         style = "warning" if pair.differs else "settled"
         values = (Piece(show(value) or NONE, style) for value in (pair.left, pair.right))
         rows.append([Piece(pair.name), *values])
-    yield from table_lines(FACT_HEADS, rows, width, colour)
+    yield from table_lines(FACT_HEADS, rows, width)
     if found.steps:
         yield ""
-        yield from table_lines(
-            step_heads("THIS", "OTHER"), [_step_row(pair) for pair in found.steps], width, colour
-        )
+        yield from table_lines(step_heads("THIS", "OTHER"), [_step_row(pair) for pair in found.steps], width)
     for file in found.files:
         yield ""
-        yield paint(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading", colour)
+        yield paint(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading")
         for line in file.lines:
             style = "good" if line.startswith("+") else "error" if line.startswith("-") else "settled"
-            yield paint(show(line), style, colour)
+            yield paint(show(line), style)
         if file.left_out:
             yield f"{file.left_out} more lines differ"
 

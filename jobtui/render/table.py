@@ -1,9 +1,10 @@
 """Tables as lines of text: aligned by cells, cut to the width of a terminal or not at all.
 
-Cells are made safe here (`text.safe`); masking is for whoever makes them. Styles are names, and colours are
-only put in when asked for.
+Cells are made safe here (`text.safe`); masking is for whoever makes them. Styles are names, and become
+escape sequences, which who prints takes out again where there is no colour (`unpainted`).
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -16,6 +17,7 @@ SMALLEST = 4
 """Cells below which no column is squeezed."""
 
 _RESET = "\x1b[0m"
+_PAINTED = re.compile(r"\x1b\[[\d;]*m")
 _SGR: Mapping[str, str] = {
     "heading": "1", "settled": "2", "status.running": "36", "status.pending": "33", "status.failed": "31",
     "status.needs_person": "1;31", "status.unknown": "35", "status.canceled": "2", "status.completed": "",
@@ -35,40 +37,39 @@ class Head(NamedTuple):
     drop: int = 0
 
 
-def paint(text: str, style: str, colour: bool) -> str:
-    code = _SGR.get(style, "") if colour else ""
-    return f"\x1b[{code}m{text}{_RESET}" if code and text else text
+def paint(text: str, style: str) -> str:
+    """A text in a style. Blanks at its end stay without, so that they can be cut off."""
+    code, shown = _SGR.get(style), text.rstrip()
+    return f"\x1b[{code}m{shown}{_RESET}{text[len(shown) :]}" if code and shown else text
 
 
-def painted(line: Iterable[Piece], colour: bool) -> str:
-    return "".join(paint(span.text, span.style, colour) for span in line)
+def painted(line: Iterable[Piece]) -> str:
+    return "".join(paint(span.text, span.style) for span in line)
 
 
-def table_lines(
-    heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None, colour: bool = False
-) -> Iterator[str]:
+def unpainted(line: str) -> str:
+    return _PAINTED.sub("", line) if "\x1b" in line else line
+
+
+def table_lines(heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None) -> Iterator[str]:
     """The lines of a table: its heads and rows, at most `cells` wide when that is given."""
     kept, widths = _layout(heads, rows, cells)
-    yield _line([Piece(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths, colour)
+    yield _line([Piece(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths)
     for row in rows:
-        yield _line([row[i] for i in kept], [heads[i] for i in kept], widths, colour)
+        yield _line([row[i] for i in kept], [heads[i] for i in kept], widths)
 
 
-def filled_table(
-    heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None, colour: bool
-) -> Iterator[str]:
+def filled_table(heads: Sequence[Head], rows: Sequence[Sequence[Piece]], cells: int | None) -> Iterator[str]:
     """The lines of a table without the columns in which no row has a value, but for those that never go."""
     used = [
         at
         for at, head in enumerate(heads)
         if head.drop == 0 or any(row[at].text not in ("", NONE) for row in rows)
     ]
-    return table_lines([heads[at] for at in used], [[row[at] for at in used] for row in rows], cells, colour)
+    return table_lines([heads[at] for at in used], [[row[at] for at in used] for row in rows], cells)
 
 
-def fact_lines(
-    facts: Iterable[tuple[str, Piece | str]], cells: int | None, colour: bool = False
-) -> Iterator[str]:
+def fact_lines(facts: Iterable[tuple[str, Piece | str]], cells: int | None) -> Iterator[str]:
     """Names and values under each other; a long value is cut when there is a limit."""
     known = list(facts)
     column = max((width(name) for name, _ in known), default=0)
@@ -77,7 +78,7 @@ def fact_lines(
         text = safe(piece.text)
         if cells is not None:
             text = fit(text, max(SMALLEST, cells - column - len(GAP))).rstrip()
-        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, piece.style, colour)}".rstrip()
+        yield f"{paint(fit(name, column), 'settled')}{GAP}{paint(text, piece.style)}".rstrip()
 
 
 def _layout(
@@ -119,10 +120,9 @@ def _squeezed(widths: list[int], least: list[int], cells: int) -> list[int]:
     return sizes
 
 
-def _line(row: Sequence[Piece], heads: Sequence[Head], widths: Sequence[int], colour: bool) -> str:
+def _line(row: Sequence[Piece], heads: Sequence[Head], widths: Sequence[int]) -> str:
     parts = [
-        paint(fit(cell.text, size, align=head.align), cell.style, colour)
+        paint(fit(cell.text, size, align=head.align), cell.style)
         for cell, head, size in zip(row, heads, widths, strict=True)
     ]
-    line = GAP.join(parts)
-    return line if colour else line.rstrip()
+    return GAP.join(parts).rstrip()

@@ -163,7 +163,7 @@ MOST_ROWS = 1_000
 """If a trace has more rows than this, only those that matter are drawn."""
 
 
-def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int | None) -> Iterator[str]:
+def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Iterator[str]:
     """Its lines, runs folded; of more than `most` those that matter. Without that limit all, also of runs."""
     tree, layout, marks = found.tree, lay_out(found), ServiceMarks()
     marks.meet(tree.services)
@@ -178,10 +178,10 @@ def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int 
     view = WaterfallView(tree, layout, axis, found.failed_at, marks.of)
     if cells is None:
         columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
-    yield painted(heading_line(view, columns), colour).rstrip()
+    yield painted(heading_line(view, columns)).rstrip()
     for row in rows:
         is_closed = layout.lines[row].key in closed
-        yield painted(trace_line(view, columns, row, is_closed=is_closed), colour).rstrip()
+        yield painted(trace_line(view, columns, row, is_closed=is_closed)).rstrip()
 
 
 def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most: int) -> list[int]:
@@ -215,27 +215,25 @@ CAUSES = 10
 
 
 def trace_lines(
-    found: Findings, notes: Iterable[str], cells: int | None, colour: bool, most: int | None = MOST_ROWS
+    found: Findings, notes: Iterable[str], cells: int | None, most: int | None = MOST_ROWS
 ) -> Iterator[str]:
     """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
     tree = found.tree
-    yield f"{paint(tree.trace_id, 'heading', colour)}  {painted((sentence_of(found),), colour)}"
-    yield from fact_lines(_facts(found, notes), cells, colour)
+    yield f"{paint(tree.trace_id, 'heading')}  {painted((sentence_of(found),))}"
+    yield from fact_lines(_facts(found, notes), cells)
     for cause in found.causes[:CAUSES]:
         yield ""
-        yield from (paint(part.text, part.style, colour) for part in span_parts(found, cause.span, ()))
+        yield from (paint(part.text, part.style) for part in span_parts(found, cause.span, ()))
     if len(found.causes) > CAUSES:
         yield f"and {len(found.causes) - CAUSES} more errors"
     if found.unplaced:
         yield ""
-        yield paint(
-            f"{counted(len(found.unplaced), 'log record')} of no span that was received", "warning", colour
-        )
+        yield paint(f"{counted(len(found.unplaced), 'log record')} of no span that was received", "warning")
     for log in found.unplaced[-MOST_UNPLACED:]:
         yield f"  {clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
     if tree.spans:
         yield ""
-        yield from waterfall_lines(found, cells, colour, most)
+        yield from waterfall_lines(found, cells, most)
 
 
 def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Text]]:

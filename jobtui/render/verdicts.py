@@ -38,14 +38,14 @@ MOST_RUNS = 3
 """Earlier runs that are named."""
 
 
-def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[str]:
+def verdict_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
     """A verdict as a person reads it: the sentence, what it rests on, what is not known, what to type.
 
     Raw lines are cut to `most` cells where that is given.
     """
     for part in why_parts(verdict, most):
         text = part.text if part.whole or most is None else telling(part.text, most)
-        yield paint(text, part.style, colour)
+        yield paint(text, part.style)
 
 
 BRIEF_CHARACTERS = 1_500

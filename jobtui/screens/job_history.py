@@ -16,6 +16,7 @@ from jobtui.model.jobs import JobDetail, Run
 from jobtui.render import runs as rendered
 from jobtui.render.columns import TimeLook
 from jobtui.render.spans import Paragraph
+from jobtui.render.table import unpainted
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import CopyTarget, Shared
@@ -37,7 +38,7 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
     command = shared.command("compare", about=[job_id, *({found.right.job.id} - {job_id})])
     text: list[Paragraph] = []
     cells = max(20, screen.size.width - MARGIN)
-    for line in map(str.rstrip, rendered.comparison_lines(found, cells, colour=False)):
+    for line in map(unpainted, rendered.comparison_lines(found, cells)):
         style = "warning" if line.endswith((rendered.PARTS, rendered.SLOWER)) else ""
         text.append(Paragraph(line, style if text else "title"))
     title = "compared with the last good run" if other is None else "side by side"

@@ -10,7 +10,7 @@ from jobtui.analysis.counts import MINUTES, Flow, Pace
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import axis_lines, axis_ticks
 from jobtui.render.spans import Line, Piece, difference, fitting, pace_line, padded, spread, styled, width_of
-from jobtui.render.table import Head, fact_lines, paint, table_lines
+from jobtui.render.table import Head, fact_lines, paint, table_lines, unpainted
 from jobtui.render.text import width
 from tests.builders import HOSTILE, text_of
 from tests.conftest import NOW
@@ -25,7 +25,7 @@ HEADS = (
 
 
 def lines(rows: list[tuple[str, ...]], cells: int | None) -> list[str]:
-    return list(table_lines(HEADS, [[Piece(text) for text in row] for row in rows], cells))
+    return list(map(unpainted, table_lines(HEADS, [[Piece(text) for text in row] for row in rows], cells)))
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
@@ -57,17 +57,17 @@ def test_no_line_is_wider_than_it_may_be_nor_drives_a_terminal(
 
 def test_colour_adds_escapes_and_nothing_else() -> None:
     rows = [[Piece("1", "error"), Piece("a", "no such style"), Piece(""), Piece("x")]]
-    plain = [*table_lines(HEADS, rows, None)]
-    painted = [*table_lines(HEADS, rows, None, colour=True)]
-    assert [ESCAPE.sub("", line).rstrip() for line in painted] == plain
+    painted = [*table_lines(HEADS, rows, None)]
+    plain = lines([tuple(piece.text for piece in row) for row in rows], None)
+    assert [ESCAPE.sub("", line) for line in painted] == list(map(unpainted, painted)) == plain
     assert any("\x1b[31m" in line for line in painted)
-    assert paint("", "error", True) == ""
+    assert (paint("", "error"), paint("a ", "error")) == ("", "\x1b[31ma\x1b[0m ")
 
 
 def test_facts_stand_under_each_other() -> None:
     facts = [("a", Piece("x" * 30)), ("long", Piece("")), ("evil", Piece("\x1b[2J"))]
-    assert [*fact_lines(facts, 20)] == [f"a     {'x' * 13}…", "long", "evil  ␛[2J"]
-    assert next(fact_lines(facts, None)) == f"a     {'x' * 30}"
+    assert [*map(unpainted, fact_lines(facts, 20))] == [f"a     {'x' * 13}…", "long", "evil  ␛[2J"]
+    assert unpainted(next(fact_lines(facts, None))) == f"a     {'x' * 30}"
 
 
 LEFT = 3

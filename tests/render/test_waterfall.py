@@ -6,6 +6,7 @@ from jobtui.analysis.traces.layout import ServiceMarks, lay_out
 from jobtui.model.clock import Nanos
 from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.spans import width_of
+from jobtui.render.table import unpainted
 from jobtui.render.text import width
 from jobtui.render.traces import MOST_ROWS, trace_lines, waterfall_lines
 from jobtui.render.waterfall import WAIT_CELLS, WaterfallView, columns_in, heading_line
@@ -16,7 +17,7 @@ MS, SECOND = 10**6, 10**9
 
 
 def drawn(trace: Trace, cells: int | None = None, most: int | None = MOST_ROWS) -> list[str]:
-    _, *lines = waterfall_lines(study_trace(trace), cells, False, most)
+    _, *lines = map(unpainted, waterfall_lines(study_trace(trace), cells, most))
     return lines
 
 
@@ -75,17 +76,17 @@ def test_a_line_says_what_became_of_its_span(trace: Trace, row: int, words: str,
 
 def test_of_a_large_trace_what_matters_is_drawn() -> None:
     found = study_trace(captured("big-5000"))
-    note, _, *rows = waterfall_lines(found, None, False, most=14)
+    note, _, *rows = map(unpainted, waterfall_lines(found, None, most=14))
     assert note == "14 of 28 rows, those that lead to errors or took the time; --plain has all"
     assert [sum(word in row for row in rows) for word in ("✗", "↑", "nothing ran", "× 371")] == [1, 2, 1, 1]
     assert len(rows) == 14
-    assert len(list(waterfall_lines(found, None, False, most=None))) > 5_000
+    assert len(list(waterfall_lines(found, None, most=None))) > 5_000
 
 
 def test_of_a_large_trace_open_spans_and_parents_that_did_not_come_are_drawn() -> None:
     many = [a_span(n, 1, n * MS, n * MS + 1, name="ab"[n % 2]) for n in range(10, 60)]
     late = [a_span(2, 99, 2 * MS, 3 * MS, error=True), a_span(3, 1, 95 * MS, None, name="hangs")]
-    _, _, *rows = waterfall_lines(study_trace(work(*many, *late)), None, False, most=5)
+    _, _, *rows = map(unpainted, waterfall_lines(study_trace(work(*many, *late)), None, most=5))
     assert [sum(word in row for row in rows) for word in ("not received", "hangs")] == [1, 1]
     assert len(rows) == 5
 
@@ -93,7 +94,7 @@ def test_of_a_large_trace_open_spans_and_parents_that_did_not_come_are_drawn() -
 @pytest.mark.parametrize("name", EXPECTED)
 @pytest.mark.parametrize("cells", [20, 40, 60, 80, 120])
 def test_no_row_is_wider_than_the_terminal(name: str, cells: int) -> None:
-    lines = list(waterfall_lines(study_trace(captured(name)), cells, False, MOST_ROWS))
+    lines = list(map(unpainted, waterfall_lines(study_trace(captured(name)), cells, MOST_ROWS)))
     assert max(map(width, lines)) <= cells
 
 
@@ -115,7 +116,8 @@ def test_the_legend_names_as_many_services_as_there_is_room_for(
 
 
 def test_the_failed_span_comes_before_the_waterfall() -> None:
-    lines = list(trace_lines(study_trace(captured("job-fail")), ("a note",), 80, False))
+    found = study_trace(captured("job-fail"))
+    lines = list(map(unpainted, trace_lines(found, ("a note",), 80)))
     assert lines[:2] == [
         "212c891717bfbac28a34dec05b616f14  ✗ hardWork.step step=7: "
         "RuntimeError: fail flag triggered at step 7 of 10",
@@ -127,4 +129,4 @@ def test_the_failed_span_comes_before_the_waterfall() -> None:
 
 def test_spans_at_both_ends_of_time_are_drawn() -> None:
     spans = [a_span(1, start=1, end=2), a_span(2, 1, (1 << 64) - 1, Nanos(1))]
-    assert list(trace_lines(study_trace(a_trace(*spans)), (), 80, True))
+    assert list(trace_lines(study_trace(a_trace(*spans)), (), 80))
