@@ -1,7 +1,5 @@
 """Tables, lines of spans and axes as text: aligned by cells, safe, never wider than they may be."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from jobtui.render.text import width
 from tests.builders import HOSTILE, text_of
 from tests.conftest import NOW
 
-ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 HEADS = (
     Head("N", "right"),
     Head("NAME", least=4),
@@ -59,7 +56,7 @@ def test_colour_adds_escapes_and_nothing_else() -> None:
     rows = [[Piece("1", "error"), Piece("a", "no such style"), Piece(""), Piece("x")]]
     painted = [*table_lines(HEADS, rows, None)]
     plain = lines([tuple(piece.text for piece in row) for row in rows], None)
-    assert [ESCAPE.sub("", line) for line in painted] == list(map(unpainted, painted)) == plain
+    assert list(map(unpainted, painted)) == plain
     assert any("\x1b[31m" in line for line in painted)
     assert (paint("", "error"), paint("a ", "error")) == ("", "\x1b[31ma\x1b[0m ")
 
