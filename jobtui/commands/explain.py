@@ -96,7 +96,7 @@ async def run_incidents(reader: Reader) -> Exit:
     def lines(width: int | None) -> Iterator[str]:
         yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
         if earlier is not None:
-            yield earlier_words(seconds_between(begin, end), earlier)
+            yield earlier_words(seconds_between(begin, end), earlier, (*found.groups, *found.alone))
         elif not found.groups and not found.alone:
             known = "nothing failed" if asked.is_well else "nothing is known to have failed"
             yield f"{known} with {counted(asked.looked_at, 'job')}"

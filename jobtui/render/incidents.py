@@ -1,6 +1,6 @@
 """Incidents as lines of text and as JSON documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jobtui.analysis.incidents import EarlierFailures, Incident, SharedFact
 from jobtui.analysis.times import age, duration
@@ -57,9 +57,15 @@ def shared_words(one: Incident, fact: SharedFact) -> str:
     return words + (elsewhere if fact.good else "")
 
 
-def earlier_words(window_s: float, earlier: EarlierFailures) -> str:
-    wider = f" (try --since {duration(earlier.window_s)})" if earlier.window_s is not None else ""
-    return f"no failures in the last {period(window_s)}; {earlier.jobs:,} before{wider}"
+def earlier_words(window_s: float, earlier: EarlierFailures, shown: Sequence[Incident]) -> str:
+    """That nothing failed in a window; how many jobs did before, and which of them are shown."""
+    before = max(earlier.jobs, sum(len(one.jobs) for one in shown))
+    wide = earlier.window_s
+    if shown:
+        where = ", at any time" if wide is None else f", in {period(wide)}"
+    else:
+        where = "" if wide is None else f" (try --since {duration(wide)})"
+    return f"no failures in the last {period(window_s)}; {before:,} before{where}"
 
 
 def period(seconds: float) -> str:

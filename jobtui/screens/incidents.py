@@ -117,7 +117,7 @@ class IncidentsScreen(HeadedScreen):
             self._list.set_records((*self._found.groups, *self._found.alone))
             nothing = f"Nothing failed in the last {rendered.period(self._span_s)}."
             earlier = self._earlier
-            words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier)
+            words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
             self._list.empty = (words, f"{key_of('window')} looks at other times.")
             self.show_all()
         finally:
@@ -141,10 +141,8 @@ class IncidentsScreen(HeadedScreen):
         counts = (found.groups, "group"), (found.alone, "single failure")
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
-            wide = self._earlier.window_s
-            shown = "at all times" if wide is None else f"in {rendered.period(wide)}"
-            before = max(self._earlier.jobs, sum(len(one.jobs) for those, _ in counts for one in those))
-            return f"no failures in the last {span}; {before:,} before · {groups} {shown}"
+            shown = (*found.groups, *found.alone)
+            return f"{rendered.earlier_words(self._span_s, self._earlier, shown)} · {groups}"
         what = groups if self._list.count else "nothing failed"
         early = " · still reading" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
