@@ -224,7 +224,7 @@ def split_head(name: str, text: str) -> tuple[str, str]:
         label, path = split_cluster(text)
         return f"{label}=" if label else "", path
     head, equals, path = text.partition("=")
-    return (head + equals, path) if equals and head.isidentifier() else ("", text)
+    return (head + equals, path) if equals and "/" not in head and of_setting(name).heads else ("", text)
 
 
 def sources_of(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:

@@ -93,10 +93,10 @@ parse_condor_log = partial(parse_path, "condor_log", "a file")
 def parse_log(text: str) -> SourceSpec:
     """The source that `--log [ROLE=]FILE` names. Raises ValueError for an unknown role or no file.
 
-    A word before the first `=` is always a role: a file whose own name has that form is given as `./a=b`.
+    What is before the first `=`, if it has no `/`, is always a role: a file `a=b` is given as `./a=b`.
     """
     head, equals, target = text.partition("=")
-    if not equals or not head.isidentifier():
+    if not equals or "/" in head:
         role, target = LogRole.AUTO, text
     elif head in frozenset(LogRole):
         role = LogRole(head)
