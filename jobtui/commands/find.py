@@ -265,8 +265,11 @@ def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> FoundJob:
 def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) -> None:
     best = candidates[0] if candidates else None
     if best is None or best.score < SURE:
+        from jobtui.analysis.filter import STATUS_WORDS, STUCK  # most things are known
+
         is_bare = reader.context.invocation.command.name == "open"
-        hint = nearest(thing, COMMAND_BY_NAME) if is_bare else ""
+        typed = (*COMMAND_BY_NAME, *(f"jobs {word}" for word in (*STATUS_WORDS, STUCK)))
+        hint = nearest(thing, typed) if is_bare else ""
         complain(f"nothing is known about {_shown(thing)}{hint and f', and there is no such command{hint}'}")
         offer(reader, candidates, "nearest: ")
     else:
