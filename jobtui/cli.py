@@ -13,6 +13,7 @@ from resource import RLIMIT_AS, getrlimit
 from typing import TYPE_CHECKING
 
 from jobtui import grammar
+from jobtui.completion import offer
 
 if TYPE_CHECKING:
     from jobtui.session import Session
@@ -203,9 +204,13 @@ def _answered(invocation: grammar.Invocation) -> int | None:
 
         text = f"jobtui {__version__}\n"
     elif invocation.command.name == "completion":
-        from jobtui.commands.help import run_completion  # each key waits for it: nothing else is imported
+        shell, *words = invocation.words
+        if words:
+            return offer(shell, words)
+        from jobtui.commands.help import help_table
 
-        return run_completion(invocation)
+        # What asks `jobtui completion SHELL -- WORDS`, and offers what is answered
+        text = help_table()["completion"][shell].lstrip()
     else:
         return None
     sys.stdout.write(text)

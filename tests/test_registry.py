@@ -24,6 +24,9 @@ from jobtui.backends import registry
 from tests import toy_source
 
 registry.SOURCES = (*registry.SOURCES, toy_source.TOY)
+from jobtui import completion
+from release.words import table
+completion.table = table
 systems.SYSTEMS = (*systems.SYSTEMS, toy_source.TOY_SYSTEM)
 """
 

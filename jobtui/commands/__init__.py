@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from jobtui.commands.context import Context
 
 _MODULES: Mapping[str, str] = {
-    "changed": "remember", "completion": "help", "incidents": "explain", "init": "config", "nodes": "agents",
+    "changed": "remember", "incidents": "explain", "init": "config", "nodes": "agents",
     "replay": "record", "seen": "remember", "serve": "open", "status": "jobs", "wait": "watch",
 }  # fmt: skip
 """Commands in the module of another one."""

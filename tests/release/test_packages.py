@@ -26,7 +26,7 @@ from release import zipapp_start
 from release.locks import BASE, OURSELVES, REQUIREMENTS, by_name, parse_lock, read_lock
 from release.manual import manual
 from release.sbom import DEVELOPMENT, SBOM, bill, extras, project
-from release.shares import SHARE, SHARES
+from release.shares import MADE, SHARE, SHARES
 from release.zipapp import pack
 
 ROOT = Path(__file__).parents[2]
@@ -263,13 +263,10 @@ def test_nothing_is_installed_but_what_is_locked(tmp_path: Path) -> None:
 PAGE = SHARE / "man" / "man1" / "jobtui.1"
 
 
-@pytest.mark.parametrize("name", SHARES)
-def test_the_files_in_share_are_up_to_date(name: str) -> None:
-    assert (SHARE / name).read_text() == SHARES[name](), "renew them: scripts/manpage"
-
-
-def test_nothing_else_is_shared() -> None:
-    assert {str(path.relative_to(SHARE)) for path in SHARE.rglob("*") if path.is_file()} == set(SHARES)
+def test_the_files_that_are_made_are_up_to_date_and_nothing_else_is_shared() -> None:
+    paths = {str(path.relative_to(SHARE)): path for path in SHARE.rglob("*") if path.is_file()}
+    there = {name: path.read_text() for name, path in (paths | {n: SHARE.parent / n for n in MADE}).items()}
+    assert there == {name: make() for name, make in (SHARES | MADE).items()}, "renew them: scripts/manpage"
 
 
 def plain() -> str:
