@@ -29,7 +29,7 @@ from jobtui.model.slurm import Cluster
 from jobtui.model.traces import Span, SpanLog, Telemetry, TraceList, TraceSearch
 
 if TYPE_CHECKING:
-    from jobtui.model.job_reader import FilePart, JobReader, RunListing
+    from jobtui.model.job_reader import FilePart, RunListing
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -355,5 +355,5 @@ class Observer(Protocol):
 
     def failed(self, source: Source, error: str) -> None: ...
 
-    def beside(self, job_reader: "JobReader") -> "JobReader":
-        """A `JobReader` that asks this one and may record the answers."""
+    def told(self, name: str, asked: Sequence[Any], answer: object) -> None:
+        """A method of a `JobReader` answered, or said why it cannot."""

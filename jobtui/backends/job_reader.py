@@ -1,10 +1,10 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_reader`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import wraps
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from jobtui.backends import base
 from jobtui.model.clock import Nanos
@@ -36,19 +36,27 @@ def no_detail(job_id: JobId) -> JobDetail | None:
     return None
 
 
-def _answering(ask: Callable[Asked, Awaitable[Answered]]) -> Callable[Asked, Coroutine[Any, Any, Answered]]:
-    """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words."""
+def _answering(
+    ask: Callable[Concatenate["SessionJobReader", Asked], Awaitable[Answered]],
+) -> Callable[Concatenate["SessionJobReader", Asked], Coroutine[Any, Any, Answered]]:
+    """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words.
+
+    The answer of a recording counts. Each answer, and why there is none, is told to who observes.
+    """
 
     @wraps(ask)
-    async def answer(*asked: Asked.args, **named: Asked.kwargs) -> Answered:
+    async def answer(self: "SessionJobReader", /, *asked: Asked.args, **named: Asked.kwargs) -> Answered:
+        given = (*asked, *named.values())
         try:
-            return await ask(*asked, **named)
-        except Unreadable:
-            raise
-        except SourceError as error:
-            raise Unreadable(str(error)) from error
+            replayed = None if self._replayed is None else self._replayed(ask.__name__, given)
+            found: Answered = await (ask(self, *asked, **named) if replayed is None else replayed)
         except Exception as error:
-            raise Unreadable(FAULTS.note(error, "answering about a job").words) from error
+            is_known = isinstance(error, Unreadable | SourceError)
+            words = str(error) if is_known else FAULTS.note(error, "answering about a job").words
+            self._tell(ask.__name__, given, words)
+            raise Unreadable(words) from error
+        self._tell(ask.__name__, given, found)
+        return found
 
     return answer
 
@@ -58,6 +66,8 @@ class SessionJobReader:
 
     `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
     jobs that are put together out of several sources, `recall` what is remembered of finished runs.
+    `replayed` gives the recorded answer to a method's question, None for one that is never recorded.
+    An `observer` is told each answer.
     """
 
     def __init__(
@@ -66,7 +76,11 @@ class SessionJobReader:
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
         detail_of: base.DetailOf = no_detail,
         recall: Callable[[Job, str, Nanos], JobMemory] | None = None,
+        *,
+        replayed: Callable[[str, Sequence[Any]], Awaitable[Any] | None] | None = None,
+        observer: base.Observer | None = None,
     ) -> None:
+        self._replayed, self._observer = replayed, observer
         self._detail_of = detail_of
         self._recall = recall
         self._worker = Worker("memory")
@@ -74,6 +88,10 @@ class SessionJobReader:
         self._reach_back = reach_back
         self._dirs: RunDirs | None = None
         self._remote: RemoteDirs | None = None
+
+    def _tell(self, name: str, asked: Sequence[Any], answer: object) -> None:
+        if self._observer is not None:
+            self._observer.told(name, asked, answer)
 
     def close(self) -> None:
         """Release the thread that reads run directories. It can be asked again; may be called twice."""
@@ -158,7 +176,7 @@ class SessionJobReader:
         return await self._dirs_of(path).read_file(path, name, tail=tail)
 
     @_answering
-    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
+    async def noted_on_cluster(self, paths: Sequence[str]) -> ClusterStatus | None:
         from jobtui.backends.sirepo.run_dir import read_noted  # few jobs run on a cluster
 
         return await read_noted(self, paths)

@@ -146,7 +146,7 @@ async def _lines(reader: Reader, job: Job) -> None:
     steps += [loose.step for loose in correlation.unlinked_of(job.id)]
     for step in steps[-MOST_STEPS:]:
         with suppress(Unreadable):
-            await job_reader.lines_behind(step, LINES_BEHIND)
+            await job_reader.lines_behind(step, 1 + LINES_BEHIND)  # as `logs` asks for
 
 
 async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:

@@ -4,7 +4,7 @@ Everything here is outside text as it was found: not masked, not safe for a term
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -173,7 +173,7 @@ class JobReader(Protocol):
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart: ...
 
-    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
+    async def noted_on_cluster(self, paths: Sequence[str]) -> ClusterStatus | None:
         """The agent's status file of a run on a cluster, from the first of these directories that has one."""
 
     async def host_messages(

@@ -3,20 +3,20 @@
 A log record is put under its own time, so are changes; what is of no time is put at the beginning.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from jobtui.backends.base import Batch, Source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
 from jobtui.recording.database import TIMELESS, About, Item
 from jobtui.recording.recorder import RecordingWriter
-from jobtui.recording.replay import ANSWERS, RecordingJobReader
+from jobtui.recording.replay import ANSWERS, QUESTIONS
 
 MOST_BYTES = 512 << 20
 """A bundle holds no more, packed; what is older is dropped."""
@@ -41,10 +41,10 @@ class BundleCollector:
     def failed(self, source: Source, error: str) -> None:
         self._delivered.append((source.kind, source.name, error))
 
-    def beside(self, job_reader: JobReader) -> JobReader:
-        return RecordingJobReader(
-            job_reader, lambda what, key, answer: self.answered(ANSWERS, "", what, key, answer)
-        )
+    def told(self, name: str, asked: Sequence[Any], answer: object) -> None:
+        is_why = isinstance(answer, str)
+        if (question := QUESTIONS.get(name)) is not None and not (is_why and question.what is Item.LINES):
+            self.answered(ANSWERS, "", question.what, question.key(*asked), answer)
 
     def answered(self, kind: str, name: str, what: Item, key: str, answer: object) -> None:
         self._answers.append((kind, name, what, key, answer))

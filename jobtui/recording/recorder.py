@@ -6,10 +6,10 @@ much was lost, and when.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,6 @@ from jobtui.backends.base import COUNTS, LISTS, Batch, Source
 from jobtui.backends.registry import SIREPO_DB, Gives, kinds_that_give
 from jobtui.model.clock import Clock, Nanos, utc_of
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.model.secrets import mask_document, mask_text
@@ -231,8 +230,8 @@ class Recorder(BatchWriter[_Entry]):
         if self._is_news(source, (error, None)):
             self.put(_Entry(source.kind, source.name, database.Item.FAILURE, error, self._clock.now()))
 
-    def beside(self, job_reader: JobReader) -> JobReader:
-        return job_reader
+    def told(self, name: str, asked: Sequence[Any], answer: object) -> None:
+        """Answers are kept in bundles only."""
 
     def _is_news(self, source: Source, state: tuple[str | None, str | None]) -> bool:
         known = self._states.get((source.kind, source.name))

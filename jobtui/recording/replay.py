@@ -5,27 +5,25 @@ bytes, so their secrets are masked here, by the names of variables and line by l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from jobtui.backends.base import Batch, DetailOf, DetailSource, Source, TraceSource, merged
-from jobtui.backends.job_reader import SessionJobReader, no_detail
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.job_reader import ClusterStatus, FilePart, JobReader, RunListing, Unreadable
+from jobtui.model.job_reader import JobReader, Unreadable
 from jobtui.model.jobs import NOT_READ, Job, JobDetail, Run
-from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import JobMemory
-from jobtui.model.ops import Step
 from jobtui.model.pages import Extent, Log, LogLine, SourceLogs
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptSource, Tried, Variable, Walked, Wanted
 from jobtui.model.secret_words import MASK
@@ -272,123 +270,49 @@ ANSWERS = "desk"
 """What stands for a source with answers that are of no source alone."""
 NOT_RECORDED = "is not in the recording"
 BETWEEN = "\t"
-MOST_LINES = 101
-"""Lines behind a step that are kept."""
-
-Keep = Callable[[Item, str, object], None]
-T = TypeVar("T")
 
 
 def key_of(*asked: object) -> str:
     return BETWEEN.join(map(str, asked))
 
 
-def key_of_step(step: Step) -> str:
-    return key_of(step.source, step.offset, step.cursor or "")
+class Question(NamedTuple):
+    """A question to a `JobReader` of which the answer is kept: under which key, and its subject in words."""
+
+    what: Item
+    key: Callable[..., str] = key_of
+    subject: Callable[..., str] = str
 
 
-class RecordingJobReader:
-    """A `JobReader` whose answers are kept."""
-
-    def __init__(self, job_reader: JobReader, keep: Keep) -> None:
-        self._job_reader = job_reader
-        self._keep = keep
-
-    def begins_after(self, at: Nanos) -> bool:
-        return self._job_reader.begins_after(at)
-
-    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        return await self._job_reader.reach_back(at, progress)
-
-    async def detail(self, job_id: JobId) -> JobDetail | None:
-        return await self._job_reader.detail(job_id)
-
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        """As many entries as are kept, of which `most` are given."""
-        lines = await self._job_reader.lines_behind(step, max(most, MOST_LINES))
-        self._keep(Item.LINES, key_of_step(step), lines)
-        return lines[:most]
-
-    async def list_files(self, path: str) -> RunListing:
-        return await self._kept(Item.LISTING, self._job_reader.list_files(path), path)
-
-    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        asking = self._job_reader.read_file(path, name, tail=tail)
-        return await self._kept(Item.FILE, asking, path, name, tail)
-
-    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
-        named = tuple(paths)
-        return await self._kept(Item.NOTED, self._job_reader.noted_on_cluster(named), *named)
-
-    async def host_messages(
-        self, host: str, journal: str, begin: Nanos, end: Nanos
-    ) -> tuple[JournalEntry, ...]:
-        asking = self._job_reader.host_messages(host, journal, begin, end)
-        return await self._kept(Item.MESSAGES, asking, host, begin, end)
-
-    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
-        return await self._kept(Item.REMEMBERED, self._job_reader.remembered(job, text, now), job.id, text)
-
-    async def script(self, wanted: Wanted) -> Answer:
-        return await self._job_reader.script(wanted)
-
-    async def _kept(self, what: Item, asking: Awaitable[T], *asked: object) -> T:
-        try:
-            answer = await asking
-        except Unreadable as error:
-            self._keep(what, key_of(*asked), str(error))
-            raise
-        self._keep(what, key_of(*asked), answer)
-        return answer
+QUESTIONS: Mapping[str, Question] = {
+    "lines_behind": Question(Item.LINES, lambda one, most: key_of(one.source, one.offset, one.cursor or "")),
+    "list_files": Question(Item.LISTING),
+    "read_file": Question(Item.FILE, subject=lambda path, name, tail: f"{path}/{name}"),
+    "noted_on_cluster": Question(Item.NOTED, lambda paths: key_of(*paths)),
+    "host_messages": Question(
+        Item.MESSAGES,
+        lambda host, journal, begin, end: key_of(host, begin, end),
+        lambda host, *more: f"journal of {host}",
+    ),
+    "remembered": Question(Item.REMEMBERED, lambda job, text, now: key_of(job.id, text)),
+}
+"""By the method that answers. The other methods ask the sources, which answer as they are recorded."""
 
 
-class ReplayedJobReader(SessionJobReader):
-    """Answers as they were given when the recording was made."""
-
-    def __init__(
-        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, detail_of: DetailOf = no_detail
-    ) -> None:
-        super().__init__(sources, _stays, detail_of)
-        self._opened = opened
-
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        found = await self._answer(Item.LINES, key_of_step(step))
-        if found is None:
-            return (RawLine(step.line if step.line > 0 else None, step.offset, step.text),)
-        lines: tuple[RawLine, ...] = found
-        return lines[:most]
-
-    async def list_files(self, path: str) -> RunListing:
-        return self._given(RunListing, await self._answer(Item.LISTING, path), path)
-
-    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        return self._given(FilePart, await self._answer(Item.FILE, path, name, tail), f"{path}/{name}")
-
-    async def noted_on_cluster(self, paths: Iterable[str]) -> ClusterStatus | None:
-        noted: ClusterStatus | str | None = await self._answer(Item.NOTED, *paths)
-        if isinstance(noted, str):
-            raise Unreadable(noted)
-        return noted
-
-    async def host_messages(
-        self, host: str, journal: str, begin: Nanos, end: Nanos
-    ) -> tuple[JournalEntry, ...]:
-        answer = await self._answer(Item.MESSAGES, host, begin, end)
-        return self._given(tuple, answer, f"journal of {host}")
-
-    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
-        answer = await self._answer(Item.REMEMBERED, job.id, text)
-        return answer if isinstance(answer, JobMemory) else JobMemory(now)
-
-    async def _answer(self, what: Item, *asked: object) -> Any:
-        return await self._opened.answer(what, self._opened.recording.source(ANSWERS, ""), key_of(*asked))
-
-    @staticmethod
-    def _given(kind: type[T], answer: object, what: str) -> T:
-        """The answer. Raises Unreadable when there is none, or it says why there was none."""
-        if not isinstance(answer, kind):
-            raise Unreadable(answer if isinstance(answer, str) and answer else f"{what}: {NOT_RECORDED}")
-        return answer
+async def _answered(opened: OpenRecording, name: str, asked: Sequence[Any]) -> Any:
+    """What was answered when the recording was made. Raises Unreadable when there is none, or it says why."""
+    question = QUESTIONS[name]
+    source = opened.recording.source(ANSWERS, "")
+    answer = await opened.answer(question.what, source, question.key(*asked))
+    if name == "lines_behind":
+        step, most = asked
+        alone = RawLine(step.line if step.line > 0 else None, step.offset, step.text)
+        return (alone,) if answer is None else answer[:most]
+    if name == "remembered":
+        return answer if isinstance(answer, JobMemory) else JobMemory(asked[-1])
+    if isinstance(answer, str) or (answer is None and name != "noted_on_cluster"):
+        raise Unreadable(answer or f"{question.subject(*asked)}: {NOT_RECORDED}")
+    return answer
 
 
 async def _stays(at: Nanos, progress: Callable[[Reached], None]) -> bool:
@@ -523,7 +447,10 @@ class RecordingReplay:
         return make(self._opened, source.kind, source.name, number)
 
     def job_reader(self, sources: Callable[[], Sequence[Source]], detail_of: DetailOf) -> JobReader:
-        return ReplayedJobReader(sources, self._opened, detail_of)
+        def replayed(name: str, asked: Sequence[Any]) -> Awaitable[Any] | None:
+            return _answered(self._opened, name, asked) if name in QUESTIONS else None
+
+        return SessionJobReader(sources, _stays, detail_of, replayed=replayed)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> SourceLogs:
         kinds = kinds_that_give(Gives.LOGS)

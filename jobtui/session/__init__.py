@@ -220,9 +220,9 @@ class Session:
             memory = self.memory
             recall = None if memory is None else lambda *asked: memory().of_job(*asked)
             self._job_reader = SessionJobReader(
-                lambda: self.sources, self.reach_back, self.store.detail, recall
+                lambda: self.sources, self.reach_back, self.store.detail, recall, observer=self._observer
             )
-        return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
+        return self._job_reader
 
     def overview(self) -> "Callable[[Nanos], MemoryOverview] | None":
         memory = self.memory
