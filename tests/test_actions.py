@@ -30,7 +30,7 @@ ABOUT: dict[ScreenName, tuple[object, ...]] = {
 """What a screen is about that cannot be opened without."""
 
 
-def test_without_a_key_a_screen_is_shown_by_its_command_and_nothing_else_is() -> None:
+def test_only_a_screen_can_be_shown_without_a_key() -> None:
     for action in ACTIONS:
         shown = action._replace(keys=()).shown_keys
         assert bool(shown) == action.call.startswith("app.go("), action
@@ -66,7 +66,7 @@ def test_many_colours_are_used_only_where_they_are_sent(environ: dict[str, str])
     assert (theme_for("auto", environ) == DARK.name) is has_many
 
 
-def test_in_256_colours_the_cursor_is_grey_and_not_teal() -> None:
+def test_the_cursor_is_grey_and_not_teal_in_256_colours() -> None:
     assert colors_for({"COLORTERM": "truecolor"}) == {}
     for style in colors_for({"TERM": "xterm-256color"}).values():
         color = Style.parse(style).bgcolor

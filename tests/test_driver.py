@@ -49,7 +49,7 @@ IGNORING: tuple[tuple[signal.Signals, ...], ...] = ((), (signal.SIGHUP,))
 
 
 @pytest.mark.parametrize(("nth", "count"), enumerate([1, 100, 4_000]))
-def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) -> None:
+def test_the_dashboard_ends_when_its_terminal_goes_at_the_start(nth: int, count: int) -> None:
     """So many bytes are written: at the start, between taking the terminal and painting, and during that."""
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(b"", count)
@@ -58,7 +58,7 @@ def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) ->
 
 
 @pytest.mark.parametrize(("nth", "keys"), enumerate([b"", b":"]))
-def test_it_ends_when_its_terminal_goes(nth: int, keys: bytes) -> None:
+def test_the_dashboard_ends_when_its_terminal_goes(nth: int, keys: bytes) -> None:
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(READY)
         count = len(program.seen)
@@ -76,7 +76,7 @@ def test_a_terminal_without_a_size_is_painted_once() -> None:
         assert program.seen.count(b"quit") <= 3
 
 
-def test_without_enough_addresses_it_does_not_begin() -> None:
+def test_too_little_address_space_ends_the_start() -> None:
     start = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2);"
         "from jobtui.cli import main; sys.exit(main())"
@@ -130,7 +130,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
         ("sirepo.source", "listed", "gone"), ("sirepo.source", "read_job", "q"),
     ],
 )  # fmt: skip
-def test_it_ends_although_a_file_system_hangs(tmp_path: Path, module: str, function: str, end: str) -> None:
+def test_a_hung_file_system_holds_up_no_end(tmp_path: Path, module: str, function: str, end: str) -> None:
     begun = tmp_path / "begun"
     text = HANGING.format(module=module, function=function, begun=str(begun))
     with PtyProgram(["-c", text, *WORDS[2:]]) as program:
@@ -218,7 +218,7 @@ C_LOCALE = partial(left_by, LC_ALL="C", LANG="en_US.UTF-8", **SSH)
 CONSOLE = partial(left_by, "--title", "on", TERM="linux", COLORTERM="")
 
 
-def test_without_colours_none_is_sent() -> None:
+def test_no_colour_is_sent_where_none_is_wanted() -> None:
     assert not COLOURS.search(PLAIN())
     assert COLOURS.search(left_by())
 
@@ -231,7 +231,7 @@ def test_a_terminal_of_16_colours_is_sent_its_own(term: str) -> None:
 
 
 @pytest.mark.parametrize("left", [C_LOCALE, partial(left_by, PYTHONIOENCODING="latin-1")])
-def test_in_other_locales_everything_is_ascii(left: Callable[[], bytes]) -> None:
+def test_the_dashboard_is_ascii_in_other_locales(left: Callable[[], bytes]) -> None:
     seen = left()
     assert seen.isascii()
     assert b"x" in seen
@@ -351,7 +351,7 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(number: int, code: i
         assert (state_of(window), line_settings(window)) == before
 
 
-def test_it_stops_and_comes_back(tmp_path: Path) -> None:
+def test_the_dashboard_stops_and_comes_back(tmp_path: Path) -> None:
     program = shlex.join([sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)])
     with Tmux(["env", "PS1=ready> ", "bash", "--norc", "--noprofile", "-i"], 80, 24) as window:
 

@@ -26,7 +26,7 @@ def places() -> dict[str, tuple[Path, Mapping[str, str]]]:
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda one: f"{one.page.stem}: {one.command}")
-def test_it_is_still_what_the_program_prints(
+def test_excerpts_are_still_what_the_program_prints(
     shown: Excerpt,
     places: dict[str, tuple[Path, Mapping[str, str]]],
     tmp_path_factory: pytest.TempPathFactory,

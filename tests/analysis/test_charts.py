@@ -74,7 +74,7 @@ def test_a_chart_says_what_it_leaves_out() -> None:
 
 
 @pytest.mark.parametrize("kind", ChartKind)
-def test_without_anything_there_is_nothing_to_draw(kind: ChartKind) -> None:
+def test_a_chart_of_nothing_draws_nothing(kind: ChartKind) -> None:
     assert made(kind).jobs == 0
     assert all(not curve.series.x for curve in made(kind).curves)
 

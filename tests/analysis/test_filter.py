@@ -189,7 +189,7 @@ def lines_of(*texts: str, origin: str = "x.log") -> list[LogLine]:
 
 
 @pytest.mark.parametrize(("before", "line", "is_one"), ROWS["lines that may be folded"])
-def test_which_lines_may_be_folded(before: str, line: str, is_one: bool) -> None:
+def test_goes_on_tells_which_lines_fold(before: str, line: str, is_one: bool) -> None:
     head, after = lines_of(before, line)
     assert goes_on(head, head, after) is is_one
     (elsewhere,) = lines_of(line, origin="y.log")

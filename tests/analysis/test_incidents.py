@@ -136,7 +136,7 @@ GROUPED: dict[str, tuple[list[Sample], list[int]]] = {
 
 
 @pytest.mark.parametrize("name", GROUPED)
-def test_how_jobs_are_grouped(name: str) -> None:
+def test_incidents_group_jobs_by_what_they_share(name: str) -> None:
     samples, groups = GROUPED[name]
     assert sizes(*samples) == groups
 
@@ -214,7 +214,7 @@ async def survey(
     return await gatherer.survey(Nanos(0), NOW)
 
 
-async def test_of_servers_few_records_are_asked_for_and_of_a_disk_all() -> None:
+async def test_the_survey_asks_servers_for_few_records() -> None:
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
     job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), ReadCache()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):

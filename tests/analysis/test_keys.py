@@ -63,7 +63,7 @@ THERE = in_slurm(tags="", id=JobId("slurm@theta/4711"), source="ssh://theta")
         (None, [in_slurm()], "", None),
     ],
 )
-def test_which_job_of_slurm_it_is(job: Job | None, jobs: list[Job], noted: str, found: Job | None) -> None:
+def test_slurm_of_finds_the_job(job: Job | None, jobs: list[Job], noted: str, found: Job | None) -> None:
     assert slurm_of(job, jobs, *([noted] if noted else [])) == found
 
 
@@ -92,7 +92,7 @@ AGREE = {
 
 @pytest.mark.parametrize("record", [*LIVE, *DONE])
 @pytest.mark.parametrize("slurm", [*LIVE, *DONE])
-def test_they_disagree_where_both_cannot_be(record: JobStatus, slurm: JobStatus) -> None:
+def test_sirepo_and_slurm_disagree_where_both_cannot_be(record: JobStatus, slurm: JobStatus) -> None:
     found = explain(evidence_of(of_sirepo(record), in_slurm(slurm))).contradictions
     assert bool(found) == ((record, slurm) not in AGREE)
     for one in found:

@@ -222,7 +222,7 @@ async def test_for_what_a_job_was_seen_to_wait_is_given(tmp_path: Path) -> None:
     assert {seen.job_id for batch in batches for seen in batch.reasons} == {"7.0@s.org"}
 
 
-async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Path) -> None:
+async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
     path = tmp_path / "job.out"
     path.write_text(BEGIN)
     os.truncate(path, 1 << 30)  # a hole: it takes no room on the disk

@@ -216,7 +216,7 @@ async def test_waiting_ends_by_itself(source: Source) -> None:
         await asyncio.wait_for(source.changed(0.02), LONG_S)
 
 
-async def test_it_can_be_closed_twice_and_is_then_closed(rig: Rig) -> None:
+async def test_a_source_can_be_closed_twice_and_is_then_closed(rig: Rig) -> None:
     await rig.source().aclose()  # one that was never polled
     source = rig.source()
     await read_on(source)

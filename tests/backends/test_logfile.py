@@ -319,7 +319,7 @@ async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path:
     assert [(one.where, "newer lines" in one.why) for one in opened.reading.skips] == [(str(late), True)]
 
 
-async def test_that_a_rotation_left_no_file_beside_a_log_is_said(path: Path) -> None:
+async def test_a_rotation_that_left_no_file_is_said(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     for name, text in (("supervisor.log.1", b"two\n"), ("elsewhere", b"three\n")):
         assert opened.reading.note is None

@@ -244,7 +244,7 @@ async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path
     assert [held.position for held in seen] == sorted({held.position for held in seen})
 
 
-async def test_it_waits_while_nothing_happens_and_fails_where_nothing_can_be_read(merged_of: Make) -> None:
+async def test_a_merged_log_waits_and_fails_where_nothing_can_be_read(merged_of: Make) -> None:
     journal = MemoryJournal()
     write(journal, 1, "j1")
     merged = merged_of({"a": journal_pages(journal)})

@@ -130,7 +130,7 @@ async def test_a_small_file_is_whole_and_data_is_not_text(dirs: Dirs, tmp_path: 
     assert (await dirs.part(tmp_path, "hole.log", tail=tail)).text == "\0KeyError: 'a'\n\0"
 
 
-async def test_of_a_large_file_its_beginning_or_its_last_whole_lines(dirs: Dirs, tmp_path: Path) -> None:
+async def test_a_large_file_is_read_at_its_beginning_or_end(dirs: Dirs, tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text("".join(f"step {number:04d}\n" for number in range(1_000)))
     head = await dirs.part(tmp_path, "run.log", tail=False)
     assert head.text.startswith("step 0000\n")

@@ -69,7 +69,7 @@ async def test_for_what_a_job_was_seen_to_wait_is_given(db: Db, reader: Reader) 
     assert told == [[], ["pending", "await=cpu_slot"], [], [], [], ["await=op_slot", "pending"]]
 
 
-async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_first_records_come_soon(db: Db, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sirepo_source, "FIRST_FILES", 3)
     for age in range(10):
         db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
@@ -254,7 +254,7 @@ async def test_another_damage_to_the_same_file_counts_once(db: Db, reader: Reade
     assert (batch.recovered, reader.skipped) == (1, 0)
 
 
-async def test_of_very_many_faults_a_few_are_named_and_all_counted(db: Db) -> None:
+async def test_many_faults_are_counted_and_a_few_named(db: Db) -> None:
     for number in range(SKIPS_NAMED + 5):
         db.put_bytes(jid(number), b"")
     async with aclosing(SirepoDb(db.root)) as source:

@@ -256,7 +256,7 @@ async def test_closing_ends_a_wait(watched: Watched) -> None:
     await watched.watch.changed(LONG_S)
 
 
-async def test_without_kernel_watches_it_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_polls_without_the_kernel(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: watches.Inotify, path: str, what: int) -> None:
         raise OSError(28, "No space left on device")
 

@@ -34,7 +34,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}: {case[1]}")
-def test_it_is_said_in_a_line_and_by_the_code(
+def test_every_answer_has_its_line_and_exit_code(
     case: tuple[str, str, int, str], flags: Flags, tmp_path: Path, run: Runner
 ) -> None:
     site, words, code, *said = case
@@ -43,7 +43,7 @@ def test_it_is_said_in_a_line_and_by_the_code(
 
 
 @pytest.mark.parametrize("case", MADE, ids=lambda case: case["words"])
-def test_it_is_said_of_files_that_are_made(
+def test_answers_about_made_files_have_their_line_and_code(
     case: dict[str, Any], tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in case.get("environ", {}).items():
@@ -62,7 +62,9 @@ def test_it_is_said_of_files_that_are_made(
 
 
 @pytest.mark.parametrize("case", CLUSTERS, ids=lambda case: case["words"])
-def test_it_is_said_of_a_cluster(case: dict[str, Any], cluster: StandIn, tmp_path: Path, run: Runner) -> None:
+def test_cluster_answers_have_line_and_code(
+    case: dict[str, Any], cluster: StandIn, tmp_path: Path, run: Runner
+) -> None:
     cluster.waiting() if case.get("waits") else cluster.captured()
     if "queue" in case:
         cluster.queue(*case["queue"])

@@ -352,7 +352,7 @@ def is_read(session: Session) -> bool:
     return bool(found) and found[0].state is SourceState.OK and found[0].records == 1
 
 
-async def test_they_are_read_from_where_the_site_is_mounted(tmp_path: Path) -> None:
+async def test_site_logs_are_read_from_where_the_site_is_mounted(tmp_path: Path) -> None:
     write_logs(tmp_path / "mounted" / "site")
     mounts = {"/projects": str(tmp_path / "mounted")}
     async with watching(SPECS, told_of("/projects/site"), mounts=mounts) as (session, _):

@@ -39,7 +39,7 @@ def test_incidents_are_listed(run: Runner) -> None:
     assert all(name in listed.out for name in INCIDENTS)
 
 
-def test_without_a_terminal_a_thing_is_shown_and_nothing_is_the_job_table(run: Runner) -> None:
+def test_open_without_a_terminal_prints_a_thing_or_the_job_table(run: Runner) -> None:
     shown = run(FAILED, "--at", AT, *sources_of("local"))
     assert shown == run("show", FAILED, "--at", AT, *sources_of("local"))
     assert shown.code == 1

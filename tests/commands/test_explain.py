@@ -136,9 +136,7 @@ def test_a_journal_is_asked_where_there_is_one(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_in_brief_it_names_cause_evidence_and_next_within_its_length(
-    name: str, run: Runner, tmp_path: Path
-) -> None:
+def test_explain_in_brief_names_cause_evidence_and_next_step(name: str, run: Runner, tmp_path: Path) -> None:
     play = played(name, 1, DriverName.LOCAL, 420)
     asked = ("explain", play.jid, "--at", to_rfc3339(play.now), *play.write(tmp_path))
     ran, document = run(*asked, "--brief"), run(*asked, "--json").json

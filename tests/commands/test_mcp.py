@@ -43,7 +43,7 @@ async def ask(client: Client, tool: str, **arguments: Any) -> tuple[str, int]:
     return found[5], int(found[2])
 
 
-async def test_it_offers_five_tools_that_only_read() -> None:
+async def test_the_server_offers_five_tools_that_only_read() -> None:
     async with connected("--at", AT, *sources_of("local")) as client:
         tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [*TOOLS]

@@ -59,14 +59,14 @@ def context(dashboard: Dashboard, *arguments: str) -> Context:
     return make_context(invocation, load(invocation.settings, {}), dashboard)
 
 
-def test_it_is_opened_on_all_that_is_configured(dashboard: Dashboard) -> None:
+def test_the_dashboard_opens_on_all_that_is_configured(dashboard: Dashboard) -> None:
     assert open.run(context(dashboard, *sources_of("local"))) == Exit.FINE
     assert dashboard.opened == [(None, "jobtui")]
     assert dashboard.jobs == 19
     assert dashboard.ops == 4
 
 
-def test_without_any_source_it_does_not_open(
+def test_the_dashboard_does_not_open_without_a_source(
     dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -81,7 +81,7 @@ def test_a_profile_is_in_its_title(dashboard: Dashboard, tmp_path: Path) -> None
     assert dashboard.opened == [(None, "jobtui prod")]
 
 
-def test_it_knows_how_its_sources_are_named(
+def test_the_dashboard_knows_how_its_sources_are_named(
     dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "db").mkdir()
@@ -123,7 +123,7 @@ FROM_FILE = ("--trace-file", str(capture_file("job-fail", "otlp.pb")))
         ((f"{JID} {PARENT}", *sources_of("local"), *FROM_FILE), Exit.FINE, [(JID, "jobtui")]),
     ],
 )
-def test_it_is_opened_at_the_job_that_was_meant(
+def test_the_dashboard_opens_at_the_job_that_was_meant(
     dashboard: Dashboard, words: tuple[str, ...], code: Exit, opened: list[object]
 ) -> None:
     assert open.run(context(dashboard, *words)) == code
@@ -131,14 +131,14 @@ def test_it_is_opened_at_the_job_that_was_meant(
 
 
 @pytest.mark.parametrize("thing", [TRACE, PARENT, f"https://jaeger.example.org/trace/{TRACE}"])
-def test_it_is_opened_at_the_trace_that_was_meant(dashboard: Dashboard, thing: str) -> None:
+def test_the_dashboard_opens_at_the_trace_that_was_meant(dashboard: Dashboard, thing: str) -> None:
     assert open.run(context(dashboard, thing, *FROM_FILE)) == Exit.FINE
     ((opened, _),) = dashboard.opened
     assert isinstance(opened, TraceRef)
     assert opened.trace_id == TRACE
 
 
-def test_without_a_terminal_a_trace_is_printed(
+def test_a_trace_is_printed_without_a_terminal(
     dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(open, "has_terminal", lambda: False)

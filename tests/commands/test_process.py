@@ -226,7 +226,7 @@ def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
     assert f"{DONE} is still running after 0s" in ran.err
 
 
-def test_it_ends_when_the_job_does(srdb: Path) -> None:
+def test_wait_ends_when_the_job_does(srdb: Path) -> None:
     change(srdb, status="running")
     with started(out := srdb / "out", "wait", DONE, "--timeout", "60s", "--srdb", srdb) as waiting:
         change(srdb, status="error", error="no such breed")

@@ -39,7 +39,7 @@ def no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_programs")
-def test_without_a_terminal_the_file_is_printed(checkout: Path, plain_environment: Path, run: Runner) -> None:
+def test_init_prints_the_file_off_a_terminal(checkout: Path, plain_environment: Path, run: Runner) -> None:
     ran = run("init")
     assert ran.code == 0
     assert tomllib.loads(ran.out) == {"srdb": [str(checkout / "run")]}
@@ -48,7 +48,7 @@ def test_without_a_terminal_the_file_is_printed(checkout: Path, plain_environmen
 
 
 @pytest.mark.usefixtures("no_programs")
-def test_it_writes_when_told_to_for_the_user_alone_and_never_over_a_file(
+def test_init_writes_for_the_user_alone_and_never_over_a_file(
     checkout: Path, plain_environment: Path, run: Runner
 ) -> None:
     path = plain_environment / ".config" / "jobtui" / "config.toml"

@@ -47,7 +47,7 @@ def test_a_file_that_is_not_a_copy_is_reported(document: object) -> None:
         agent_copies.read_copy(NAME, document)
 
 
-def test_of_a_very_long_one_the_end_is_read() -> None:
+def test_a_very_long_copy_is_read_at_its_end() -> None:
     lines = agent_copies.read_copy(
         NAME, {"stdout": "".join(f"{number}\n" for number in range(agent_copies.LINES_READ + 5))}
     ).lines

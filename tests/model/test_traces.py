@@ -53,7 +53,7 @@ def span_of(own: str, parent: str | None, end: Nanos | None) -> traces.Span:
         ([("a", None, ENDED)], traces.QUIET_S, ""),
     ],
 )
-def test_it_is_said_why_more_may_come(
+def test_growing_says_why_more_spans_may_come(
     spans: list[tuple[str, str | None, Nanos | None]], later_s: float, why: str
 ) -> None:
     trace = trace_of(*spans)
@@ -80,7 +80,7 @@ def test_an_awaited_trace_stays_as_it_was_listed() -> None:
     assert traces.with_awaited(found, before, most=2) == (told(5, "b"), told(4, "a"))
 
 
-def test_of_two_that_tell_of_one_trace_the_one_that_knows_more_stands() -> None:
+def test_the_summary_that_knows_more_of_a_trace_is_listed() -> None:
     found = traces.TraceList(traces=(told(1, "a", 3), told(2, "a", 3)), awaited=frozenset("b"))
     before = (told(1, "b", 7), told(2, "b", 2))
     assert traces.with_awaited(found, before) == (told(2, "a", 3), told(1, "b", 7))

@@ -125,7 +125,7 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_is_unpacked_once_for_its_owner_alone(tmp_path: Path, home: Path) -> None:
+def test_the_single_file_is_unpacked_once_for_its_owner_alone(tmp_path: Path, home: Path) -> None:
     file = made(tmp_path / "made")
     ran = run(file, home, "a", "--b")
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, "one jobtui a --b\n", "")
@@ -159,7 +159,7 @@ def test_a_cache_that_others_could_write_is_made_ones_own(tmp_path: Path, home: 
     assert stat.S_IMODE(cache(home).stat().st_mode) == 0o700
 
 
-def test_without_a_place_to_keep_it_nothing_stays(tmp_path: Path, home: Path) -> None:
+def test_the_single_file_leaves_nothing_without_a_place_to_keep_it(tmp_path: Path, home: Path) -> None:
     cache(home).parent.mkdir()
     cache(home).symlink_to(tmp_path)  # whoever made this could change what is run
     before = sorted(tmp_path.iterdir())
@@ -345,7 +345,7 @@ def installed(programs: Path, said: str, times: int) -> subprocess.CompletedProc
     ],
     ids=["a lock is waited for", "no longer than it says", "any other failure ends it at once"],
 )
-def test_it_waits_for_a_lock(programs: Path, said: str, times: int, slept_s: int | None, words: str) -> None:
+def test_a_lock_is_waited_for(programs: Path, said: str, times: int, slept_s: int | None, words: str) -> None:
     ran = installed(programs, said, times)
     slept = programs / "slept"
     waits = [*map(int, slept.read_text().split())] if slept.exists() else []

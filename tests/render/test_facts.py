@@ -59,7 +59,7 @@ def test_the_last_good_one_is_the_nearest_before_else_the_newest_after() -> None
     assert last_good(runs[1:2], 2) is None
 
 
-def test_how_long_a_run_waited_and_ran() -> None:
+def test_waited_s_and_ran_s_measure_a_run() -> None:
     done = a_run(1, GOOD, queued_at=ago(100), started_at=ago(90), ended_at=ago(30))
     assert (waited_s(done, NOW), ran_s(done, NOW)) == (10, 60)
     live = a_run(1, RUNNING, queued_at=ago(100), started_at=ago(90.5))
@@ -216,5 +216,5 @@ def test_several_servers_have_different_labels() -> None:
 @pytest.mark.parametrize(
     ("labels", "words"), [({}, "give --balsam URL"), ({"https://b": ""}, "none is known yet")]
 )
-def test_without_a_site_it_is_said_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
+def test_no_site_says_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
     assert words in [*site_lines([], ServerLook(NOW, labels))][1].text

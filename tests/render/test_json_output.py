@@ -128,7 +128,7 @@ def cells(lines: list[str]) -> list[str]:
     return found
 
 
-def test_it_tells_everything_under_its_headings() -> None:
+def test_a_report_has_everything_under_its_headings() -> None:
     lines = list(post_mortem_lines(told("disk full")))
     heads = [line for line in lines if line.startswith("#")]
     assert heads == [
@@ -183,6 +183,6 @@ def test_code_is_what_was_written(text: str) -> None:
 
 
 @pytest.mark.parametrize(("source", "most", "place"), ROWS["places in most cells, -1 for any"])
-def test_of_a_long_place_the_end_is_kept(source: str, most: int, place: str) -> None:
+def test_a_long_location_keeps_its_end(source: str, most: int, place: str) -> None:
     head = evidence_head(Fact(what="created", text="", source=source, line=7), None if most < 0 else most)
     assert head.split()[1:] == ["created", place]

@@ -74,7 +74,7 @@ def test_a_line_says_what_became_of_its_span(trace: Trace, row: int, words: str,
     assert [word for word in words.split() if word not in line] == []
 
 
-def test_of_a_large_trace_what_matters_is_drawn() -> None:
+def test_a_large_trace_is_drawn_as_far_as_it_matters() -> None:
     found = study_trace(captured("big-5000"))
     note, _, *rows = map(unpainted, waterfall_lines(found, None, most=14))
     assert note == "14 of 28 rows, those that lead to errors or took the time; --plain has all"
@@ -83,7 +83,7 @@ def test_of_a_large_trace_what_matters_is_drawn() -> None:
     assert len(list(waterfall_lines(found, None, most=None))) > 5_000
 
 
-def test_of_a_large_trace_open_spans_and_parents_that_did_not_come_are_drawn() -> None:
+def test_a_large_trace_shows_open_spans_and_missing_parents() -> None:
     many = [a_span(n, 1, n * MS, n * MS + 1, name="ab"[n % 2]) for n in range(10, 60)]
     late = [a_span(2, 99, 2 * MS, 3 * MS, error=True), a_span(3, 1, 95 * MS, None, name="hangs")]
     _, _, *rows = map(unpainted, waterfall_lines(study_trace(work(*many, *late)), None, most=5))

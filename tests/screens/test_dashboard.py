@@ -38,7 +38,7 @@ def table_of(scene: Scene) -> JobTable:
     return scene.app.screen.query_one(JobTable)
 
 
-async def test_it_paints_before_any_source_has_answered() -> None:
+async def test_the_dashboard_paints_before_any_source_has_answered() -> None:
     scene = Scene()
     for source in (scene.db, scene.log, scene.dead):
         source.hold()

@@ -67,7 +67,7 @@ async def test_failures_are_listed_filtered_and_copied(tmp_path: Path) -> None:
     ("answer", "said"),
     [(None, "Nothing is remembered"), (RecordingError("memory.jobtui: damaged"), "memory.jobtui: damaged")],
 )
-async def test_it_says_why_there_is_nothing(answer: Exception | None, said: str) -> None:
+async def test_an_empty_list_of_incidents_says_why(answer: Exception | None, said: str) -> None:
     def asked(now: Nanos) -> MemoryOverview:
         assert answer is not None
         raise answer

@@ -259,7 +259,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Eve
 
 
 @pytest.mark.parametrize("left_by", ["escape", "1"])
-async def test_it_says_so_meanwhile_and_can_be_left(
+async def test_a_tab_that_reads_says_so_and_can_be_left(
     left_by: str, reading: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
     begun, ended = reading

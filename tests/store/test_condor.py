@@ -118,7 +118,7 @@ def test_the_processes_of_a_cluster_are_jobs_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_in_whatever_order_files_are_read_the_job_is_the_same(order: tuple[int, ...]) -> None:
+def test_a_job_is_the_same_in_any_order_of_files(order: tuple[int, ...]) -> None:
     groups = [
         facts_of((submitted() + executing() + ENDED).encode(), "a.log"),
         facts_of((BEGIN + END.format(3)).encode(), "job.out"),

@@ -312,7 +312,7 @@ def test_a_span_with_rounded_times_is_the_one_that_is_known() -> None:
     assert len(spans_in(book)) == 2
 
 
-def test_it_tells_what_is_known_better_from_where_and_since_when() -> None:
+def test_the_trace_store_tells_changes_sources_and_times() -> None:
     book = TraceStore()
     assert book.add([a_span(1)], [], "file", Nanos(7)) == {TRACE_ID}
     assert book.add([a_span(1)], [], "server", Nanos(8)) == set()

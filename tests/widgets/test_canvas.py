@@ -113,7 +113,7 @@ def test_a_line_whose_width_terminals_may_doubt_is_sent_whole(text: str) -> None
     assert "plain" not in again
 
 
-def test_of_such_a_line_only_a_changed_part_is_sent_and_after_that_all_of_the_line() -> None:
+def test_only_a_changed_part_of_a_doubtful_line_is_sent() -> None:
     canvas = Canvas()
     lines = strips([[("12:30:01 日本", Style.null())], [], []])
     canvas.draw(full(lines), COLORS)

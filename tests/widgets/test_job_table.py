@@ -40,7 +40,7 @@ def running(count: int, first: int = 0) -> list[Job]:
     return [a_job(n, started_at=ago(n + 1), percent=1.0, mode="sbatch") for n in range(first, first + count)]
 
 
-async def test_of_many_rows_only_the_visible_ones_are_drawn(stage: TableStage) -> None:
+async def test_a_table_draws_only_its_visible_rows(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 20)) as pilot:
         stage.table.apply(running(100_000))
         await wait_until(lambda: not stage.table.rows.is_sorting, pilot)

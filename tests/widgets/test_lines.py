@@ -69,7 +69,7 @@ LINES: list[Line] = [(Piece("alpha ", "dim"), Piece("beta")), (Piece("表 wide")
 
 
 @pytest.mark.parametrize(("anchor", "end", "text"), ROWS["cell to cell"])
-def test_it_goes_from_cell_to_cell_in_either_direction(
+def test_a_selection_goes_from_cell_to_cell_in_either_direction(
     anchor: tuple[int, int], end: tuple[int, int], text: str
 ) -> None:
     assert TextSelection(anchor, end).text(LINES, 20) == text

@@ -77,7 +77,7 @@ def seen(view: LogView) -> list[str]:
     return [line.strip() for line in text_of(view)]
 
 
-async def test_it_opens_at_the_end_of_a_million_lines_and_both_ends_are_a_key_away() -> None:
+async def test_a_log_of_a_million_lines_opens_at_its_end() -> None:
     lines = numbered(1_000_000)
     async with shown(lines) as (view, pilot):
         assert seen(view) == [f"line {n}" for n in range(999_990, 1_000_000)]
@@ -91,7 +91,7 @@ async def test_it_opens_at_the_end_of_a_million_lines_and_both_ends_are_a_key_aw
         assert lines.asked <= 2 * KEPT
 
 
-async def test_it_stays_at_the_end_while_lines_come() -> None:
+async def test_the_view_stays_at_the_end_while_lines_come() -> None:
     lines = numbered(50)
     async with shown(lines) as (view, pilot):
         lines.texts += ["new 1", "new 2"]

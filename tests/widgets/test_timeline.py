@@ -67,7 +67,7 @@ async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: Fi
         assert panes.timeline.step is op.steps[1]
 
 
-async def test_at_the_end_the_cursor_goes_on_with_new_steps(panes: Panes) -> None:
+async def test_the_cursor_at_the_end_goes_on_with_new_steps(panes: Panes) -> None:
     op = an_op(steps=[a_step("request", 0), a_step("sent", 1)])
     async with panes.run_test(size=(120, 20)):
         panes.timeline.set_op(op)
@@ -211,7 +211,7 @@ async def test_zoom_and_pan_show_other_times() -> None:
         assert view.window.is_whole
 
 
-async def test_of_a_long_past_the_last_day_is_shown_first() -> None:
+async def test_a_chart_shows_the_last_day_first() -> None:
     async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart()._replace(begin=Nanos(NOW - 300 * 24 * 60 * MINUTE)))
         assert view.window.span == 24 * 60 * MINUTE

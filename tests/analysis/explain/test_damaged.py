@@ -164,7 +164,7 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_it_is_not_sure_of_what_missing_lines_suggest(name: str) -> None:
+def test_missing_lines_make_a_verdict_unsure(name: str) -> None:
     trap = TRAPS[name]
     play = played(trap.incident, 5, DriverName.LOCAL, 130)
     verdict = explain(play.evidence(*trap.spoil))

@@ -327,7 +327,7 @@ def test_an_event_log_gives_the_verdict_of_the_table(told: dict[str, Any]) -> No
     assert (verdict.confidence >= 0.8) is told["sure"]
 
 
-def test_how_many_machines_meet_what_it_asks_for() -> None:
+def test_a_pending_job_counts_the_machines_that_meet_its_request() -> None:
     for told in CONDOR["requirements"]:
         job = {"ClusterId": 7, "ProcId": 0, "JobStatus": 1, "QDate": 1_795_168_800, **CONDOR["asks"]}
         job |= {"Requirements": f"/Expr({told['asks']})/", **told.get("more", {})}
@@ -414,7 +414,7 @@ def test_success_is_the_exit_status_that_the_job_calls_so(status: int, code: Cod
     assert "which exit status counts as success" in alone.blind_spots[0]
 
 
-def test_of_a_live_job_a_missing_part_of_its_log_makes_less_sure() -> None:
+def test_a_missing_part_of_the_log_makes_a_live_job_less_sure() -> None:
     gap = CondorFact("", Origin.EVENT, LOG_GAP, None, "a part was gone", "a.log", 0, -1, rotation=1)
     job, facts = told(facts_of(BEGAN.encode()), [gap])
     verdict = on_condor(job, facts)

@@ -248,7 +248,7 @@ def a_wait(start: int, end: int) -> SpanWait:
     return SpanWait(Nanos(start), Nanos(end), SPAN, SPAN)
 
 
-def test_without_waits_all_is_to_scale_and_a_long_wait_has_few_cells() -> None:
+def test_an_axis_is_to_scale_and_gives_a_long_wait_few_cells() -> None:
     axis = Axis(1_000, 2_000, 50)
     assert [axis.half(at) for at in (0, 1_000, 1_500, 1_999, 2_000, 9_000)] == [0, 0, 50, 99, 100, 100]
     assert [axis.time(half) for half in (0, 50, 100)] == [1_000, 1_500, 2_000]
@@ -314,7 +314,7 @@ async def ways_of(client: Asked, job: Job) -> TraceMatches:
     return await ways_from_job(cast(SessionTraces, client), job, model.JOB_ATTRIBUTES)
 
 
-async def test_without_either_there_are_candidates_where_its_time_is_known_and_nothing_is_found() -> None:
+async def test_a_job_without_trace_has_candidates_by_time_only() -> None:
     ways = await ways_of(Asked(TRACES, ("server x says 503",)), a_condor_job())
     assert ways.found == ()
     assert ways.candidates[0].trace_id == EXPECTED["jobsub-ok"]["traceID"]

@@ -48,7 +48,7 @@ class AnsweredLogin(LoginServer):
         return carried(super()._client(), self._answer)
 
 
-def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
+def test_a_password_logs_in_and_a_wrong_one_is_not_shown() -> None:
     server = AnsweredLogin(RecordedBalsam().answer)
     assert server.methods() == (Method.PASSWORD,)
     assert server.by_password("operator", lambda: PASSWORD).access_token == TOKEN
@@ -78,7 +78,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(os.stat(path).st_mode)
 
 
-def test_it_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
+def test_a_login_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / ".balsam" / "client.yml"
     old = os.umask(0)
     try:
@@ -96,7 +96,7 @@ def test_it_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
     assert "token_expiry: 2026-11-22 19:31:25.715129\n" in path.read_text()
 
 
-def test_how_patient_balsams_client_is_stays(tmp_path: Path) -> None:
+def test_a_login_keeps_the_timeouts_of_balsam(tmp_path: Path) -> None:
     path = write_login(tmp_path / "client.yml", URL, "old")
     path.write_text(path.read_text().replace("retry_count: 10", "retry_count: 3"))
     keep_login(str(path), URL, GrantedLogin(TOKEN), Method.DEVICE)

@@ -58,7 +58,7 @@ async def test_its_files_are_found_and_their_lines_tied_to_jobs(site: Path) -> N
         assert (health.state, health.kind) == (SourceState.OK, "site_logs")
 
 
-async def test_they_are_followed_and_new_ones_found(site: Path) -> None:
+async def test_site_logs_are_followed_and_new_ones_found(site: Path) -> None:
     async with watched(site) as session:
         await session.catch_up()
         before = len(words(session, 1))

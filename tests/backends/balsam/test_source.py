@@ -97,7 +97,7 @@ async def watched() -> Watched:
     return await caught_up()
 
 
-async def test_it_knows_what_the_server_knows(watched: Watched) -> None:
+async def test_the_source_knows_what_the_server_knows(watched: Watched) -> None:
     store, server = watched.store, watched.server
     states = {f"balsam/{row['id']}": row["state"] for row in server.jobs}
     assert {job.id: job.native_status for job in store.jobs.values()} == states

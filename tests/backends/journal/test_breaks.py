@@ -153,7 +153,7 @@ async def test_entries_of_a_nameless_machine_are_not_lost(way: Way, tmp_path: Pa
 
 
 @each_program
-async def test_it_goes_on_from_the_cursor_of_each_host(way: Way, tmp_path: Path) -> None:
+async def test_following_goes_on_from_the_cursor_of_each_host(way: Way, tmp_path: Path) -> None:
     with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 2)])
         one.write([from_host("node1", n) for n in (0, 80)])
@@ -168,7 +168,7 @@ async def test_it_goes_on_from_the_cursor_of_each_host(way: Way, tmp_path: Path)
 
 
 @each_program
-async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> None:
+async def test_every_host_is_followed_beside_an_entry(way: Way, tmp_path: Path) -> None:
     with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 6)])
         one.write([from_host("node1", n) for n in (0, 5, 80)])

@@ -349,14 +349,14 @@ async def test_a_user_without_watches_left_gets_a_message(client: SshClient) -> 
     await journal.aclose()
 
 
-async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_missing_ssh_names_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     fault = await fault_of(JournalctlReader(SPEC))
     assert isinstance(fault, SourceMissing)
     assert "apt-get install openssh-client" in str(fault)
 
 
-async def test_how_ssh_is_called(client: SshClient) -> None:
+async def test_ssh_is_called_with_fixed_options(client: SshClient) -> None:
     client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
     await fault_of(JournalctlReader(SPEC))
     *words, host, line = (client.root / "called").read_text().splitlines()

@@ -138,7 +138,7 @@ async def test_nothing_wanted_is_there(directory: Path, reader: JournalReader, c
         assert (found.entries, found.cursor, found.at_edge) == ((), None, True)
 
 
-async def test_beside_an_entry_that_is_not_wanted_itself(directory: Path, reader: JournalReader) -> None:
+async def test_entries_beside_an_unwanted_one_are_given(directory: Path, reader: JournalReader) -> None:
     make_journal(directory, [entry(n, f"m{n}", EVEN=str(n % 2 == 0)) for n in range(7)])
     third = (await all_of(reader))[3]
     even = of(EVEN="True")
@@ -195,7 +195,7 @@ async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory:
             assert messages(found) == [f"m{n}" for n in range(100, 600)]
 
 
-async def test_from_a_time_and_beside_an_entry(way: Way, directory: Path) -> None:
+async def test_following_begins_at_a_time_or_beside_an_entry(way: Way, directory: Path) -> None:
     make_journal(directory, (entry(n, f"m{n}") for n in range(10)))
     time_of_5 = Nanos((START_US + 5_000_000) * 1_000)
     async with following(way, directory, At(time_of_5)) as follower:

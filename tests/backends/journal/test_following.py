@@ -156,7 +156,7 @@ async def test_a_loss_is_reported_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(("size", "most"), [(0, HELD_ENTRIES + 1), (100_000, 10)])
-async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_follower_waits_for_takers(size: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if size:
         monkeypatch.setattr(client, "HELD_BYTES", 1_000_000)
 

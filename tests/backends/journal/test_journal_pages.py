@@ -50,7 +50,7 @@ async def pages(journal: MemoryJournal) -> AsyncIterator[JournalPages]:
     await made.aclose()
 
 
-async def test_it_begins_at_the_end_and_goes_to_the_beginning_and_forwards_again(pages: JournalPages) -> None:
+async def test_pages_go_from_the_end_to_the_beginning_and_back(pages: JournalPages) -> None:
     extent = await pages.look()
     page = await pages.before(END, 50)
     assert numbers(page.lines) == list(range(2_950, 3_000))
@@ -86,7 +86,7 @@ async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides()
 
 
 @pytest.mark.parametrize("number", [0, 1, 499, 1_500, 2_640, 2_999])
-async def test_from_any_place(pages: JournalPages, number: int) -> None:
+async def test_pages_are_given_from_any_position(pages: JournalPages, number: int) -> None:
     await pages.look()
     position = position_at(Nanos(T0 + number * SECOND))
     assert numbers((await pages.after(position, 3)).lines) == list(range(number, min(3_000, number + 3)))
@@ -96,7 +96,7 @@ async def test_from_any_place(pages: JournalPages, number: int) -> None:
     assert numbers((await pages.before(position + 5, 1)).lines) == [number]
 
 
-async def test_it_grows(journal: MemoryJournal, pages: JournalPages) -> None:
+async def test_pages_grow_with_the_journal(journal: MemoryJournal, pages: JournalPages) -> None:
     before = await pages.look()
     journal.write("line 3000", unit=UNIT, host="v3", pid=7)
     await asyncio.wait_for(pages.changed(LONG_S), LONG_S / 2)

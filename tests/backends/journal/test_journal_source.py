@@ -164,7 +164,7 @@ async def test_times_are_those_of_receipt_or_of_the_line_where_that_is_older() -
     assert [record.pid for record in found] == [7, 10147, 10147, 10147]
 
 
-async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
+async def test_a_journal_begins_two_hours_ago_and_can_begin_earlier() -> None:
     journal = entries(0)
     for hour in range(5):
         journal.write(SEND % hour, hour * 3600, **SUPERVISOR)

@@ -48,7 +48,7 @@ async def test_a_command_waits_while_its_output_is_not_read(tmp_path: Path) -> N
     await running.stop()
 
 
-async def test_of_much_on_stderr_both_ends_are_kept() -> None:
+async def test_long_stderr_keeps_both_ends() -> None:
     running = shell("echo first >&2; head -c 1000000 /dev/zero >&2; echo last >&2")
     assert await all_of(running) == b""
     assert await running.ended() == 0

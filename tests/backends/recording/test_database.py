@@ -54,13 +54,11 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
 
 
 @pytest.mark.parametrize("what", [Item.LISTING, Item.FILE, Item.NOTED, Item.MESSAGES, Item.REMEMBERED])
-def test_why_there_was_no_answer_comes_back_too(what: Item) -> None:
+def test_a_recording_gives_back_why_there_was_no_answer(what: Item) -> None:
     assert unpacked(what, packed("connection refused")) == "connection refused"
 
 
-def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_delivers_all_up_to_its_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = files.written(tmp_path / "r", (Item.BATCH, files.lines(1), 0), (Item.BATCH, files.lines(2), 10))
     assert (files.numbers(path, 5), files.numbers(path, 10)) == ([1], [1, 2])
     path = files.written(tmp_path / "many", *((Item.BATCH, files.lines(n), n) for n in range(1, 180)))
@@ -84,7 +82,7 @@ def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     assert files.numbers(path, 20) == [1, 2]
 
 
-def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path: Path) -> None:
+def test_a_recording_keeps_its_size_and_the_last_record_of_each_job(tmp_path: Path) -> None:
     path = tmp_path / "r"
     writer = RecordingWriter(path, files.about(), files.MB)
     early = a_job(1, status=JobStatus.RUNNING)
@@ -317,7 +315,7 @@ async def test_all_are_in_the_order_of_time(logs: ReplayedLogs, clock: ReplayClo
     assert await log._source.is_changed()  # type: ignore[attr-defined]
 
 
-async def test_of_much_the_end_is_read(logs: ReplayedLogs, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_replay_reads_the_end_of_a_log(logs: ReplayedLogs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded_logs, "ENTRIES_AT_FIRST", 10)
     log = logs.open(LOGS[1])
     extent = await log.look()

@@ -85,7 +85,7 @@ async def test_the_captured_cluster_becomes_jobs(cluster: StandIn) -> None:
     assert jobs["slurm/9"].ended_at is None
 
 
-async def test_without_accounting_the_queue_is_read(cluster: StandIn) -> None:
+async def test_the_queue_is_read_without_accounting(cluster: StandIn) -> None:
     cluster.queue({}, {"%i": "2", "%A": "2", "%T": "FAILED", "%r": "NonZeroExitCode"})
     cluster.fault("sacct", "Slurm accounting storage is disabled")
     reading = Reading()
@@ -177,7 +177,7 @@ COSTS: dict[str, list[tuple[float, float, int]]] = {
 
 
 @pytest.mark.parametrize("case", COSTS)
-async def test_how_often_is_asked_after_slow_answers(cluster: StandIn, case: str) -> None:
+async def test_slow_answers_make_the_questions_rarer(cluster: StandIn, case: str) -> None:
     reading = Reading()
     asked = reading.source._commands.queue
 
@@ -516,7 +516,7 @@ async def test_accounting_has_what_slurmctld_let_go_of() -> None:
 
 
 @pytest.mark.parametrize(("said", "script", "outcomes"), ROWS["why Slurm keeps no script"])
-async def test_why_there_is_none(said: str, script: str, outcomes: list[str]) -> None:
+async def test_a_missing_script_says_why(said: str, script: str, outcomes: list[str]) -> None:
     answer = await find_kept(Printed(CommandAnswer(b"", stderr=said), script.encode()), Wanted("1"))
     assert answer.script is None
     assert [one.outcome for one in answer.tried] == outcomes
@@ -581,7 +581,7 @@ async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -
         assert [one.held_s for one in found.holders] == [held_s]
 
 
-async def test_of_one_job_the_queue_is_read_once_also_of_one_that_a_node_took(
+async def test_detail_reads_the_queue_of_a_job_once(
     cluster: StandIn,
 ) -> None:
     cluster.waiting()
@@ -594,7 +594,7 @@ async def test_of_one_job_the_queue_is_read_once_also_of_one_that_a_node_took(
     assert f"Lost with it: {WAITING_IDS['other-victim']} of nobody" in verdict.sentence
 
 
-async def test_when_a_job_might_have_begun_is_said(cluster: StandIn) -> None:
+async def test_a_pending_job_says_when_it_might_have_begun(cluster: StandIn) -> None:
     cluster.accounts({"Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:07:00",
                       "Start": "2026-11-20T20:10:00"})  # fmt: skip
     detail = await Reading().detail("1")
@@ -602,7 +602,7 @@ async def test_when_a_job_might_have_begun_is_said(cluster: StandIn) -> None:
     assert ("eligible", told) in detail.facts
 
 
-async def test_without_an_answer_what_the_queue_tells_is_said(cluster: StandIn) -> None:
+async def test_detail_falls_back_on_the_queue_without_an_answer(cluster: StandIn) -> None:
     cluster.waiting()
     (cluster.folder / "scontrol.node").unlink()
     verdict = await verdict_on(Reading(), WAITING_IDS["second"])

@@ -640,7 +640,7 @@ async def test_a_sender_gets_100_continue_and_a_connection_carries_many_requests
         assert (await raw(receiver, request * 5)).count(b"HTTP/1.1 200 OK") == 5
 
 
-async def test_it_listens_on_loopback_and_says_so(receiver: Receiver) -> None:
+async def test_the_receiver_listens_on_loopback_and_says_so(receiver: Receiver) -> None:
     note = (await receiver.poll("x")).note
     assert note == f"listens at http://127.0.0.1:{receiver.port}, for this machine only"
     again = Receiver(f"127.0.0.1:{receiver.port}")
@@ -755,7 +755,7 @@ def test_no_bytes_on_the_wire_make_it_fail(pieces: list[bytes]) -> None:
     asyncio.run(ask())
 
 
-async def test_it_ends_at_once_while_senders_are_connected() -> None:
+async def test_the_receiver_ends_at_once_while_senders_are_connected() -> None:
     receiver = Receiver("127.0.0.1:0")
     await receiver.poll(None)
     _, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
