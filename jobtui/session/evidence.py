@@ -120,13 +120,14 @@ class ReadCache:
 
     `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
     now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
-    it was then; `missing` says what of these outputs may not be there, `shared` which may be another job's.
+    it was then, and where they were looked for; `missing` says what of these outputs may not be there,
+    `shared` which may be another job's.
     """
 
     def __init__(self) -> None:
         self.texts = Bounded[tuple[str, int, int], str](TEXTS_KEPT)
         self.records = Bounded[JobId, tuple[Job | None, JobRecord]](TEXTS_KEPT)
-        self.causes = Bounded[JobId, tuple[Job | None, Cause | None]](TEXTS_KEPT)
+        self.causes = Bounded[JobId, tuple[Job | None, Cause | None, frozenset[str]]](TEXTS_KEPT)
         self.missing = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
         self.shared = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
 
@@ -306,10 +307,10 @@ class Gatherer:
         self._sources = store.sources()
 
     @classmethod
-    def of(cls, session: "Session") -> "Gatherer":
+    def of(cls, session: "Session", reads: ReadCache | None = None) -> "Gatherer":
         roots = tuple(one.name for one in session.sources if SIREPO_DB.made(one))
         reach = ClusterAccess(session.mounts, session.hosts, roots)
-        return cls(session.store, session.job_reader(), session.clock.now(), reach)
+        return cls(session.store, session.job_reader(), session.clock.now(), reach, reads)
 
     async def noted(self, job: Job | None) -> ClusterStatus | None:
         """The note about the newest run on its cluster, if that can be reached from here."""
@@ -468,16 +469,25 @@ class Gatherer:
         )
 
     async def _cause(self, stated: Evidence) -> Cause | None:
-        """The line of what the program of a failed job wrote that says why, of the surest file."""
+        """The line of what the program of a failed job wrote that says why, of the surest file.
+
+        It is looked for again when the job has changed, or when more is known of where its output may be.
+        """
         job = stated.job
         if job is None or job.status not in ENDED_BADLY:
             return None
-        before, known = self.reads.causes.get(job.id, (None, None))
-        if before != job and self._outputs_read < MOST_JOBS_READ:
+        before, known, looked = self.reads.causes.get(job.id, (None, None, frozenset()))
+        if (before == job and known is not None) or self._outputs_read == MOST_JOBS_READ:
+            return known if before == job else None
+        agent = self._store.correlation.agent_of(job.id)
+        dirs = run_dirs_of(self._store.with_agent(job), stated.detail, stated.ops, self._reach)
+        files = *output_dirs(stated.detail, self._reach), (agent and agent.cluster_log) or ""
+        if before != job or not looked.issuperset((*dirs, *files)):
             self._outputs_read += 1
+            known = None
             with contained("reading what its program wrote"):
                 known = await self._read_cause(job, stated)
-            self.reads.causes[job.id] = job, known
+            self.reads.causes[job.id] = job, known, looked.union(dirs, files)
         return known
 
     async def _read_cause(self, job: Job, stated: Evidence) -> Cause | None:

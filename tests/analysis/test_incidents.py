@@ -12,7 +12,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.incidents import Incidents, Sample
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
-from jobtui.backends.registry import build
+from jobtui.backends.registry import SIREPO_DB, build
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
@@ -167,15 +167,16 @@ def test_every_bad_job_is_in_one_group(jobs: list[tuple[Code, str]]) -> None:
 @pytest.mark.parametrize("capture", CAPTURES)
 async def test_incidents_tell_of_a_job_of_a_capture_what_explain_tells(capture: str, at_s: int) -> None:
     place, now = ROOT / capture, Nanos(NEWEST + at_s * SECOND)
-    specs = [SourceSpec("srdb", str(place))]
-    specs += [SourceSpec("log", str(log)) for log in sorted(place.glob("*.log"))]
-    async with Session(list(map(build, specs)), FixedClock(now)) as session:
+    logs = [SourceSpec("log", str(log)) for log in sorted(place.glob("*.log"))]
+    sources = list(map(build, (SourceSpec("srdb", str(place)), *logs)))
+    async with Session(sources, FixedClock(now)) as session:
+        await session.catch_up((SIREPO_DB.kind,))
+        jobs, early = tuple(session.store.jobs.values()), Gatherer.of(session)
+        assert [await early.sample(job) for job in jobs]  # before logs are read, which may name its output
         await session.catch_up()
-        gatherer, jobs = Gatherer.of(session), tuple(session.store.jobs.values())
-        assert jobs
         for job in jobs:
             verdict = explain(await Gatherer.of(session).whole(job.id))
-            check_incidents_say_the_same(verdict, await gatherer.sample(job))
+            check_incidents_say_the_same(verdict, await Gatherer.of(session, early.reads).sample(job))
 
 
 class StillJobReader(SessionJobReader):
