@@ -9,7 +9,7 @@ from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, in_style
 from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Paragraph, Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
-from jobtui.render.table import Head, paint, table_lines
+from jobtui.render.table import Head, paint, table_lines, unpainted
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 
@@ -73,7 +73,7 @@ def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator
         [Piece(name), Piece(left[name] or NONE), Piece(right.get(name) or NONE)][: len(heads)]
         for name in names
     ]
-    heading, *lines = table_lines(heads, rows, cells)
+    heading, *lines = map(unpainted, table_lines(heads, rows, cells))
     yield Paragraph(heading, "heading")
     for name, line in zip(names, lines, strict=True):
         differs = not good or left[name] != right[name]
@@ -99,7 +99,7 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
 def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:
     """A heading and a line for each step, no wider than `cells`; what is alike steps back."""
     heads = step_heads(*(f"RUN {number}" for number in numbers))
-    heading, *lines = table_lines(heads, [_step_row(pair) for pair in pairs], cells)
+    heading, *lines = map(unpainted, table_lines(heads, [_step_row(pair) for pair in pairs], cells))
     yield Paragraph(heading, "heading")
     for pair, line in zip(pairs, lines, strict=True):
         style = "" if pair.is_in_one or pair.is_slower else "dim"
