@@ -76,6 +76,7 @@ from tests.waiting import stop, wait_until
 JOB, OTHER, BAD = map(a_job, range(3))
 ROW = columns.RowContext(now=NOW)
 CAPTURE = CAPTURES / "local"
+RUN = [DASHBOARD, *(command for command in COMMANDS if command.name != "completion")]  # which prints a table
 FAILED_OF_CAPTURE = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
 
 
@@ -441,9 +442,6 @@ def words_of(command: Subcommand) -> list[str]:
     if argument is None or not argument.required:
         return [command.name] if command is not DASHBOARD else []
     return [command.name, argument.choices[0] if argument.choices else "x"]
-
-
-RUN = [DASHBOARD, *(command for command in COMMANDS if command.name != "completion")]  # which prints a table
 
 
 @pytest.mark.parametrize("command", RUN, ids=lambda command: command.name)
