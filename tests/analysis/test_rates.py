@@ -183,9 +183,6 @@ def test_utilization_is_what_counting_gives(
         assert series.at(time) == sum(after == "RUNNING" for after in last.values())
 
 
-words = st.sampled_from(["READY", "RUNNING", "RUN_DONE"])
-
-
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=300), st.integers(1, 8))
 def test_ascending_sorts_also_in_parts(values: list[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
