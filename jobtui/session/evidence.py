@@ -120,13 +120,13 @@ class ReadCache:
 
     `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
     now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
-    it was then, and where they were looked for; `missing` says what of these outputs may not be there,
+    it was then, and where it was looked for; `missing` says what of these outputs may not be there,
     `shared` which may be another job's.
     """
 
     def __init__(self) -> None:
         self.texts = Bounded[tuple[str, int, int], str](TEXTS_KEPT)
-        self.records = Bounded[JobId, tuple[Job | None, JobRecord]](TEXTS_KEPT)
+        self.records = Bounded[JobId, tuple[tuple[Job, tuple[str, ...]] | None, JobRecord]](TEXTS_KEPT)
         self.causes = Bounded[JobId, tuple[Job | None, Cause | None, frozenset[str]]](TEXTS_KEPT)
         self.missing = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
         self.shared = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
@@ -423,9 +423,15 @@ class Gatherer:
         return JobRecord(detail, noted.status.slurm_id if noted is not None else None, tuple(problems))
 
     async def _kept_record(self, job: Job) -> JobRecord:
-        """Its record; read again only when the job has changed, and not asked of others too often."""
+        """Its record, not asked of others too often; read again only when the job has changed, or when more
+        is known of where it ran on a cluster.
+        """
+        dirs = tuple[str, ...]()
+        if job.mode == CLUSTER_MODE:
+            ops = self._store.correlation.ops_of(job.id)
+            dirs = run_dirs_of(self._store.with_agent(job), None, ops, self._reach)
         before, record = self.reads.records.get(job.id, (None, JobRecord()))
-        if before == job:
+        if before == (job, dirs):
             return record
         if self._is_asked_for(job):
             if self._asked == MOST_ASKED:
@@ -433,7 +439,7 @@ class Gatherer:
             self._asked += 1
         record = await self._read_record(job.id)
         if not record.unread:
-            self.reads.records[job.id] = job, record
+            self.reads.records[job.id] = (job, dirs), record
         return record
 
     def _is_asked_for(self, job: Job) -> bool:

@@ -19,7 +19,7 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
-from jobtui.session.evidence import MOST_ASKED, Gatherer, ReadCache
+from jobtui.session.evidence import MOST_ASKED, Gatherer, JobRecord, ReadCache
 from jobtui.store.store import Store
 from tests.analysis.captured import CAPTURES, NEWEST, ROOT
 from tests.analysis.explain.cases import check_incidents_say_the_same, incidents, reach_back
@@ -177,6 +177,8 @@ async def test_incidents_tell_of_a_job_of_a_capture_what_explain_tells(capture: 
         for job in jobs:
             verdict = explain(await Gatherer.of(session).whole(job.id))
             check_incidents_say_the_same(verdict, await Gatherer.of(session, early.reads).sample(job))
+            (_, record), noted = early.reads.records.get(job.id, (None, JobRecord())), await early.noted(job)
+            assert record.slurm_id == (noted and noted.status.slurm_id) or not verdict.is_reliably_bad
 
 
 class StillJobReader(SessionJobReader):
