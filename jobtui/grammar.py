@@ -5,8 +5,8 @@ all made from them: a flag is one entry. A setting may also be given in the envi
 configuration file; a flag may not. Settings that name sources are made of the descriptors in
 `backends.registry`. Parses nothing itself.
 
-Commands and flags are in `grammar.json`: a word in place of an argument or a flag is one of `shared`, and a
-flag with a metavar takes a value, a text unless it says what.
+Commands and flags are in `grammar.json`, which is written by hand: a word in place of an argument or a flag
+is one of `shared`, and a flag with a metavar takes a value, a text unless it says what.
 """
 
 import json
