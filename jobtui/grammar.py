@@ -56,7 +56,7 @@ class Setting(NamedTuple):
     name: str
     metavar: str
     help: str
-    kind: SettingKind
+    kind: SettingKind = SettingKind.TEXT
     repeatable: bool = False
     scope: Scope = Scope.ANYWHERE
     completes: str = ""
@@ -111,8 +111,8 @@ class Argument(NamedTuple):
 class Subcommand(NamedTuple):
     """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name.
 
-    `reads` are settings of time that it takes for words of its own when they are given as flags. What stands
-    behind the argument of one that `wraps`, or in its place, is a command line of its own.
+    `reads` are settings of time that it takes for words of its own when they are given as flags, with what
+    they mean there. What stands behind the argument of one that `wraps`, or in its place, is a command line.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Subcommand(NamedTuple):
     argument: Argument | None = None
     flags: tuple[Option, ...] = ()
     prints: bool = True
-    reads: tuple[str, ...] = ()
+    reads: tuple[Option, ...] = ()
     wraps: bool = False
 
 
@@ -146,49 +146,43 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "ca_file", "FILE", "certificates to trust for servers of traces, instead of the system's",
-        SettingKind.TEXT, completes="file",
+        completes="file",
     ),
     Setting(
         "kafka_config", "FILE", "settings of librdkafka, such as a login, one name=value per line",
-        SettingKind.TEXT, completes="file",
+        completes="file",
     ),
     Setting(
         "job_attribute", "NAME", "attribute of spans that holds the id of their job, instead of the usual",
-        SettingKind.TEXT, repeatable=True,
+        repeatable=True,
     ),
     Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
-        SettingKind.TEXT, repeatable=True,
+        repeatable=True,
     ),
     Setting(
         "theme", "NAME", "colours of the dashboard: auto, dark, light, ansi or none",
-        SettingKind.TEXT, choices=("auto", "dark", "light", "ansi", "none"),
+        choices=("auto", "dark", "light", "ansi", "none"),
     ),
     Setting(
         "glyphs", "SET", "signs and lines to draw with: auto, unicode, console or ascii",
-        SettingKind.TEXT, choices=("auto", "unicode", "console", "ascii"),
+        choices=("auto", "unicode", "console", "ascii"),
     ),
     Setting(
         "clipboard", "WAY", "how to copy: auto, osc52, tmux, file or off",
-        SettingKind.TEXT, choices=("auto", "osc52", "tmux", "file", "off"),
+        choices=("auto", "osc52", "tmux", "file", "off"),
     ),
     Setting(
         "mouse", "WHEN", "whether to take the mouse: on, off, or auto, not over ssh",
-        SettingKind.TEXT, choices=("auto", "on", "off"),
+        choices=("auto", "on", "off"),
     ),
-    Setting(
-        "title", "WHEN", "whether to set the title of the window: on or off",
-        SettingKind.TEXT, choices=("on", "off"),
-    ),
-    Setting("fps", "N", "paint at most N times a second", SettingKind.TEXT, most=120),
+    Setting("title", "WHEN", "whether to set the title of the window: on or off", choices=("on", "off")),
+    Setting("fps", "N", "paint at most N times a second", most=120),
     Setting(
         "profile", "NAME", "the profile of the configuration file to use, or several separated by commas",
-        SettingKind.TEXT, scope=Scope.FILE,
+        scope=Scope.FILE,
     ),
-    Setting(
-        "config", "FILE", "the configuration file to read", SettingKind.TEXT,
-        scope=Scope.NOWHERE, completes="file",
-    ),
+    Setting("config", "FILE", "the configuration file to read", scope=Scope.NOWHERE, completes="file"),
     Setting("since", "TIME", "leave out what was before: a UTC time, or an age such as 2h", SettingKind.TIME),
     Setting("until", "TIME", "leave out what came after", SettingKind.TIME),
     Setting("at", "TIME", "take this as the current time", SettingKind.TIME),
@@ -215,7 +209,7 @@ def _subcommand(said: dict[str, Any]) -> Subcommand:
     made = {
         "argument": argument and _argument(argument),
         "flags": flags,
-        "reads": tuple(said.get("reads", ())),
+        "reads": tuple(map(_option, said.get("reads", ()))),
     }
     return Subcommand(**{**said, **made})
 

@@ -82,7 +82,7 @@ def words_of(matches: Matches) -> str:
 
 def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) -> AgentLog:
     """Where an agent's log is. `hosts` are the configured journals of docker hosts and clusters by host name;
-    `roots` are the database roots, one of which has the copies.
+    `roots` are the database roots, one of which has the copies: the one that its log is in, else the first.
     """
     if agent.driver == "LocalDriver":
         name = agent.log or agent.supervisor
@@ -94,7 +94,8 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
         return found._replace(kind=LogKind.READ, name=agent.log, note="")
     if agent.driver != "SbatchDriver":
         return AgentLog(LogKind.UNKNOWN, note=f"it is not known where a {agent.driver} keeps its log")
-    path, host, root = agent.cluster_log or "", agent.host or "", next(iter(roots), None)
+    path, host, named = agent.cluster_log or "", agent.host or "", agent.log or agent.supervisor
+    root = max(roots, key=lambda one: named.startswith(f"{one.rstrip('/')}/"), default=None)
     copies = ""
     if root is not None and len(agent.uid) == 8:
         copies = f"{root.rstrip('/')}/user/{agent.uid}/agent-sbatch"
@@ -123,7 +124,7 @@ def _of_container(agent: Agent, hosts: Mapping[str, str]) -> AgentLog:
     command = over_ssh(host, words)
     if spec := spec_of_host(host, hosts):
         return AgentLog(LogKind.JOURNAL, spec, (group,), at, command=command)
-    note = f"the journal of {host} is not configured: name it under [hosts]"
+    note = f"the journal of {host} is not configured: name it under [hosts] of the configuration"
     if not command:
         note = "the name of its host is not valid"
     return AgentLog(LogKind.REMOTE, "", (group,), at, command=command, note=note)

@@ -106,7 +106,7 @@ def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDas
     at = _moment(config, "at", clock.now())
     if at is not None:
         clock = FixedClock(at)
-    own = invocation.command.reads
+    own = {one.name for one in invocation.command.reads}
     since, until = (
         None if name in own else _moment(config, name, clock.now()) for name in ("since", "until")
     )

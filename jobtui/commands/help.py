@@ -53,9 +53,10 @@ def _command(command: grammar.Subcommand, width: int) -> Iterable[str]:
     yield f"Usage: jobtui [FLAGS] {command.name} {usage_of(command.argument)}".rstrip()
     if command.argument:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
-    if command.flags:
-        yield from _section("Flags", [_flag_row(f) for f in command.flags], width)
-    common = [*(one.flag for one in grammar.OUTPUT_FLAGS if command.prints), *help_table()["common_flags"]]
+    if own := (*command.reads, *command.flags):
+        yield from _section("Flags", [_flag_row(f) for f in own], width)
+    common = [one.flag for one in grammar.OUTPUT_FLAGS if command.prints]
+    common += [flag for flag in help_table()["common_flags"] if flag not in {one.flag for one in own}]
     yield from ("", f"With every command: {' '.join(common)}; all: jobtui --help")
 
 

@@ -56,7 +56,7 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
         yield Paragraph("   ".join(filter(None, words)), "warning" if is_down else "", whole=False)
     if not known:
         yield Paragraph(
-            "none is known yet" if look.labels else "no source of sites: give --balsam URL", "dim"
+            "none is known yet" if look.labels else "no source of sites; name one with --balsam", "dim"
         )
 
 

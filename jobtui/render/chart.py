@@ -280,9 +280,9 @@ def sign_of(number: int) -> str:
 
 def nice_top(most: float) -> float:
     """The number at the top of the side: 1, 2, 4, 5, 6 or 8 times a power of ten, not below `most`."""
-    if not 1 < most < math.inf:
+    if not 0 < most < math.inf:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(most))
+    power = 10.0 ** math.floor(math.log10(max(most, 0.1)))
     return next(power * part for part in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if power * part >= most)
 
 
@@ -299,9 +299,8 @@ def _numbers(top: float, rows: int) -> dict[int, str]:
 
 
 def number_text(value: float) -> str:
-    """A number in few cells: "1,200", "3.5"."""
-    rounded = round(value, 1)
-    return f"{rounded:,.0f}" if rounded % 1 == 0 else f"{rounded:,.1f}"
+    """A number in few cells: "1,200", "3.5", "0.15"."""
+    return f"{value:,.{1 if value >= 1 else 2}f}".rstrip("0").rstrip(".")
 
 
 def chart_lines(drawn: DrawnChart, cursor: int | None = None) -> list[Line]:

@@ -44,9 +44,8 @@ def _why(one: Incident) -> str:
     if len(one.jobs) == 1:  # the line, and where it is, without what leads to it
         _, found, rest = one.sentence.partition(f": {text}")
         return show(text + rest if found else one.sentence)
-    parts = f"{count:,} of {of:,}" if count < of else f"{count:,}"
-    share = f" ({parts}{' read' if of < len(one.jobs) else ''})" if count < len(one.jobs) else ""
-    return show(text) + share
+    read = " read" if of < len(one.jobs) else ""
+    return show(text) + (f" ({count:,} of {of:,}{read})" if count < len(one.jobs) else "")
 
 
 def shared_words(one: Incident, fact: SharedFact) -> str:

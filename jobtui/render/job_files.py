@@ -168,8 +168,9 @@ def _doubts(script: ArchivedScript) -> Iterator[str]:
         yield f"{len(environment.mended)} variables were archived damaged and are repaired here"
 
 
-def tried_lines(tried: Iterable[Tried]) -> Iterator[tuple[str, str]]:
-    return ((show(one.where), show(one.result)) for one in tried)
+def tried_lines(tried: Iterable[Tried]) -> Sequence[tuple[str, str]]:
+    lines = [(show(one.where), show(one.result)) for one in tried]
+    return lines or [("nothing", "name an archive with --archive; `jobtui init` finds some")]
 
 
 def variable_rows(environment: Environment, longest: int | None = None) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from jobtui.model.secrets import mask_line
 from jobtui.render.columns import Cells, TableColumn, count_column, fixed
 from jobtui.render.sources import labels
 from jobtui.render.spans import Line, Piece, fitting, padded, width_of
-from jobtui.render.text import clock_time, date_time, fit, safe, show, width
+from jobtui.render.text import clock_time, date_time, fit, safe, show, telling, width
 
 TAG_STYLES = tuple(f"source.{number}" for number in range(5))
 """Styles of sources, in their order; then again from the first."""
@@ -32,6 +32,10 @@ def stream_label(name: str) -> str:
     if found := _CONTAINER.fullmatch(stream):
         return show(f"{found['kind']}-{found['user']}{found['instance'] or ''}@{host}")
     return show(f"{stream.removeprefix(_PREFIX)}@{host}")
+
+
+MARKED_CELLS = 8
+"""From this width on a tag shows both ends of a longer label."""
 
 
 class Tags:
@@ -50,8 +54,9 @@ class Tags:
         tag = self._tags.get(origin)
         if tag is None:
             label = self._labels.get(origin) or stream_label(origin)
-            # What is cut off is not marked: there are cells for few letters
-            text = fit(label, self._cells, ellipsis="") + " "
+            # Where there are cells for few letters what is cut off is not marked
+            short = telling(label, self._cells) if self._cells >= MARKED_CELLS else label
+            text = fit(short, self._cells, ellipsis="") + " "
             tag = self._tags[origin] = Piece(text, TAG_STYLES[len(self._tags) % len(TAG_STYLES)])
         return tag
 
@@ -188,7 +193,8 @@ FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
                 fixed(BAR_CELLS), 50, style=lambda one, most: "accent"),
     TableColumn("field", "FIELD", lambda one, most: show(one.facet.field), Cells(6, 10, 21), 80,
                 style=lambda one, most: "dim"),
-    TableColumn("value", "VALUE", lambda one, most: facet_value(one.facet), Cells(12, 40, 10_000), 100),
+    TableColumn("value", "VALUE", lambda one, most: facet_value(one.facet), Cells(12, 40, 10_000), 100,
+                keeps_ends=True),
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.compare import Comparison, RunSide, StepPair, StepTime
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.jobs import Run
+from jobtui.model.jobs import JobStatus, Run
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, in_style
 from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Paragraph, Piece
@@ -163,9 +163,10 @@ def comparison_lines(found: Comparison, width: int | None) -> Iterator[str]:
 def _summary(found: Comparison) -> Iterator[str]:
     parts, slow = next((pair for pair in found.steps if pair.parts), None), found.slowest
     if parts is not None and parts.is_in_one:
-        whose = "this run has" if parts.left is not None else "the good run has"
+        is_good = (found.right.run or found.right.job).status is JobStatus.COMPLETED
+        whose = "this run" if parts.left is not None else f"the {'good' if is_good else 'other'} run"
         known = "as far as is known, " if found.doubts else ""
-        yield f"{known}first difference: only {whose} {show(parts.text)}"
+        yield f"{known}first difference: only {whose} has {show(parts.text)}"
     if slow is not None and slow.lost_s >= 1:
         yield f"most time was lost at: {show(slow.text)}, {duration(slow.lost_s)} more"
     if not found.steps:
@@ -173,11 +174,12 @@ def _summary(found: Comparison) -> Iterator[str]:
 
 
 def _step_row(pair: StepPair) -> list[Piece]:
-    indent = "" if pair.component is None else f"  {pair.component.value} "
+    part = "" if pair.component is None else pair.component.value
+    indent = f"  {part} " if part and not pair.text.startswith(part) else "  " if part else ""
     mark = PARTS if pair.parts else SLOWER if pair.component is not None and pair.is_slower else ""
     style = "warning" if pair.parts else "" if pair.component is None or pair.is_in_one else "settled"
     counts = [took.times if took else 0 for took in (pair.left, pair.right)]
-    often = f" ×{counts[0]} ×{counts[1]}" if max(counts) > 1 else ""
+    often = f" {', '.join(dict.fromkeys(f'×{count}' for count in counts))}" if max(counts) > 1 else ""
     words = Piece(f"{indent}{show(pair.text)}{often}", style)
     return [
         words,

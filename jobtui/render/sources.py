@@ -1,6 +1,7 @@
 """How sources are named and judged on a screen: short labels, ages, what is late or dead."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from jobtui.analysis.counts import ProfileState
 from jobtui.backends.registry import of_kind
@@ -70,8 +71,10 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
     if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
         return Piece(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
-    if polled.style != "dim" or newest_s is None or lag_s is None:
+    if polled.style != "dim" or lag_s is None:
         return polled
+    if newest_s is None:  # when it was read is no age of what it holds
+        return Piece("undated" if source.records else "up", "dim")
     # In minutes: in seconds it would change each second, on every screen
     return Piece("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
 
@@ -93,12 +96,14 @@ def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Piece:
     down = [label for label, source in named if source.state is SourceState.DOWN]
     if down:
         return Piece(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
-    label, oldest = max(named, key=lambda part: part[1].lag_s(now) or part[1].silent_s(now))
-    found = judge(oldest, now)
-    if found.style == "dim":
-        skipped = ", some skipped" if any(source.skipped for source in sources) else ""
-        return found._replace(text=f"{found.text}{skipped}")
-    return found._replace(text=f"{label} {found.text}")
+    judged = [(judge(source, now), label, source) for label, source in named]
+    if loud := [one for one in judged if one[0].style != "dim"]:
+        # A "warning" comes before ""
+        words, label, _ = max(loud, key=lambda one: (one[0].style, one[2].lag_s(now) or one[2].silent_s(now)))
+        return words._replace(text=f"{label} {words.text}")
+    words, _, _ = min(judged, key=lambda one: inf if (age_s := one[2].newest_s(now)) is None else age_s)
+    skipped = ", some skipped" if any(source.skipped for source in sources) else ""
+    return words._replace(text=f"{words.text}{skipped}")
 
 
 def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: int = 0) -> Line:
@@ -106,39 +111,31 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: 
 
     `faults` counts those of jobtui itself: they are listed with the sources.
     """
-    parts: list[Line] = []
+    parts = [Piece(counted(faults, "fault"), "warning")] if faults else []
     for label, source in zip(labels(sources), sources, strict=True):
         words, style, _ = judge(source, now)
         reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
         skipped = f", {source.skipped:,} skipped" if source.skipped else ""
-        parts.append((Piece(f"{label} {words}{skipped}{reason}", style),))
-    if faults:
-        parts.insert(0, (Piece(counted(faults, "fault"), "warning"),))
+        parts.append(Piece(f"{label} {words}{skipped}{reason}", style))
     drawn = _joined(parts)
     if width_of(drawn) + 2 > cells:
-        parts.sort(key=lambda part: part[0].style == "dim")
+        parts.sort(key=lambda part: part.style == "dim")
         drawn = _as_many_as_fit(parts, cells - 2)
     return (Piece(" ", "", 1), *drawn) if parts else (Piece(fit(" no sources", cells), "warning", cells),)
 
 
-def _joined(parts: Iterable[Line]) -> Line:
-    line: list[Piece] = []
-    for part in parts:
-        line += [SEPARATOR, *part] if line else part
-    return tuple(line)
+def _joined(parts: Iterable[Piece]) -> Line:
+    return tuple(piece for part in parts for piece in (SEPARATOR, part))[1:]
 
 
-def _as_many_as_fit(parts: Sequence[Line], cells: int) -> Line:
+def _as_many_as_fit(parts: Sequence[Piece], cells: int) -> Line:
     """The first parts, the last of them cut if need be, and how many are left out."""
     for kept in range(len(parts) - 1, 0, -1):
-        rest = len(parts) - kept
-        tail = (SEPARATOR, Piece(f"{rest} more", "dim"))
-        room = cells - width_of(tail)
+        tail = (SEPARATOR, Piece(f"{len(parts) - kept} more", "dim"))
         line = _joined(parts[:kept])
-        if width_of(line) <= room:
+        left = cells - width_of(tail) - width_of(line[:-1])
+        if line[-1].width <= left:
             return (*line, *tail)
-        last = line[-1]
-        left = room - width_of(line[:-1])
         if left >= REASON_CELLS or kept == 1:
-            return (*line[:-1], Piece(fit(last.text, max(0, left)), last.style), *tail)
-    return tuple(span._replace(text=fit(span.text, max(0, cells)), cells=-1) for span in parts[0])
+            return (*line[:-1], Piece(fit(line[-1].text, max(0, left)), line[-1].style), *tail)
+    return (Piece(fit(parts[0].text, max(0, cells)), parts[0].style),)

@@ -109,12 +109,12 @@ SEPARATOR = " · "
 def fit_facts(text: str, cells: int) -> str:
     """`safe(text)` in these cells at most. A path that comes first is cut in its middle, all else at its end.
 
-    A fact of which only a few letters would be left is left out.
+    A fact of which only a few letters would be left is left out, or a number that would be another one.
     """
     first = safe(text).partition(SEPARATOR)[0]
     if first.startswith("/") and width(first) > cells:
         return telling(first, cells)
-    return re.sub(r" ·?…$| · [^·]{1,7}…$", f" {ELLIPSIS}", fit(text, cells).rstrip())
+    return re.sub(r" ·?…$| · (?:[^·]{1,7}|[^·]*\d\S{0,3})…$", f" {ELLIPSIS}", fit(text, cells).rstrip())
 
 
 def ends_of(job_id: str) -> str:

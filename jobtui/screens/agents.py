@@ -104,7 +104,7 @@ class AgentsScreen(TableScreen[Agent]):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
-        return ("no line that was read of a supervisor's log names an agent",)
+        return ("no line that was read of a supervisor's log names an agent; key 2 shows the logs",)
 
     def words(self) -> Iterator[str]:
         trouble = [agent for agent in self._agents if is_trouble(agent, self.shared.now())]

@@ -129,7 +129,7 @@ class LogBackReader:
         known = zip(sources, labels(sources), strict=True)
         logs = [(label, source) for source, label in known if source.kind in kinds]
         if not logs:
-            return ("No log is read: what happened to it is not known.",)
+            return ("No log is read: what happened to it is not known. Key 2 shows how to name one.",)
         what = "this job" if number is None else f"run {number}"
         words = [f"No op of {what} in the logs that were read:"]
         for label, source in logs:

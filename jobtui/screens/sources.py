@@ -55,10 +55,10 @@ class SourcesScreen(HeadedScreen):
             TableColumn("state", "", lambda source, look: GLYPHS[source.state][0], fixed(1), 100,
                         style=lambda source, look: GLYPHS[source.state][1]),
             TableColumn("source", "SOURCE", lambda source, look: self._labels[source.name],
-                        Cells(16, 40, 10_000), 99),
+                        Cells(16, 40, 10_000), 99, keeps_ends=True),
             TableColumn("kind", "KIND", lambda source, look: source.kind, fixed(12), 60,
                         style=lambda source, look: "dim"),
-            TableColumn("age", "AGE", words, Cells(6, 24, 24), 90,
+            TableColumn("age", "AGE", words, Cells(7, 24, 24), 90,
                         style=lambda source, look: judge(source, look.now).style),
             TableColumn("records", "RECORDS", lambda source, look: f"{source.records:,}", fixed(9), 50,
                         style=lambda source, look: "dim", align="right"),
@@ -97,8 +97,8 @@ def about(source: SourceHealth) -> Iterator[Paragraph]:
     if source.note:
         yield Paragraph(show(source.note))
     if source.news_at is not None:
-        usual = f"; usually within {duration(source.pause_s)}" if source.pause_s else ""
-        yield Paragraph(f"newest record at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
+        usual = f"; usually one every {duration(source.pause_s)} or sooner" if source.pause_s else ""
+        yield Paragraph(f"something new came at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
     if not source.error and not source.note and not source.skipped:
         yield Paragraph("nothing failed" if source.read_at is not None else "not read yet", "dim")
     if source.skipped:

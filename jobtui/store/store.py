@@ -396,6 +396,8 @@ class Store:
         """The time of the newest news in a batch: the times of jobs that have others, and of their states."""
         times = [*dated, *(record.at for record in batch.records)]
         times += [fact.at for fact in batch.condor if not fact.is_local]
+        times += [span.ended_at or span.started_at for span in batch.spans]
+        times += [log.at for log in batch.span_logs]
         times += [change.at for change in batch.changes if change.job_id in went]
         times += [site.seen_at for site in batch.sites if self._sites.get((site.source, site.id)) != site]
         return max((at for at in times if at is not None), default=None)

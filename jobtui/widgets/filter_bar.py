@@ -124,7 +124,8 @@ class FilterBar(Vertical):
         # Textual's Input would cost every start some milliseconds, and is needed only from here on
         from jobtui.widgets.filter_input import FilterInput
 
-        self._input = FilterInput(self.before, self._placeholder, self.completer)
+        begun = f"{self.before} " if self.before else ""  # what is typed is a further word
+        self._input = FilterInput(begun, self._placeholder, self.completer)
         yield self._mistake_line
         with Horizontal():
             yield Prompt(self.SIGN)

@@ -18,7 +18,7 @@ from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overv
 from jobtui.render import log_lines
 from jobtui.render.sources import SEPARATOR, judge_age
 from jobtui.render.spans import Line, Piece, crop, fitting, padded, rows, styled, width_of
-from jobtui.render.text import Zone, clock_time, fit
+from jobtui.render.text import Zone, clock_time, telling
 from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.log_feed import LogFeed, LogWindow
 from jobtui.widgets.row_view import WHEEL_ROWS, Move
@@ -413,7 +413,8 @@ class LogHeader(LineView):
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
         words, style, _ = judge_age(lag_s)
-        age = Piece(f"  {words} " if self.status.names else " ", style)
+        is_told = self.status.names and style != "dim"  # how old lines are is told by their times
+        age = Piece(f"  {words} " if is_told else " ", style)
         clock = Piece(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
         said = tuple(Piece(f"  {text}", style) for text, style in self.status.words if text)
         title, names = Piece(f" {TITLE} ", "title"), self._names()
@@ -426,7 +427,8 @@ class LogHeader(LineView):
                 if width_of(left) + width_of(right) + 1 <= self.cells:
                     return (*padded(left, self.cells - width_of(right)), *right)
         right = (*fitting(said, max(0, self.cells - FEWEST_NAME_CELLS - age.width)), age)
-        return (Piece(fit(chosen, self.cells - width_of(right)), "accent"), *right)
+        room = self.cells - width_of(right)
+        return (*padded((Piece(telling(chosen, room), "accent"),), room), *right)
 
     def _names(self) -> Line:
         spans: list[Piece] = [Piece(" ", "", 1)]
