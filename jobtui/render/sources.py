@@ -6,7 +6,7 @@ from math import inf
 from jobtui.analysis.counts import ProfileState
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceHealth, SourceState, progress
+from jobtui.model.health import FAULTS_KIND, SourceHealth, SourceState, progress
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Piece, width_of
 from jobtui.render.text import age, fit, show
@@ -64,6 +64,8 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
         return Piece("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
+    if source.kind == FAULTS_KIND:
+        return Piece(f"last {age(lag_s or 0.0)} ago", "warning")
     if (silent_s := source.silent_s(now)) >= LATE_S:
         return Piece(f"no answer for {age(silent_s)}", "warning")
     if source.is_first_read and (lag_s or 0.0) < LATE_S:
