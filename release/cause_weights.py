@@ -31,7 +31,7 @@ WORDY = ("HEAD ", "LABEL ", "LAST ", "PAIR ", "BEGIN ", "END ")
 NOT_LEARNT = CauseWeights(0.0, {})
 HELD_OUT = "held_out"
 """The file from which nothing is learnt."""
-ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 1.0
+ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 2.0
 SHARE_ENDED_WELL = 0.25
 """How much an output of a program that ended well counts, as that it did is mostly known."""
 LEAST_RIGHT, PARTS = 0.9, 10

@@ -65,8 +65,11 @@ def find_cause(text: str, *, first_line: int = 1) -> Cause | None:
 
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
-    for number, raw in enumerate(text.split("\n"), first_line):
-        if raw.startswith("{"):
+    lines = text.split("\n")
+    frame = _frame(lines)
+    for number, raw in enumerate(lines, first_line):
+        raw = frame.sub("", raw, count=1) if frame is not None else raw
+        if raw.startswith("{") or "=" in raw:
             raw = _record_text(raw)
         if "\x1b" in raw or "\0" in raw or "\b" in raw or raw.startswith(("│", "┃", "║")):
             raw = _part("escapes").sub("", raw)
@@ -77,10 +80,25 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
             yield OutputLine(number, *_without_prefix(part))
 
 
+def _frame(lines: Iterable[str]) -> re.Pattern[str] | None:
+    """What stands before each line, and so tells nothing of one: a quote, a rank, a time and one level."""
+    lines = [line for line in lines if line.strip()]
+    for frame in map(_part, ("quoted", "labelled", "relayed_by", "relayed")):
+        found = [*takewhile(bool, map(frame.match, lines))]
+        if 1 < len(found) == len(lines) and len({one and one.groups() for one in found}) == 1:
+            return frame
+    return None
+
+
 def _record_text(record: str) -> str:
-    """What a record of JSON says: names and levels first, then its sentences; each line of it a part."""
+    """What a record of JSON or logfmt says: names and levels first, then its sentences; lines are parts."""
     try:
-        fields = read_json(record)
+        if record.startswith("{"):
+            fields = read_json(record)
+        elif _part("logfmt").fullmatch(record):
+            fields = dict(_part("logfmt_field").findall(record))
+        else:
+            return record
     except ValueError:
         return record
     values = fields.values() if isinstance(fields, dict) else ()
@@ -112,6 +130,7 @@ class Output:
         self._templates = [_part("number").sub("#", line.text) for line in self.lines]
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self.lines, self._format)
+        self._heads = {one.at: one.head for one in self._tracebacks.raised}
 
     @cached_property
     def cause(self) -> Cause | None:
@@ -206,7 +225,8 @@ class Output:
         yield from (f"{role} AFTER {other}" for role in roles or ("other",) for other in before)
         has_trouble = at in self._troubles
         yield f"TROUBLE {has_trouble}"
-        for name, beside in (("BELOW", rank + 1), ("ABOVE", rank - 1)):
+        above = self._ranks.get(self._heads.get(at, at), rank) - 1
+        for name, beside in (("BELOW", rank + 1), ("ABOVE", above)):
             if not 0 <= beside < len(self._with_words):
                 yield f"{name} none"
                 continue
@@ -273,11 +293,14 @@ class Output:
         is_whole = at in self._raised or (shape is not None and shape.family in ("julia", "signal"))
         if is_whole or not _part("headline").match(text):
             return None
-        return next((at for at in self._after(at, 7) if not where.match(self.lines[at].text)), None)
+        strong = self._format.strong.search
+        texts = ((at, self.lines[at].text) for at in self._after(at, 7))
+        return next((at for at, text in texts if strong(text) or not where.match(text)), None)
 
     def _says_more(self, below: int, tag: str) -> bool:
         line = self.lines[below]
-        return line.tag == tag and not _part("item").match(line.text) and not self._is(below, "wrapper")
+        is_place = any(_part(name).match(line.text) for name in ("item", "frame"))
+        return line.tag == tag and not is_place and not self._is(below, "wrapper")
 
     @cached_property
     def judged(self) -> list[int]:
@@ -404,7 +427,7 @@ class Tracebacks:
     def _close(self, chain: list[RaisedException]) -> list[RaisedException]:
         """Takes the first exception of a chain that says why."""
         says = [raised for raised in chain if not self._is_wrapper(raised)]
-        first = next((raised for raised in says if not self._says_little(raised)), next(iter(says), None))
+        first = next((raised for raised in says if not self._says_little(raised)), says[-1] if says else None)
         before = chain[: chain.index(first)] if first is not None else []
         is_first = all(raised.name.endswith("Group") or self._says_little(raised) for raised in before)
         if first is not None and not (is_first or _part("quotes").match(self._lines[first.at].text)):
