@@ -339,11 +339,14 @@ _WRITES = re.compile(
 _ASSIGNED = re.compile(r"^\s*(?:export )?(\w+)=[\"']?([\w@%+=:,./-]+)[\"']?\s*$|\$\{(\w+):?=([^}$]+)\}")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=]([^}$]*))?\})")
 _HERE = re.compile(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
+_HOME = re.compile(r"(?<![\w/~])~(?=[/\s;&|]|$)")
 _BASE = "//."
 """Words for the directory in which a script was submitted, which is taken for its own."""
 
 
-def redirected(script: str, own: str, number: str = "", name: str = "", user: str = "") -> tuple[str, ...]:
+def redirected(
+    script: str, own: str, number: str = "", name: str = "", user: str = "", home: str = ""
+) -> tuple[str, ...]:
     """The files to which the options and commands of a job's script write, also where they went by `cd`.
 
     In Slurm its id is `own`, or `number` as that of a task of an array. None with a variable that neither
@@ -353,7 +356,7 @@ def redirected(script: str, own: str, number: str = "", name: str = "", user: st
     values = {
         "SLURM_JOB_ID": own, "SLURM_JOBID": own, "SLURM_JOB_NAME": name, "USER": user,
         "SLURM_ARRAY_JOB_ID": array, "SLURM_ARRAY_TASK_ID": task, "SLURM_SUBMIT_DIR": _BASE,
-        "PBS_O_WORKDIR": _BASE,
+        "PBS_O_WORKDIR": _BASE, **({"HOME": home} if home else {}),
     }  # fmt: skip
     signs = {**BATCH_STEP, "j": own, "A": array, "a": task, "x": name, "s": "0"}
     found: dict[str, None] = {}
@@ -364,6 +367,7 @@ def redirected(script: str, own: str, number: str = "", name: str = "", user: st
 
     for line in script.replace("\\\n", " ").split("\n"):
         before = directory
+        line = _HOME.sub("$HOME", line)
         line = _VARIABLE.sub(value, _HERE.sub("." if directory is None else f"{_BASE}/{directory}", line))
         if assigned := _ASSIGNED.search(line):
             values[assigned[1] or assigned[3]] = assigned[2] or assigned[4]

@@ -120,16 +120,14 @@ class ReadCache:
 
     `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
     now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
-    it was then, and where it was looked for; `missing` says what of these outputs may not be there,
-    `shared` which may be another job's.
+    it was then, and where it was looked for; `left_out` says which outputs may be missing or another's.
     """
 
     def __init__(self) -> None:
         self.texts = Bounded[tuple[str, int, int], str](TEXTS_KEPT)
         self.records = Bounded[JobId, tuple[tuple[Job, tuple[str, ...]] | None, JobRecord]](TEXTS_KEPT)
         self.causes = Bounded[JobId, tuple[Job | None, Cause | None, frozenset[str]]](TEXTS_KEPT)
-        self.missing = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
-        self.shared = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
+        self.left_out = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
 
 
 _SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+))?")
@@ -283,7 +281,10 @@ class Outputs:
         for script in scripts[:MOST_SCRIPTS]:
             with suppress(Unreadable):
                 text = (await self._reader.read_file(directory, script, tail=False)).text
-                for path in redirected(text, own, self._number, self._job.name or "", self._job.owner):
+                above, user, _ = f"{directory}/".partition(f"/{self._job.owner or None}/")
+                home = f"{above}{user}"[:-1] if user and above[:1] == "/" else ""
+                names = own, self._number, self._job.name or "", self._job.owner, home
+                for path in redirected(text, *names):
                     for place in (path,) if path[0] != "/" else reached(path, self._job.host, self._reach):
                         with suppress(Unreadable):
                             file = posixpath.split(posixpath.join(directory, place))
@@ -411,7 +412,7 @@ class Gatherer:
 
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
         found = await self.gather(job_id, record.detail, record.slurm_id)
-        return msgspec.structs.replace(found, unread=(*record.unread, *found.unread))
+        return msgspec.structs.replace(found, unread=record.unread)
 
     async def _read_record(self, job_id: JobId) -> JobRecord:
         detail, problems = None, []
@@ -462,8 +463,7 @@ class Gatherer:
         cause = await self._cause(stated)
         return msgspec.structs.replace(
             stated,
-            unread=self.reads.missing.get(job_id, ()),
-            left_out=self.reads.shared.get(job_id, ()),
+            left_out=self.reads.left_out.get(job_id, ()),
             alike=knows.runs_like(parts.model, run.driver) if parts is not None and run is not None else (),
             texts=await self._lines(stated.ops),
             agents=self._scene.agents,
@@ -574,7 +574,7 @@ class Gatherer:
                 faults.append(str(error))
         if len(faults) == len(directories) and job.started_at is not None:
             found.problems += [] if found.parts or found.problems else faults[:1]
-        self.reads.missing[job.id], self.reads.shared[job.id] = tuple(found.notes), (*found.shared.values(),)
+        self.reads.left_out[job.id] = (*found.notes, *found.shared.values())
         return found
 
     def stated(
