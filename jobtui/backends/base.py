@@ -355,5 +355,5 @@ class Observer(Protocol):
 
     def failed(self, source: Source, error: str) -> None: ...
 
-    def told(self, name: str, asked: Sequence[Any], answer: object) -> None:
+    def replied(self, name: str, asked: Sequence[Any], answer: object) -> None:
         """A method of a `JobReader` answered, or said why it cannot."""

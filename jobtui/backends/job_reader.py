@@ -41,7 +41,7 @@ def _answering(
 ) -> Callable[Concatenate["SessionJobReader", Asked], Coroutine[Any, Any, Answered]]:
     """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words.
 
-    The answer of a recording counts. Each answer, and why there is none, is told to who observes.
+    The answer of a recording counts. Each answer, and why there is none, goes to the observer.
     """
 
     @wraps(ask)
@@ -53,9 +53,9 @@ def _answering(
         except Exception as error:
             is_known = isinstance(error, Unreadable | SourceError)
             words = str(error) if is_known else FAULTS.note(error, "answering about a job").words
-            self._tell(ask.__name__, given, words)
+            self._report(ask.__name__, given, words)
             raise Unreadable(words) from error
-        self._tell(ask.__name__, given, found)
+        self._report(ask.__name__, given, found)
         return found
 
     return answer
@@ -67,7 +67,7 @@ class SessionJobReader:
     `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
     jobs that are put together out of several sources, `recall` what is remembered of finished runs.
     `replayed` gives the recorded answer to a method's question, None for one that is never recorded.
-    An `observer` is told each answer.
+    An `observer` gets each answer.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class SessionJobReader:
         self._dirs: RunDirs | None = None
         self._remote: RemoteDirs | None = None
 
-    def _tell(self, name: str, asked: Sequence[Any], answer: object) -> None:
+    def _report(self, name: str, asked: Sequence[Any], answer: object) -> None:
         if self._observer is not None:
-            self._observer.told(name, asked, answer)
+            self._observer.replied(name, asked, answer)
 
     def close(self) -> None:
         """Release the thread that reads run directories. It can be asked again; may be called twice."""

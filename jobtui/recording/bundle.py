@@ -41,7 +41,7 @@ class BundleCollector:
     def failed(self, source: Source, error: str) -> None:
         self._delivered.append((source.kind, source.name, error))
 
-    def told(self, name: str, asked: Sequence[Any], answer: object) -> None:
+    def replied(self, name: str, asked: Sequence[Any], answer: object) -> None:
         is_why = isinstance(answer, str)
         if (question := QUESTIONS.get(name)) is not None and not (is_why and question.what is Item.LINES):
             self.answered(ANSWERS, "", question.what, question.key(*asked), answer)

@@ -230,7 +230,7 @@ class Recorder(BatchWriter[_Entry]):
         if self._is_news(source, (error, None)):
             self.put(_Entry(source.kind, source.name, database.Item.FAILURE, error, self._clock.now()))
 
-    def told(self, name: str, asked: Sequence[Any], answer: object) -> None:
+    def replied(self, name: str, asked: Sequence[Any], answer: object) -> None:
         """Answers are kept in bundles only."""
 
     def _is_news(self, source: Source, state: tuple[str | None, str | None]) -> bool:
