@@ -190,6 +190,7 @@ CLUSTER_MODE = "sbatch"
 OUTPUT_ENDS = (".log", ".out", ".err")
 OUTPUT_NAMES = ("run.log", "job.out")
 """The files with what programs print: Sirepo's, Balsam's."""
+ROTATED_ENDS = (".1", ".gz", ".1.gz")
 NOWHERE = ClusterAccess()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from glob import glob
+from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,7 @@ from jobtui.analysis.paths import (
     NOWHERE,
     OUTPUT_ENDS,
     OUTPUT_NAMES,
+    ROTATED_ENDS,
     ClusterAccess,
     output_dirs,
     reached,
@@ -248,9 +250,9 @@ class Outputs:
     async def read_named(self, name: str, directories: Sequence[str]) -> None:
         """Read a file from the first directory that has it; if none does, the first problem is kept."""
         faults = []
-        for directory in directories:
+        for directory, end in product(directories, ("", *ROTATED_ENDS)):
             try:
-                await self._read(directory, name)
+                await self._read(directory, f"{name}{end}")
                 return
             except Unreadable as error:
                 faults.append(f"{name}: {error}")

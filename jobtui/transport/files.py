@@ -210,6 +210,12 @@ class PackedBytes(ByteSource):
         begin = offset - self._start
         return self._window[begin : begin + size]
 
+    def length(self) -> int:
+        """How long the text is, as far as it can be unpacked. Raises OSError."""
+        while self.read(self._start + len(self._window), 1):
+            pass
+        return self._start + len(self._window)
+
     def close(self) -> None:
         self._file.close()
 

@@ -1,5 +1,6 @@
 """The commands on a cluster: the captured one, answered by programs that stand in for Slurm's."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -25,7 +26,7 @@ ENDED_S = 1_795_206_000
 
 def write(path: Path, text: str) -> None:
     """Write a file as of the end of a job."""
-    path.write_text(text)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     os.utime(path, (ENDED_S, ENDED_S))
 
 
@@ -78,13 +79,14 @@ def test_a_file_that_another_job_wrote_to_since_is_the_reason_of_none(
     assert why in logs.err
 
 
-def test_a_named_output_is_found_among_more_files_than_are_listed(
-    run: Runner, cluster: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["beam.out", "beam.out.1", "beam.out.gz"])
+def test_a_named_output_is_found_among_more_files_than_are_listed_and_put_away(
+    run: Runner, cluster: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("jobtui.backends.sirepo.run_dir.MOST_ENTRIES", 0)
     cluster.show("31", shown(31, tmp_path, "beam.out"))
-    write(tmp_path / "beam.out", "ValueError: no beam in the ring\n")
-    assert "after 10m: ValueError: no beam in the ring (beam.out:1)" in run(*LOCAL, "explain", "slurm/31").out
+    write(tmp_path / name, "step\n" * 60_000 + "ValueError: no beam in the ring\n")
+    assert f"ValueError: no beam in the ring ({name}:60001)" in run(*LOCAL, "explain", "slurm/31").out
 
 
 def test_a_failure_is_remembered_by_what_its_program_wrote(

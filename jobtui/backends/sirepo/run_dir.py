@@ -8,7 +8,7 @@ mount holds up nothing else.
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 
 import msgspec
@@ -28,6 +28,7 @@ from jobtui.model.job_reader import (
     sbatch_status,
 )
 from jobtui.model.numbers import read_json
+from jobtui.transport.files import OpenFile, packed_allowance
 from jobtui.transport.worker import Worker
 
 MOST_ENTRIES = 2_000
@@ -75,18 +76,18 @@ class LineCounts:
     def __init__(self) -> None:
         self._known = Bounded[tuple[int, int], tuple[int, int, bytes]](COUNTS_KEPT)
 
-    def lines_before(self, fd: int, end: int) -> int | None:
+    def lines_before(self, file: OpenFile, end: int) -> int | None:
         """None where that is too much to read. Raises OSError."""
-        status = os.fstat(fd)
+        status, read = file.plain.status(), file.source.read
         key = status.st_dev, status.st_ino
         at, lines, before = self._known.get(key, (0, 0, b""))
-        if at > end or os.pread(fd, len(before), at - len(before)) != before:
+        if at > end or read(at - len(before), len(before)) != before:
             at, lines = 0, 0
         if end - at > COUNTED_BYTES:
             return None
-        while at < end and (data := os.pread(fd, min(COUNTED_AT_ONCE, end - at), at)):
+        while at < end and (data := read(at, min(COUNTED_AT_ONCE, end - at))):
             at, lines = at + len(data), lines + data.count(b"\n")
-        self._known[key] = at, lines, os.pread(fd, min(at, COMPARED_BYTES), max(0, at - COMPARED_BYTES))
+        self._known[key] = at, lines, read(max(0, at - COMPARED_BYTES), min(at, COMPARED_BYTES))
         return lines if at == end else None
 
 
@@ -107,8 +108,8 @@ def list_files(path: str) -> RunListing:
     return RunListing(path, tuple(sorted(files, key=lambda file: file.name)), left_out)
 
 
-def read_part(path: str, name: str, *, tail: bool, count: Callable[[int, int], int | None]) -> FilePart:
-    """At most PART_BYTES of a file, from its beginning or up to its end. Raises Unreadable."""
+def read_part(path: str, name: str, *, tail: bool, count: Callable[[OpenFile, int], int | None]) -> FilePart:
+    """At most PART_BYTES of a file, of the text of a packed one, from its begin or end. Raises Unreadable."""
     if os.sep in name or name in ("", ".", ".."):
         raise Unreadable(f"{name}: is not the name of a file in {path}")
     with _directory(path) as directory:
@@ -120,12 +121,13 @@ def read_part(path: str, name: str, *, tail: bool, count: Callable[[int, int], i
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise Unreadable(f"{name}: {_REFUSED[FileKind.OTHER]}")
-            begin = max(0, status.st_size - PART_BYTES) if tail else 0
-            data = os.pread(fd, PART_BYTES, begin)
-            part = part_of(name, data, begin, status.st_size, Nanos(status.st_mtime_ns))
-            if part.begin:
-                return msgspec.structs.replace(part, lines_before=count(fd, part.begin))
-            return part
+            with closing(OpenFile(os.dup(fd), packed_allowance())) as file:
+                size = status.st_size if file.packed is None else file.packed.length()
+                begin = max(0, size - PART_BYTES) if tail else 0
+                data = file.source.read(begin, PART_BYTES)
+                part = part_of(name, data, begin, size, Nanos(status.st_mtime_ns))
+                lines = count(file, part.begin) if part.begin else part.lines_before
+            return msgspec.structs.replace(part, lines_before=lines)
         finally:
             os.close(fd)
 
