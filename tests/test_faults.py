@@ -227,7 +227,7 @@ QUESTIONS: dict[str, tuple[Callable[[Session], Awaitable[object]], str]] = {
 """What sources are asked, besides for news: how a session asks it and gives what is said of the answer."""
 POLLED = {"poll", "read", "changed", "aclose"}
 BY_OTHERS = {
-    "continuations", "lines_from", "list_files", "read_file", "offset_at",
+    "continuations", "lines_from", "list_files", "read_file",
     "sample_lines", "is_reachable", "services", "cluster_name", "matches_named",
 }  # fmt: skip
 """What sources are asked by a `JobReader` (`backends/test_run_dir.py`), a command, a source or a replay."""
@@ -500,7 +500,7 @@ def test_a_command_about_a_job_prints_what_it_has(
     stage: str, broken: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     monkeypatch.setattr("jobtui.commands.reader.WHOLE_BYTES", 0)
-    monkeypatch.setattr(broken, fail_later if broken.endswith(("_early_end", "_here")) else fail)
+    monkeypatch.setattr(broken, fail_later if broken.endswith("_here") else fail)
     flags = ("--srdb", CAPTURE, "--log", CAPTURE / "supervisor.log", "--at", AT)
     command = {"finding": "find", "looking for locations": "show"}.get(stage, "explain")
     ran = run(command, FAILED_OF_CAPTURE, *flags, "--json")

@@ -23,6 +23,7 @@ from jobtui.formats.levels import level_of
 from jobtui.formats.parser import LogParser, Parsed
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing
+from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import read_json
 from jobtui.model.pages import Level, LogLine
 from jobtui.transport.files import FileStat, look, open_file, source_error
@@ -103,7 +104,7 @@ class CopiedLog:
                 news.append(NewLines(copy, Nanos(seen.mtime_ns), added, is_gap))
         return CopiesLook(news, tuple(skips), recovered)
 
-    def records(self, news: Iterable[NewLines]) -> Iterator[Parsed]:
+    def records(self, news: Iterable[NewLines]) -> Iterator[Parsed[LogRecord]]:
         for new in news:
             if new.lines:
                 block = "".join(f"{line.text}\n" for line in new.lines).encode("utf-8", "replace")

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from jobtui.backends.journal.client import HostStarts, JournalReader, Lane, check_field, checked
+from jobtui.backends.journal.records import OP_HAS, ops_named
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.bounded import Bounded
@@ -31,6 +32,7 @@ from jobtui.model.journal import (
     Tail,
 )
 from jobtui.model.numbers import whole
+from jobtui.model.specs import ReadWindow
 
 LATE_S = 30
 """Rows that come this late are still found."""
@@ -45,6 +47,9 @@ SPARE_ROWS = 20
 """So many more are asked for first than a page has, as the last instant of an answer may not be whole."""
 INSTANT_ROWS = 10_000
 """The most rows of one and the same time."""
+WORDS_MOST = 500
+"""The most words of which a row has one; those learnt first are no longer asked for."""
+EVERYTHING = ReadWindow()
 GIVEN_KEPT = 20_000
 """Rows that are known to have been given; those of earlier times are not looked for again."""
 AHEAD_S = 5
@@ -85,7 +90,8 @@ class ReadingState:
 class RowQuery(NamedTuple):
     """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
 
-    `without` are ids that are not wanted, as far as the engine can leave them out.
+    `without` are ids that are not wanted, as far as the engine can leave them out. Where there are `words`, a
+    row has one of them in its text, or with `every` all of them.
     """
 
     begin: Nanos | None
@@ -95,6 +101,8 @@ class RowQuery(NamedTuple):
     back: bool = False
     without: Collection[str] = ()
     walk: ReadingState | None = None
+    words: Collection[str] = ()
+    every: bool = False
 
 
 def united(matches: Matches) -> Iterator[list[tuple[str, list[str]]]]:
@@ -240,10 +248,13 @@ class EngineFollowing:
     """
 
     def __init__(
-        self, engine: Engine, start: FollowStart, matches: Matches = (), newest: int | None = None
+        self, engine: Engine, start: FollowStart, matches: Matches = (), window: ReadWindow = EVERYTHING
     ) -> None:
-        self.engine, self._only = engine, newest
+        self.engine, self._only = engine, window.most
         self._matches = matches
+        self._until, self._about = window.until, window.about
+        self._asked = Bounded[str, None](WORDS_MOST)
+        """The words of which a row has one, the job's own last; none where all rows are read."""
         self._after = key_of(start.cursor) if isinstance(start, AtCursor) else None
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
         self._begin = self._floor = begin
@@ -305,9 +316,10 @@ class EngineFollowing:
             return await self._last(self._only), False
         question = RowQuery(
             self._begin or None, None, self._matches, most, walk=self._walk,
-            without=[one for one, at in self._given.items() if at >= self._begin],
+            without=[one for one, at in self._given.items() if at >= self._begin], words=tuple(self._asked),
         )  # fmt: skip
         found = await self.engine.rows(question)
+        self._learn(found.rows)
         after = self._after
         wanted = (row for row in found.rows if after is None or (row.at, row.id) > after)
         fresh = [row for row in wanted if row.id not in self._given]
@@ -330,14 +342,41 @@ class EngineFollowing:
 
     async def _last(self, most: int) -> list[EngineRow]:
         """The last rows there are; later ones are asked for from there on."""
-        found = await self.engine.rows(RowQuery(self._begin or None, None, self._matches, most, back=True))
         self._only = None
+        question = RowQuery(self._begin or None, self._until, self._matches, most, back=True)
+        made, found = (
+            await self._about_job(question) if self._about else ([], await self.engine.rows(question))
+        )
         if found.rows and not found.is_all:
             self._floor = found.rows[-1].at
             self.engine.doubts.add(f"of the rows since then, only the last {len(found.rows):,} were read")
-        self._note([(row.at, row.id) for row in found.rows])
+        rows = sorted({row.id: row for row in (*made, *found.rows)}.values())
+        self._note([(row.at, row.id) for row in rows])
         self._begin = self._newest[0]
-        return found.rows[::-1]
+        return rows
+
+    async def _about_job(self, question: RowQuery) -> tuple[list[EngineRow], Rows]:
+        """The rows that made ops of the job, and the last ones that name it or these ops."""
+        self._asked[self._about] = None
+        made = (await self.engine.rows(question._replace(words=(OP_HAS, self._about), every=True))).rows
+        self._learn(made)
+        found = await self.engine.rows(question._replace(words=tuple(self._asked)))
+        if not found.rows:
+            self._asked.clear()
+            self.engine.doubts.add(f"no row has the word {self._about}, so that rows without it were read")
+            return [], await self.engine.rows(question)
+        self.engine.doubts.add("only rows that name the job or its ops were read")
+        # Of an op that is not among the last rows it is not known whether it has ended
+        named = {op for row in found.rows for op in self._ops_in(row)}
+        return [row for row in made if found.is_all or not named.isdisjoint(self._ops_in(row))], found
+
+    def _ops_in(self, row: EngineRow) -> set[str]:
+        return ops_named(self.engine.fields(row).get("MESSAGE", ""))
+
+    def _learn(self, rows: Iterable[EngineRow]) -> None:
+        """Ask from now on for the ops that rows name, too."""
+        for row in rows if self._asked else ():
+            self._asked.update(dict.fromkeys([*self._ops_in(row), self._about]))
 
     def _note(self, keys: Collection[Key]) -> None:
         now = self.engine.clock.now()
@@ -379,11 +418,12 @@ class EngineFollowing:
 class EngineJournal(JournalReader):
     """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows.
 
-    Who follows is given the last `newest` of what is there at first; None: all.
+    Who follows is given at first what is of the `window`.
     """
 
-    def __init__(self, make_engine: Callable[[], Engine], newest: int | None = None) -> None:
-        self._make_engine, self._newest = make_engine, newest
+    def __init__(self, make_engine: Callable[[], Engine], window: ReadWindow = EVERYTHING) -> None:
+        self._make_engine, self._window = make_engine, window
+        self.newest = window.most
         self._engine = make_engine()
         self.name = self._engine.name
 
@@ -400,7 +440,7 @@ class EngineJournal(JournalReader):
 
     def follow(self, start: FollowStart | HostStarts, matches: Matches) -> EngineFollowing:
         start = start.for_new if isinstance(start, HostStarts) else start
-        return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._newest)
+        return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._window)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

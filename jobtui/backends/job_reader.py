@@ -147,18 +147,14 @@ class SessionJobReader:
         return lines[: next(ends, len(lines))]
 
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
-        # The first paint does not need them
-        from jobtui.backends.journal.source import Journal
-        from jobtui.formats.parser import LINE
+        from jobtui.backends.journal.source import Journal  # the first paint does not need it
 
         problem: SourceError | None = None
         for source in map(base.unwrapped, self._sources()):
             if not isinstance(source, Journal):
                 continue
             try:
-                found = await source.continuations(
-                    step.source, {cursor: step.offset}, lambda text: LINE.match(text) is not None, most
-                )
+                found = await source.continuations(step.source, {cursor: step.offset}, most)
                 if texts := found.get(cursor):
                     return tuple(RawLine(None, 0, text) for text in texts[:most])
             except SourceError as error:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobtui.backends.base import Batch
 from jobtui.backends.log_start import (
@@ -31,7 +31,6 @@ from jobtui.backends.log_start import (
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing, contained
-from jobtui.model.logs import LogRecord
 from jobtui.transport import blocks
 from jobtui.transport.files import FileId, FileStat, OpenFile, look, source_error, written_at
 
@@ -54,7 +53,7 @@ class PollResult:
     """The finds of one poll so far."""
 
     def __init__(self, limits: blocks.Limits) -> None:
-        self.records: list[LogRecord] = []
+        self.records: list[Any] = []
         self.skips: deque[Skip] = deque(maxlen=blocks.SKIPS_NAMED)
         self.skip_count = 0
         self.lines = 0
@@ -74,7 +73,7 @@ class PollResult:
     def empty(self) -> bool:
         return not (self.blocks or self.skip_count)
 
-    def add(self, parsed: Parsed, size: int) -> None:
+    def add(self, parsed: Parsed[Any], size: int) -> None:
         self.records += parsed.records
         self.lines += parsed.lines
         self.bytes += size
@@ -93,7 +92,7 @@ class OpenLog:
         self,
         opened: OpenFile,
         position: blocks.Position,
-        parser: BlockParser,
+        parser: BlockParser[Any],
         name: str,
         limits: blocks.Limits,
         begin_of: Callable[[Read], int],
@@ -237,16 +236,16 @@ class OpenLog:
             gathered.add(self._parsed(block, newest), len(block.data))
         return True
 
-    def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed:
+    def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed[Any]:
         """The records of a block; what nobody foresaw in it costs the line in which it is."""
         try:
             return self.parser.parse(block.data, block.offset, block.line, newest)
         except Exception:  # noqa: BLE001 - reported with the line where it was raised
-            found = Parsed([], block.data.count(b"\n"), [], 0)
+            found = Parsed[Any]([], block.data.count(b"\n"), [], 0)
         offset, skips = block.offset, 0
         for line, data in enumerate(block.data.split(b"\n")[:-1], block.line):
             text = data + b"\n"
-            one = Parsed([], 1, [], 1)
+            one = Parsed[Any]([], 1, [], 1)
             with contained("reading a log") as reading:
                 one = self.parser.parse(text, offset, line, newest)
             if reading.fault:
@@ -318,13 +317,16 @@ def _given_here(log: OpenLog) -> _KnownFile:
 class Follower:
     """Gives what is written to the log at `path`, batch by batch. One call at a time.
 
-    `start` says where reading begins, `beginning` tells where it began, None before it did.
+    `start` says where reading begins, `beginning` tells where it began, None before it did. `gives` is what
+    the records of its parser are in a batch.
     """
+
+    gives = "records"
 
     def __init__(
         self,
         path: Path,
-        make_parser: Callable[[], BlockParser],
+        make_parser: Callable[[], BlockParser[Any]],
         start: Start,
         limits: blocks.Limits,
         timer: Callable[[], float] = time.monotonic,
@@ -356,7 +358,7 @@ class Follower:
         self._begun = False
         self.gaps = 0
 
-    def parser_of(self, opened: OpenFile) -> BlockParser:
+    def parser_of(self, opened: OpenFile) -> BlockParser[Any]:
         """What makes records of a file: one parser for all, unless a subclass says otherwise."""
         return self._parser
 
@@ -633,8 +635,9 @@ class Follower:
     def _batch(self, gathered: PollResult, *, more: bool) -> Batch:
         beginning = self.beginning
         began = beginning.note if beginning else None
+        given: dict[str, Any] = {self.gives: tuple(gathered.records)}
         return Batch(
-            records=tuple(gathered.records),
+            **given,
             skipped=tuple(gathered.skips),
             skip_count=gathered.skip_count,
             count=gathered.lines,

@@ -6,11 +6,11 @@ A log is a file and the ones before it that were rotated away and still lie besi
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from jobtui.formats.parser import Parsed
+from jobtui.formats.parser import Parsed, R
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import SourceError
 from jobtui.model.logs import provisional
@@ -37,10 +37,10 @@ TRIES = 20
 """How often files are searched for again while they are being renamed."""
 
 
-class BlockParser(Protocol):
+class BlockParser(Protocol[R]):
     """What turns the blocks of one log, in order, into records. `formats.parser.LogParser` is one."""
 
-    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed: ...
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[R]: ...
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None: ...
 
@@ -202,7 +202,7 @@ Begun = tuple[list[RotatedFile], blocks.Position, Beginning]
 present one where there are none."""
 
 
-def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits: blocks.Limits) -> Begun:
+def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[Any], limits: blocks.Limits) -> Begun:
     """Where to begin in the log of this name. `parser` is asked for times only. Raises OSError."""
     seen = files.present.look()
     older = [each for each in files.older if each.look.id != seen.id]
@@ -223,7 +223,7 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits:
 
 
 def _wanted(
-    files: Sequence[RotatedFile], start: Start, present: OpenFile, parser: BlockParser
+    files: Sequence[RotatedFile], start: Start, present: OpenFile, parser: BlockParser[Any]
 ) -> list[RotatedFile]:
     """The rotated files that reading begins in, the oldest first.
 
@@ -245,7 +245,7 @@ def _wanted(
     return wanted
 
 
-def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser, before: FileStat) -> bool:
+def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser[Any], before: FileStat) -> bool:
     """Whether a file begins at `since` or later, so that lines since then may be in the one before it.
 
     By its own lines, as the times of files may be of another clock. One without times begins when the file
@@ -261,7 +261,7 @@ def _beginning(
     opened: OpenFile,
     name: str,
     position: blocks.Position,
-    parser: BlockParser,
+    parser: BlockParser[Any],
     start: Start,
     *,
     is_whole: bool,
@@ -284,7 +284,7 @@ def _beginning(
     return Beginning(at, note, not position.offset and is_whole, timeless)
 
 
-def _offset(opened: OpenFile, start: Start, parser: BlockParser) -> tuple[int, bool]:
+def _offset(opened: OpenFile, start: Start, parser: BlockParser[Any]) -> tuple[int, bool]:
     """Near which byte to begin, and whether a time was wanted and could not be found."""
     size = opened.look().size
     if opened.packed is not None or isinstance(start, FromStart) or not size:
@@ -294,23 +294,15 @@ def _offset(opened: OpenFile, start: Start, parser: BlockParser) -> tuple[int, b
     first = _first_time(opened, 0, parser)
     if first is not None and first.at >= start.at:
         return 0, False  # lines without a time before it are the rest of what is in a rotated file
-    found = find_time(opened, start.at, parser)
+    found = blocks.offset_of_time(opened.source, size, start.at, _times(opened, parser))
     return (max(0, size - TAIL_BYTES), True) if found is None else (found, False)
 
 
-def find_time(opened: OpenFile, at: Nanos, parser: BlockParser) -> int | None:
-    """The byte where the first line not older than `at` begins; None in a file without times.
-
-    Raises OSError.
-    """
-    return blocks.offset_of_time(opened.source, opened.look().size, at, _times(opened, parser))
-
-
-def _first_time(opened: OpenFile, offset: int, parser: BlockParser) -> blocks.Timed | None:
+def _first_time(opened: OpenFile, offset: int, parser: BlockParser[Any]) -> blocks.Timed | None:
     return blocks.first_time(opened.source, offset, opened.look().size, _times(opened, parser))
 
 
-def _times(opened: OpenFile, parser: BlockParser) -> blocks.TimeOf:
+def _times(opened: OpenFile, parser: BlockParser[Any]) -> blocks.TimeOf:
     newest = written_at(opened, opened.look())
     return lambda line: parser.time_of(line, newest)
 

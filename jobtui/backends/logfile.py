@@ -21,7 +21,7 @@ from jobtui.backends.log_follow import Follower
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError
-from jobtui.model.logs import RawLine
+from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits, lines_from
 from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, rotated, source_error
@@ -42,15 +42,14 @@ class LogFile(PolledSource):
 
     kind = "logfile"
 
-    parser_factory: Callable[[str], log_start.BlockParser] = LogParser
+    parser_factory: Callable[[str], log_start.BlockParser[LogRecord]] = LogParser
     limits = Limits()
 
     def __init__(self, path: Path, *, start: log_start.Start | None = None) -> None:
         super().__init__(str(path))
         self._path = path
-        self._make_parser = partial(self.parser_factory, self.name)
-        begins = start or log_start.TailBytes()
-        self._follower = Follower(path, self._make_parser, begins, self.limits, self.timer)
+        make_parser, begins = partial(self.parser_factory, self.name), start or log_start.TailBytes()
+        self._follower = Follower(path, make_parser, begins, self.limits, self.timer)
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: FileStat | None = None
@@ -181,15 +180,6 @@ class LogFile(PolledSource):
         await super().aclose()
         self._watch.close()
         await self._worker.finish(self._follower.close)
-
-    async def offset_at(self, at: Nanos) -> int | None:
-        """The byte where the first line not older than `at` begins, for a LogFile started `FromTime(at)`.
-
-        The file's size when all lines are older, None when it has no times or is packed. Raises SourceError.
-        """
-        find = lambda opened: None if opened.packed else log_start.find_time(opened, at, self._make_parser())  # noqa: E731
-        with closing(Worker(f"question to {self._path}")) as worker:
-            return await worker.run(lambda: _ask(self._path, find))
 
     async def lines_from(
         self, offset: int, count: int, *, line: int | None = None, expect: str = ""

@@ -32,7 +32,6 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
-from jobtui.formats.parser import LINE
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
@@ -91,9 +90,9 @@ async def _in_journals(journals: "Sequence[Journal]", lines: Sequence[JobLine]) 
     for source, wanted in streams.items():
         for journal in journals:
             with suppress(SourceError):
-                found |= await journal.continuations(
-                    source, wanted, lambda text: LINE.match(text) is not None
-                )
+                found |= await journal.continuations(source, wanted)
+        if alone := len(wanted.keys() - found):
+            complain(f"{source}: lines whose further lines, such as tracebacks, were not read: {alone:,}")
     return found
 
 
@@ -129,7 +128,9 @@ async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
-    await reader.read_logs(found.detail)
+    is_whole = not {"agent", "op", "grep"}.isdisjoint(reader.context.invocation.flags)
+    newest = None if is_whole or reader.context.since else max(LAST_LINES, reader.context.most or 0)
+    await reader.read_logs(found.detail, newest)
     names = _logs_of(reader, found.candidates[0]) if found.job is None else ()
     ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())

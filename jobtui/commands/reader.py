@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.backends.base import LogUntil, Observer, Source, Unopened, unwrapped
+from jobtui.backends.base import LogUntil, Observer, Source, Unopened
 from jobtui.backends.discovery import LOOKED_FOR, DiscoveryScope, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
@@ -38,8 +38,8 @@ from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.condor import condor_id
-from jobtui.model.health import SourceError, SourceHealth, SourceState, contained, progress
-from jobtui.model.ids import JobId, named
+from jobtui.model.health import SourceHealth, SourceState, progress
+from jobtui.model.ids import JobId, is_quasi_jid, named, split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
 from jobtui.model.secrets import mask_text
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
 WHOLE_BYTES = 16 << 20
 """A log up to this size is read whole for a question about one job: its agents began long before it."""
-STRETCH_BYTES = 16 << 20
-"""If more than this follows a job's last run, reading ends when the run has been over for SLACK_S."""
 SLACK_S = 600
 """How much is read before the submission of a run and after its end, seconds."""
 JOURNAL_WINDOW_S = 2 * 3600
@@ -185,16 +183,14 @@ class Reader:
         found = await with_memory(found, self.session.job_reader())
         return await gatherer.with_killer(found)
 
-    async def read_logs(self, detail: JobDetail | None) -> None:
-        """Read the logs as far as a question about this job needs, or their ends when there is none."""
+    async def read_logs(self, detail: JobDetail | None, newest: int | None = None) -> None:
+        """Read the logs as far as a question about this job needs (see `ReadWindow.about`), or their ends."""
         if self.logs_read:
             return
         self.logs_read = True
         for spec in self.specs:
             if gives(spec, Gives.LOGS):
-                read = self.session.make(announce(spec, partial(self._log, spec, detail)))
-                if read is not None:
-                    read.source = await self._until_early(read.source, spec, detail)
+                self.session.make(announce(spec, partial(self._log, spec, detail, newest)))
         await self.catch_up(kinds_that_give(Gives.LOGS))
         await self._read_copies(detail)
         await self._read_site_logs()
@@ -245,29 +241,18 @@ class Reader:
             else:
                 await source.aclose()
 
-    def _log(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
-        until = self.context.until
-        if of_setting(spec.setting).is_journal:
-            is_open = detail is None and self.context.since is None and not self.follows
-            window = journal_window(self.context, detail)
-            source = build(spec, window._replace(most=self.entries if is_open else None))
-            ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
-            if until is None and self.context.since is None and ended_at is not None and not self.follows:
-                until = Nanos(ended_at + SLACK_S * SECOND)
-        else:
-            source = build(spec, window_for(self.context, _size(spec.target), detail))
+    def _log(self, spec: SourceSpec, detail: JobDetail | None, newest: int | None) -> Source:
+        """A log as far as a question about a job needs it; what is read in part ends soon after the job."""
+        is_open = self.context.since is None and not self.follows
+        until, window = self.context.until, window_for(self.context, spec, detail)
+        ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
+        if is_open and ended_at is not None and not window.whole and (until is None or until >= self.now):
+            until = Nanos(ended_at + SLACK_S * SECOND)
+        parts = split_jid(detail.job.id) if detail and newest and not is_quasi_jid(detail.job.id) else None
+        most = newest if parts else self.entries if is_open and detail is None else None
+        window = window._replace(until=until, most=most, about=parts.simulation_id if parts else "")
+        source = build(spec, window)
         return source if until is None else LogUntil(source, until)
-
-    async def _until_early(self, log: Source, spec: SourceSpec, detail: JobDetail | None) -> Source:
-        """A log up to some time after the job's last run, if very much was written since."""
-        until, size = self.context.until, _size(spec.target)
-        window = window_for(self.context, size, detail)
-        may_end = (until is None or until >= self.now) and self.context.since is None and not self.follows
-        end = None
-        if may_end and window.since is not None and not window.whole:
-            with contained("reading a log"):
-                end = await _early_end(unwrapped(log), window.since, size, detail)
-        return log if end is None else LogUntil(unwrapped(log), end)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))
@@ -479,20 +464,16 @@ def limits_of(
     return (megabytes, for_s) if configured(context) else no_source()
 
 
-def window_for(context: Context, size: int, detail: JobDetail | None) -> ReadWindow:
-    """Which part of a log of `size` bytes is to be read for a question about a job."""
+def window_for(context: Context, spec: SourceSpec, detail: JobDetail | None) -> ReadWindow:
+    """Which part of a log or a journal is to be read for a question about a job."""
     if context.since is not None:
         return ReadWindow(since=context.since)
-    last = detail.runs[-1] if detail and detail.runs else None
-    queued_at = last.queued_at if last else None
-    since = None if queued_at is None else Nanos(queued_at - SLACK_S * SECOND)
-    return ReadWindow(since=since, whole=size <= WHOLE_BYTES)
-
-
-def journal_window(context: Context, detail: JobDetail | None) -> ReadWindow:
-    if context.since is not None:
-        return ReadWindow(since=context.since)
-    queued = [run.queued_at for run in detail.runs if run.queued_at is not None] if detail else []
+    runs = detail.runs if detail else ()
+    if not of_setting(spec.setting).is_journal:
+        queued_at = runs[-1].queued_at if runs else None
+        since = None if queued_at is None else Nanos(queued_at - SLACK_S * SECOND)
+        return ReadWindow(since=since, whole=_size(spec.target) <= WHOLE_BYTES)
+    queued = [run.queued_at for run in runs if run.queued_at is not None]
     begin = context.clock.now() - JOURNAL_WINDOW_S * SECOND
     if queued:
         begin = min(begin, max(min(queued), max(queued) - RUNS_WITHIN_S * SECOND) - SLACK_S * SECOND)
@@ -502,12 +483,8 @@ def journal_window(context: Context, detail: JobDetail | None) -> ReadWindow:
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
     if gives(spec, Gives.SPANS):
         return build(spec, ReadWindow(since=context.since, until=context.until))
-    if of_setting(spec.setting).is_journal:
-        source = build(spec, journal_window(context, detail))
-    elif context.since is not None or detail is not None:
-        source = build(spec, window_for(context, _size(spec.target), detail))
-    else:
-        source = build(spec)
+    is_bounded = context.since is not None or detail is not None or of_setting(spec.setting).is_journal
+    source = build(spec, window_for(context, spec, detail) if is_bounded else None)
     if context.until is not None and gives(spec, Gives.LOGS):
         return LogUntil(source, context.until)
     return source
@@ -518,22 +495,6 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except (OSError, ValueError):
         return 0
-
-
-async def _early_end(source: Source, since: Nanos, size: int, detail: JobDetail | None) -> Nanos | None:
-    """When to end the reading of a large log: after the job's last run, if very much was written since."""
-    from jobtui.backends.logfile import LogFile
-
-    ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
-    if ended_at is None or not isinstance(source, LogFile):
-        return None
-    try:
-        offset = await source.offset_at(since)
-    except SourceError:
-        return None  # polling it will say the same
-    if offset is None or size - offset <= STRETCH_BYTES:
-        return None
-    return Nanos(ended_at + SLACK_S * SECOND)
 
 
 DRIVER = "SbatchDriver"

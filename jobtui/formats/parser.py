@@ -22,7 +22,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from jobtui.formats.schema import MATCH_LIMIT, Shape, load, sift
 from jobtui.model.clock import MONTHS, TIME_LENGTH, Nanos, latest, time_of_iso
@@ -91,10 +91,13 @@ _HEAD_LENGTH = 250
 """Characters of a line's head at most: time, pid, thread and the path of a source file."""
 
 
-class Parsed(NamedTuple):
+R = TypeVar("R")
+
+
+class Parsed(NamedTuple, Generic[R]):
     """What a block gave. `lines` counts its physical lines; `skips` names some of what was left out."""
 
-    records: list[LogRecord]
+    records: list[R]
     lines: int
     skips: list[Skip]
     skip_count: int
@@ -113,7 +116,7 @@ class LogParser:
         self._last_line: OrderedDict[int, int] = OrderedDict()
         self._records: list[LogRecord] = []
 
-    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         """The records of a block of whole lines.
 
         `offset` and `line` are those of its first line, `newest` bounds times that carry no year: the
@@ -279,7 +282,7 @@ class SiteLogParser:
         self._system = system
         self._format = load(FORMAT)
 
-    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         """The records of a block of whole lines; `offset` and `line` are those of its first. Never raises."""
         records = []
         for number, start, raw in sift(block, self._format):

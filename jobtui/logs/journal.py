@@ -21,7 +21,7 @@ import msgspec
 from jobtui.backends.base import Source, unwrapped
 from jobtui.backends.journal import records
 from jobtui.backends.journal.client import Following, JournalReader
-from jobtui.backends.journal.source import Journal, MakeReader, maker_of
+from jobtui.backends.journal.source import WINDOW_S, Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
 from jobtui.logs.search import Search
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
@@ -243,8 +243,6 @@ def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry
     return entries
 
 
-WINDOW_S = 2 * 3600
-"""How far back is counted."""
 COUNTED_ENTRIES = 1_000
 STRETCHES_KEPT = 4_000
 """Stretches counted; the oldest are dropped, and no more are counted than that."""

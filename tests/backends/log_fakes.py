@@ -47,7 +47,7 @@ class KeepingParser:
     def text(self) -> bytes:
         return b"".join(data for _, _, data in self.blocks)
 
-    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         assert block.endswith(b"\n")
         self.blocks.append((offset, line, block))
         records = []

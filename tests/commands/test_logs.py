@@ -7,8 +7,7 @@ import re
 import select
 import shutil
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 
 from jobtui.analysis.timeline import JobLine
 from jobtui.commands import reader
-from jobtui.model.clock import Nanos, latest, time_of_iso, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, latest, time_of_iso, to_rfc3339
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
@@ -28,10 +27,10 @@ from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import journal_line, journald_document
 from tests.backends.log_fakes import append
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
-from tests.commands.running import AT, CAPTURES, Runner, shown, sources_of, started
+from tests.commands.running import AT, CAPTURES, Ran, Runner, shown, sources_of, started
 from tests.condor import CONDOR
 from tests.hostile.records import hostile
-from tests.loopback import served
+from tests.loopback import response, served
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_for
 
@@ -66,7 +65,7 @@ def test_lines_are_as_in_their_files_by_time_with_what_continues_them(run: Runne
     assert not any(line["text"].startswith("Nov ") for line in lines)
 
 
-def test_op_agent_and_expression_choose(run: Runner) -> None:
+def test_op_agent_expression_and_time_choose(run: Runner) -> None:
     every = lines_of(run)
     of_run = lines_of(run, "--op", "7Osx")
     assert {line["ids"]["op"] for line in of_run} == {"7Osx"}
@@ -76,6 +75,8 @@ def test_op_agent_and_expression_choose(run: Runner) -> None:
     found = lines_of(run, "--grep", r"new status=\w+")
     assert found
     assert all("new status=" in line["text"] for line in found)
+    bounded = lines_of(run, "--since", "2026-11-20T20:35:45Z", "--until", "2026-11-20T20:35:45Z")
+    assert {line["at"] for line in bounded} == {"2026-11-20T20:35:45Z"}
 
 
 @pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
@@ -130,11 +131,6 @@ def test_only_the_last_lines_and_of_a_long_one_its_length(run: Runner, tmp_path:
     assert run("logs", "long", "--log", log).out.endswith("  short\n")
 
 
-def test_a_time_bounds_what_is_read(run: Runner) -> None:
-    lines = lines_of(run, "--since", "2026-11-20T20:35:45Z", "--until", "2026-11-20T20:35:45Z")
-    assert {line["at"] for line in lines} == {"2026-11-20T20:35:45Z"}
-
-
 def test_text_has_the_source_in_front_and_csv_has_columns(run: Runner) -> None:
     plain = run("logs", JID, "--plain", "--op", "7Osx", *sources_of("local")).out.splitlines()
     assert plain[0].startswith("2026-11-20 20:35:43Z  server.log:230")
@@ -151,21 +147,17 @@ def test_the_last_line_of_a_key_is_masked(end: str) -> None:
     assert end not in shown
 
 
-def test_a_large_log_is_read_from_the_last_run_on_and_says_so(
+def test_a_large_log_is_read_about_the_last_run_and_says_so(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "WHOLE_BYTES", 1000)
     monkeypatch.setattr(reader, "SLACK_S", 5)
-    ran = run("logs", JID, "--json", *sources_of("local"))
-    whole_notes = [source["note"] for source in ran.json["sources"] if source["kind"] == "logfile"]
-    assert all("anything earlier was not read" in note for note in whole_notes)
-    assert "anything earlier was not read" in ran.err
-    assert any("new status=completed" in line["text"] for line in ran.json["lines"])
-    monkeypatch.setattr(reader, "STRETCH_BYTES", 1000)
     for at in ((), ("--at", "2026-11-20T21:00:00Z")):
-        ended = run("logs", JID, "--json", *at, *sources_of("local"))
-        assert any("nothing after" in (source["note"] or "") for source in ended.json["sources"])
-        assert any("new status=completed" in line["text"] for line in ended.json["lines"])
+        ran = run("logs", JID, "--json", *at, *sources_of("local"))
+        notes = [source["note"] for source in ran.json["sources"] if source["kind"] == "logfile"]
+        assert all("anything earlier was not read" in note for note in notes)
+        assert any("nothing after" in note for note in notes)
+        assert any("new status=completed" in line["text"] for line in ran.json["lines"])
     asked = run("logs", JID, "--json", "--until", "2026-11-20T20:50:00Z", *sources_of("local"))
     assert not any(
         "nothing after 2026-11-20T20:3" in (source["note"] or "") for source in asked.json["sources"]
@@ -190,19 +182,6 @@ def test_new_lines_are_printed_as_they_come(log: Path, tmp_path: Path) -> None:
     document = json.loads(out.read_text().splitlines()[2])
     assert [*document][:: len(document) - 1] == ["schema", "sources"]
     assert "ServerReq(api_runSimulation" in document["text"]
-
-
-def test_a_unit_of_an_index_is_followed_from_its_end_and_all_that_comes_is_given(tmp_path: Path) -> None:
-    out, known = tmp_path / "out", {f"d{n}": journald_document(n, f"line {n}") for n in range(9)}
-    server = StrictElastic(known, index="logs", keywords=True)
-    with served(server) as url, started(out, "logs", "*supervisor@v3", "-fn2", "--elastic-logs", url) as ran:
-        wait_for(lambda: "line 8" in out.read_text())
-        server.documents |= {f"e{n}": journald_document(20 + n, f"line {20 + n}") for n in range(5)}
-        wait_for(lambda: "line 24" in out.read_text())
-        ran.send_signal(signal.SIGINT)
-        assert ran.wait(20) == 0
-    assert re.findall(r"line (\d+)", out.read_text()) == ["7", "8", "20", "21", "22", "23", "24"]
-    assert all("terms" in json.dumps(body) for body in server.bodies if body.get("size"))
 
 
 @pytest.mark.parametrize("setting", ["elastic-logs", "loki"])
@@ -294,41 +273,78 @@ def entries() -> Iterator[tuple[Nanos, int, str]]:
         yield begun
 
 
-@contextmanager
-def elastic() -> Iterator[tuple[str, str]]:
-    documents: dict[str, dict[str, Any]] = {}
-    for number, (at, pid, text) in enumerate(entries()):
-        one = {"@timestamp": to_rfc3339(at), "process": {"pid": pid}, "journald": {"pid": pid}}
-        documents[f"d{number:06}"] = journald_document(0, text, **one)
-    with served(StrictElastic(documents, index="logs", keywords=True)) as url:
-        yield "--elastic-logs", url
+def put(server: Any, at: Nanos, pid: int, text: str) -> None:
+    if isinstance(server, StrictLoki):
+        server.lines.append((at + len(server.lines), journal_line(0, "", pid=str(pid))[1], text))
+        return
+    one = {"@timestamp": to_rfc3339(at), "process": {"pid": pid}, "journald": {"pid": pid}}
+    server.documents[f"d{len(server.documents):06}"] = journald_document(0, text, **one)
 
 
-@contextmanager
-def loki() -> Iterator[tuple[str, str]]:
-    lines = [
-        (at + number, journal_line(0, "", pid=str(pid))[1], text)
-        for number, (at, pid, text) in enumerate(entries())
-    ]
-    with served(StrictLoki(lines)) as url:
-        yield "--loki", url
+@pytest.fixture(params=["elastic-logs", "loki"])
+def engine(request: pytest.FixtureRequest) -> Iterator[tuple[Any, str]]:
+    """An engine that has these lines, and the flag that names it."""
+    is_loki = request.param == "loki"
+    server: Any = StrictLoki([]) if is_loki else StrictElastic({}, index="logs", keywords=True)
+    server.refusal = response(404)
+    for line in entries():
+        put(server, *line)
+    with served(server) as url:
+        yield server, f"--{request.param}={url}"
 
 
-@pytest.mark.parametrize("engine", [elastic, loki])
 def test_a_job_is_explained_as_out_of_the_log_file(
-    engine: Callable[[], Any], run: Runner, monkeypatch: pytest.MonkeyPatch
+    engine: tuple[Any, str], run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobtui.commands.doctor.LAST_ENTRIES", 100)
     ask = partial(run, "explain", FAILED, "--json", "--at", AT, "--srdb", CAPTURES / "local")
     of_file = ask("--log", f"supervisor={CAPTURES / 'local' / 'supervisor.log'}").json
-    with engine() as flags:
-        told = ask(*flags).json
-        logs = run("logs", FAILED, "--json", "--at", AT, "--srdb", CAPTURES / "local", *flags).json["lines"]
-        doctor = run("doctor", "--json", "--at", AT, *flags).json["checks"]
-        unit = run("logs", "sirepo_job_supervisor", "-n", "2", "--json", "--at", AT, *flags).json
+    told = ask(engine[1]).json
+    doctor = run("doctor", "--json", "--at", AT, engine[1]).json["checks"]
+    unit = run("logs", "sirepo_job_supervisor", "-n", "2", "--json", "--at", AT, engine[1]).json
     assert (len(unit["lines"]), unit["sources"], doctor[0]["records"]) == (2, [], 100)  # no more is read
     assert (told["verdict"], told["confidence"]) == (of_file["verdict"], of_file["confidence"])
     same = [[one["text"] for one in document["evidence"]] for document in (told, of_file)]
     assert same[0] == same[1]
-    assert len(logs) > 5
     assert [(one["state"], one["unknown_share"]) for one in doctor] == [("ok", 0.0)]
+
+
+def test_of_an_engine_the_last_lines_that_name_a_job_or_its_ops_are_read(
+    engine: tuple[Any, str], run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = partial(run, "logs", "--json", "--at", AT, "--srdb", CAPTURES / "local")
+
+    def texts(ran: Ran) -> list[str]:
+        lines = [one for one in ran.json["lines"] if one["ids"]["op"] and not one["continues"]]
+        firsts = [(one["text"].partition("\n")[0], one["ids"]["op"]) for one in lines]
+        return [*dict.fromkeys(text for text, op in firsts if re.search(rf"\b(3mJbMh8p|{op})\b", text))]
+
+    whole, file = ask(JID, engine[1]), ask(JID, "--log", CAPTURES / "local" / "supervisor.log")
+    assert "only rows that name the job or its ops were read" in whole.err
+    assert texts(whole) == texts(file)
+    monkeypatch.setattr("jobtui.commands.logs.LAST_LINES", 30)
+    newest = texts(last := ask(JID, engine[1]))
+    assert "only the last 30 were read" in last.err
+    assert {*newest[-5:]} == {*texts(whole)[-5:]} < {*newest} < {*texts(whole)}
+    unnamed = ask("VUlhaMOD-slPcrZWi-heightWeightReport", engine[1], "--srdb", CAPTURES / "docker")
+    assert "no row has the word slPcrZWi" in unnamed.err
+
+
+@pytest.mark.parametrize("thing", [JID, "*supervisor@v3"])
+def test_an_engine_is_followed_from_its_end_and_all_that_comes_is_given(
+    engine: tuple[Any, str], thing: str, tmp_path: Path
+) -> None:
+    (server, flag), out, at = engine, tmp_path / "out", time_of_iso("2026-11-20T20:50:00Z") or Nanos(0)
+    said = "Nov 20 20:50:0{} 30699     0 sirepo/job_supervisor.py:1276:{}"
+    run_dir = f"runDir=/srv/sirepo/dev/db/user/{JID.replace('-', '/myapp/', 1).replace('-', '/')}"
+    assigned = "prepare_send assigned driver=LocalDriver(a=dj5k k=sequential u=DJou [])"
+    with started(out, "logs", thing, "-fn2", "--srdb", CAPTURES / "local", flag) as ran:
+        wait_for(lambda: out.read_text().count("supervisor@v3  ") == 2)
+        put(server, at, 30699, said.format(0, f"__init__ _Op(analysis, zZ9a) {run_dir}"))
+        put(server, at, 30699, said.format(0, "__init__ _Op(analysis, othr) runDir=/elsewhere"))
+        put(server, Nanos(at + SECOND), 30699, said.format(1, f"{assigned} to op=_Op(analysis, zZ9a)"))
+        wait_for(lambda: out.read_text().count("zZ9a") == 2)
+        ran.send_signal(signal.SIGINT)
+        assert ran.wait(20) == 0
+    assert out.read_text().count("supervisor@v3  ") == (4 if thing == JID else 5)
+    assert all("terms" in json.dumps(body) for body in getattr(server, "bodies", ()) if body.get("size"))

@@ -1,11 +1,14 @@
 """The commands on a cluster: the captured one, answered by programs that stand in for Slurm's."""
 
+import csv
 import gzip
+import io
 import os
 from pathlib import Path
 
 import pytest
 
+from tests.commands.contract import check_document
 from tests.commands.running import AT, Runner, shown
 from tests.slurm_stand_in import StandIn
 
@@ -179,3 +182,38 @@ def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:
     assert {tuple(group["jobs"]) for group in groups} == {
         ("slurm/60", "slurm/63"), ("slurm/61", "slurm/64"), ("slurm/62", "slurm/65"),
     }  # fmt: skip
+
+
+@pytest.fixture
+def waiting(cluster: StandIn) -> StandIn:
+    cluster.waiting()
+    return cluster
+
+
+def test_the_contract_of_nodes(waiting: StandIn, run: Runner) -> None:
+    ran = run(*LOCAL[:2], "nodes", "--json")
+    assert ran.code == 0
+    check_document(ran.json, "nodes")
+    assert [one["node"] for one in ran.json["nodes"]][:3] == ["n5", "n6", "n7"]
+    rows = list(csv.DictReader(io.StringIO(run(*LOCAL[:2], "nodes", "job:slurm/1", "--csv").out)))
+    assert [(row["node"], row["standing"], row["jobs"]) for row in rows] == [("n1", "full", "slurm/1")]
+
+
+@pytest.mark.parametrize("job", ["13", "18", "21", "24", "39"])
+def test_the_contract_of_pending(job: str, waiting: StandIn, run: Runner) -> None:
+    told = run(*LOCAL[:2], "explain", f"slurm/{job}", "--json").json
+    check_document(told, "explain")
+    assert told["pending"]
+    assert run(*LOCAL[:2], "explain", "slurm/1", "--json").json["pending"] is None
+
+
+def test_a_bundle_tells_the_same(waiting: StandIn, run: Runner, tmp_path: Path) -> None:
+    bundle = str(tmp_path / "job.jobtui")
+    assert run(*LOCAL[:2], "bundle", "slurm/14", "-o", bundle).code == 0
+    live = run(*LOCAL[:2], "explain", "slurm/14", "--json").json["pending"]
+    waiting.fault("scontrol", "away")
+    kept = run("replay", bundle, "explain", "slurm/14", "--json").json["pending"]
+    same = ("category", "reason", "ahead", "of", "nodes", "scheduler_estimate")
+    assert {name: kept[name] for name in same} == {name: live[name] for name in same}
+    nodes = run("replay", bundle, "nodes", "is:broken", "--json").json["nodes"]
+    assert [one["node"] for one in nodes] == ["n5", "n6", "n7"]

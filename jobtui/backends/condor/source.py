@@ -10,7 +10,7 @@ A part that was gone before it was read gives a fact (`LOG_GAP`): a job whose en
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,9 +24,8 @@ from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Origin, reason_in
 from jobtui.model.health import Skip
 from jobtui.model.jobs import ReasonSeen
-from jobtui.model.logs import LogRecord
 from jobtui.model.specs import ReadWindow, SourceSpec
-from jobtui.transport.blocks import Limits
+from jobtui.transport.blocks import Limits, Position, skip_at
 from jobtui.transport.files import FileStat, OpenFile
 
 LARGEST_BYTES = 64 << 20
@@ -70,13 +69,12 @@ class EventParser:
     def unfinished(self) -> tuple[Skip, ...]:
         """The piece that waits for its end."""
         is_blank = not self._rest.strip(_BLANK)
-        return () if is_blank else (skip_at(self._name, self._at, NOT_WRITTEN),)
+        return () if is_blank else (skip_at(self._name, Position(self._at, 0), NOT_WRITTEN),)
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return None
 
-    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
-        """The facts of a block, in place of records."""
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[CondorFact]:
         facts, skips = list[CondorFact](), list[Skip]()
         if offset and not (self._at or self._rest):
             facts += self._facts(self._read(0, min(PIECE_BYTES, offset)), newest, skips)
@@ -90,7 +88,7 @@ class EventParser:
         facts += self._facts(self._rest + block, newest, skips)
         if self._log_part:
             facts = [msgspec.structs.replace(fact, **self._log_part) for fact in facts]
-        return Parsed(cast("list[LogRecord]", facts), block.count(b"\n"), skips, len(skips))
+        return Parsed(facts, block.count(b"\n"), skips, len(skips))
 
     def _facts(self, data: bytes, newest: Nanos, skips: list[Skip]) -> list[CondorFact]:
         facts, taken = list[CondorFact](), 0
@@ -102,19 +100,17 @@ class EventParser:
             skips += read.skips
         if len(data) - taken > PIECE_BYTES:
             why = f"bytes that hold no whole record: {len(data) - taken}"
-            skips.append(skip_at(self._name, self._at + taken, why))
+            skips.append(skip_at(self._name, Position(self._at + taken, 0), why))
             taken = len(data)
         self._rest, self._at = data[taken:], self._at + taken
         self._line += data.count(b"\n", 0, taken)
         return facts
 
 
-def skip_at(name: str, offset: int, why: str) -> Skip:
-    return Skip(f"{name}, byte {offset}", why)
-
-
 class EventFollower(Follower):
     """Follows a log of events. Each file has a parser of its own; `parser` is that of the present one."""
+
+    gives = "condor"
 
     def __init__(self, path: Path, most_bytes: int, limits: Limits) -> None:
         self._name = str(path)
@@ -143,7 +139,7 @@ class EventFollower(Follower):
         """What waits for its end in the present file."""
         if self.parser.unfinished or self._current is None or not self._current.unread:
             return self.parser.unfinished
-        return (skip_at(self._name, self._current.position.offset, NOT_WRITTEN),)
+        return (skip_at(self._name, self._current.position, NOT_WRITTEN),)
 
     def _leave(self, log: OpenLog, how: str, gathered: PollResult) -> None:
         if isinstance(log.parser, EventParser):
@@ -187,7 +183,7 @@ class CondorFile(PolledFile[WholeRead]):
 
     def _followed(self) -> Batch:
         batch = self._follower.poll()
-        facts = list(cast("tuple[CondorFact, ...]", batch.records))
+        facts = list(batch.condor)
         if (gaps := self._follower.gaps) > self._gaps:
             self._gaps = gaps
             why = f"{self.name} was rotated or truncated, and a part was gone before it was read"
@@ -196,7 +192,7 @@ class CondorFile(PolledFile[WholeRead]):
         before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished
         torn = self._unfinished if before != self._unfinished else ()
         return msgspec.structs.replace(
-            batch, records=(), condor=tuple(facts), count=len(facts),
+            batch, condor=tuple(facts), count=len(facts),
             skipped=(*batch.skipped, *torn), skip_count=batch.skip_count + len(torn),
             recovered=int(bool(before) and before != self._unfinished),
         )  # fmt: skip
@@ -208,7 +204,7 @@ class CondorFile(PolledFile[WholeRead]):
         read = EventReader(self.name).read(form, data, 0, 1, Nanos(look.mtime_ns), to_end=True)
         skips = list(read.skips)
         if _CLOSING.sub(b"", data[read.taken :]):
-            skips.append(skip_at(self.name, read.taken, "its end was never written"))
+            skips.append(skip_at(self.name, Position(read.taken, 0), "its end was never written"))
         note = opened.packed.broken if opened.packed is not None else None
         if opened.source.read(LARGEST_BYTES, 1):
             note = f"is larger than {LARGEST_BYTES >> 20} MiB: the rest is not read"

@@ -86,6 +86,9 @@ def search_of(asked: engine.RowQuery, preset: Preset) -> dict[str, object]:
     if asked.begin is not None or asked.end is not None:
         filters.append(_within(preset, asked.begin, asked.end))
     filters += [_any_of(asked.matches, preset)] if asked.matches else []
+    if asked.words:
+        text = {"query": " ".join(asked.words), "operator": "and" if asked.every else "or"}
+        filters.append(_either([{"match": {path: text}} for path in preset.fields["MESSAGE"]]))
     bounded: dict[str, object] = {"filter": filters}
     if asked.without and not (walk and walk.after):
         bounded["must_not"] = [{"ids": {"values": list(asked.without)[-LEFT_OUT_MOST:]}}]
@@ -228,4 +231,4 @@ def engine_of(spec: SourceSpec, doubts: engine.Doubts, since: Nanos | None = Non
 def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     """The logs of an index as a journal, from two hours ago without a time."""
     make_engine = partial(engine_of, spec, engine.Doubts(), None if window.whole else window.since)
-    return journal_of(spec, window, partial(engine.EngineJournal, make_engine, window.most), spec.setting)
+    return journal_of(spec, window, partial(engine.EngineJournal, make_engine, window), spec.setting)

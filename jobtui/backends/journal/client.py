@@ -520,6 +520,7 @@ class JournalReader(ABC):
 
     name: str
     """As it was configured: `local`, a directory, `ssh://host`, `http://host:port`."""
+    newest: int | None = None  # how many entries of its end are read at first; None: all
 
     @abstractmethod
     async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:

@@ -42,6 +42,15 @@ _FULL_ID = 64
 _SHORT_ID = 4
 
 
+OP_HAS = "runDir"  # a word of the lines that make an op of a job, or send it: they name both
+_OP = re.compile(r"_Op\((?:DESTROYED, )?\w+, (\w{4})|\bo=(?!None)(\w{4})\b", re.ASCII)
+
+
+def ops_named(text: str) -> set[str]:
+    """The ops that a line names, as they are written in other lines about them."""
+    return {one or other for one, other in _OP.findall(text)}
+
+
 class StreamKind(StrEnum):
     """The fields by which the entries of a stream are recognized."""
 

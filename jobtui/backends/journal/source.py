@@ -19,6 +19,7 @@ from jobtui.backends.journal.records import (
     WantedStreams,
     gap_words,
 )
+from jobtui.formats.parser import LINE
 from jobtui.model import journal
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
@@ -177,9 +178,9 @@ class Journal(PolledSource):
     # What a record was made of.
 
     async def continuations(
-        self, source: str, wanted: Mapping[str, int], ends: Callable[[str], bool], most: int = ENTRIES_READ
+        self, source: str, wanted: Mapping[str, int], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
-        """Some entries of a stream, each with the next ones of its process, up to where `ends` is true.
+        """Some entries of a stream, each with the next ones of its process, up to one that begins a record.
         `wanted` are their cursors with their positions. About `most` entries are read in one go. Empty for an
         entry that is gone, or a stream of another journal. Raises SourceError.
         """
@@ -189,7 +190,7 @@ class Journal(PolledSource):
         found: dict[str, list[str]] = {}
         left, read = set(wanted), 0
         following: dict[tuple[str, int | None], list[str]] = {}
-        start = journal.At(journal.time_at(min(wanted.values())))
+        start, most = journal.At(journal.time_at(min(wanted.values()))), self._reader.newest or most
         async with contextlib.aclosing(self._reader.stream(start, (stream.matches,))) as entries:
             async for some in entries:
                 for entry in some:
@@ -198,7 +199,7 @@ class Journal(PolledSource):
                     if entry.cursor in left:
                         left.remove(entry.cursor)
                         following[process] = found[entry.cursor] = [entry.message]
-                    elif texts is not None and (ends(entry.message) or len(texts) > CONTINUING_ENTRIES):
+                    elif texts is not None and (LINE.match(entry.message) or len(texts) > CONTINUING_ENTRIES):
                         del following[process]
                     elif texts is not None:
                         texts.append(entry.message)

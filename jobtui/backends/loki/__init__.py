@@ -7,7 +7,7 @@ lines out, it only tells that there are some.
 
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from hashlib import blake2b
@@ -66,12 +66,14 @@ def preset_of(options: str) -> LokiPreset:
     return msgspec.convert({**tables[name], "name": name, "selector": selector}, LokiPreset)
 
 
-def query_of(preset: LokiPreset, matches: Matches) -> str:
-    """The question in LogQL: the selector, and the labels that lines must have."""
+def query_of(preset: LokiPreset, matches: Matches, words: Collection[str] = (), every: bool = False) -> str:
+    """The question in LogQL: the selector, the words and the labels that lines must have."""
+    patterns = [rf"\b({one})\b" for one in (words if every else ["|".join(words)]) if one]
+    query = preset.selector + "".join(f" |~ {json.dumps(one)}" for one in patterns)
     if not matches:
-        return preset.selector
+        return query
     each = (" and ".join(_fits(preset, *one) for one in fields) for fields in engine.united(matches))
-    return f"{preset.selector}{preset.stage} | {' or '.join(f'({one})' for one in each)}"
+    return f"{query}{preset.stage} | {' or '.join(f'({one})' for one in each)}"
 
 
 def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
@@ -95,8 +97,9 @@ class LokiEngine:
 
     async def rows(self, asked: engine.RowQuery) -> engine.Rows:
         begin, end = self._span(asked.begin, asked.end)
+        query = query_of(self._preset, asked.matches, asked.words, asked.every)
         params = [
-            ("query", query_of(self._preset, asked.matches)), ("start", str(begin)), ("end", str(end + 1)),
+            ("query", query), ("start", str(begin)), ("end", str(end + 1)),
             ("limit", str(asked.most)), ("direction", "backward" if asked.back else "forward"),
         ]  # fmt: skip
         document = await self._ask("/loki/api/v1/query_range", params)
@@ -185,4 +188,4 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
 def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
     make_engine = partial(LokiEngine, spec, engine.Doubts())
-    return journal_of(spec, window, partial(engine.EngineJournal, make_engine, window.most), spec.setting)
+    return journal_of(spec, window, partial(engine.EngineJournal, make_engine, window), spec.setting)

@@ -5,6 +5,7 @@ alike, as far as it is used. It was not compared with a running one.
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ TEXT_FIELD = (
     "Alternatively, set fielddata=true on [{}] in order to load field data by uninverting the inverted index."
 )
 """The whole sentence: what it says of fielddata comes after what is shown of an answer."""
+WORD = re.compile(r"\w+")
+"""About what the usual analyzer makes of a text."""
 KEYS = {
     "query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs", "_source", "from",
 }  # fmt: skip
@@ -176,12 +179,13 @@ class StrictElastic:
                 and not any(self._fits(identity, document, one) for one in body.get("must_not", []))
                 and sum(should) >= body.get("minimum_should_match", 0)
             )
-        if kind in ("match_none", "ids"):
-            return identity in body.get("values", ())
-        if kind == "exists":
-            return _field(document, body["field"]) is not None
+        if kind in ("match_none", "ids", "exists"):
+            return identity in body.get("values", ()) or _field(document, body.get("field", "")) is not None
         ((name, value),) = body.items()
         field = _field(document, name)
+        if kind == "match" and value.keys() == {"query", "operator"}:
+            has, words = (WORD.findall(str(one).lower()) for one in (field, value["query"]))
+            return {"and": all, "or": any}[value["operator"]](word in has for word in words)
         if kind in ("term", "terms"):
             wanted = value if kind == "terms" else [value]
             # a text without .keyword is kept as words, which no id equals as a whole

@@ -22,7 +22,11 @@ from tests.loopback import response
 MOST = 5_000
 LONGEST_NS = 721 * 3600 * 1_000_000_000
 TEST = re.compile(r'(\w+)=~("(?:[^"\\]|\\.)*")')
-QUERY = re.compile(r"(?P<selector>\{[^}]*\})(?P<json> \| json)?(?: \| (?P<filter>.+))?", re.DOTALL)
+HAS = re.compile(r' \|~ ("(?:[^"\\]|\\.)*")')
+QUERY = re.compile(
+    rf"(?P<selector>\{{[^}}]*\}})(?P<has>(?:{HAS.pattern})*)(?P<json> \| json)?(?: \| (?P<filter>.+))?",
+    re.DOTALL,
+)
 METADATA = {"detected_level": "info"}
 
 
@@ -152,10 +156,13 @@ class StrictLoki:
             raise ValueError("parse error : syntax error: unexpected IDENTIFIER")
         selector = TEST.findall(query["selector"].replace('="', '=~"'))
         assert selector, "Loki wants at least one matcher that is not empty"
+        has = [json.loads(one) for one in HAS.findall(query["has"])]
 
         def fits(line: tuple[int, dict[str, str], str]) -> bool:
             at, labels, text = line
             if not start <= at < end or not all(_has(labels, *one) for one in selector):
+                return False
+            if not all(re.search(one, text) for one in has):
                 return False
             found = {**labels, **json.loads(text)} if query["json"] and text[:1] == "{" else labels
             return not query["filter"] or _holds(found, query["filter"])

@@ -59,11 +59,10 @@ def elastic_journal(elastic: StrictElastic, answer: Answering | None = None, sit
 
     def engine() -> ElasticEngine:
         client = carried(ElasticClient(f"http://elastic.test{elastic.base}"), answer or elastic.answer)
-        return timed(ElasticEngine(client, presets()["journald"], doubts), clock)
+        return timed(ElasticEngine(client, presets()["journald"], doubts), FixedClock(NOW))
 
-    clock = FixedClock(NOW)
-    make = lambda: EngineJournal(engine)  # noqa: E731
-    return timed(Journal(URL, make, since=Nanos(1), kind="elastic_logs", site=site), clock)
+    kept = Journal(URL, lambda: EngineJournal(engine), since=Nanos(1), kind="elastic_logs", site=site)
+    return timed(kept, FixedClock(NOW))
 
 
 class ElasticRig(HttpRig):
@@ -128,8 +127,7 @@ def loki_journal(loki: StrictLoki, options: str = "", answer: Answering | None =
     def engine() -> LokiEngine:
         return carried(timed(LokiEngine(spec, doubts), clock), answer or loki.answer)
 
-    make_reader = lambda: EngineJournal(engine)  # noqa: E731
-    return timed(Journal(spec.target, make_reader, since=T0, kind="loki"), clock)
+    return timed(Journal(spec.target, lambda: EngineJournal(engine), since=T0, kind="loki"), clock)
 
 
 class LokiRig(HttpRig):

@@ -134,25 +134,19 @@ async def ids_to_edge(following: EngineFollowing) -> list[str]:
 @pytest.mark.parametrize(
     "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
 )
-async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int) -> None:
+@pytest.mark.parametrize("lapses", [False, True], ids=["", "a point lapses"])
+async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int, lapses: bool) -> None:
     elastic = index_of(lines(count, every_s), points=points)
     following = following_of(elastic)
-    found = await ids_to_edge(following)
+    first = [row.id for row in (await following.rows(300))[0]] if lapses else []
+    elastic._points.clear()
+    found = first + await ids_to_edge(following)
     assert sorted(found) == sorted(elastic.documents)
-    assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
+    assert any("search_after" in body for body in elastic.bodies) == (points == "_pit") or lapses
     assert any("pit" in body for body in elastic.bodies) == bool(points)
     assert {sent.split("?")[0] for sent in elastic.sent} <= {
         "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
     }  # fmt: skip
-
-
-async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
-    elastic = index_of(lines(700, every_s=0.01))
-    following = following_of(elastic)
-    first, _ = await following.rows(300)
-    elastic._points.clear()
-    rest = (await following.rows(300))[0] + (await following.rows(300))[0]
-    assert sorted(row.id for row in [*first, *rest]) == sorted(elastic.documents)
 
 
 async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,25 +171,21 @@ async def test_the_rows_known_as_given_are_bounded(monkeypatch: pytest.MonkeyPat
 async def test_first_lines_of_a_hundred_million_come_soon_in_bounded_memory() -> None:
     spent_s = 0.0
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        """What an index says that has 100 lines a millisecond; they are made when they are asked for."""
-        nonlocal spent_s
-        began_s, query = time.process_time(), json.loads(request.content or b"{}")
-        if "query" not in query:
-            return response(404)  # no points in time
-        clauses, first_ms = query["query"]["bool"], T0 // 1_000_000
-        (begin,) = (one["range"]["@timestamp"]["gte"] for one in clauses["filter"])
-        known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
-        first = ((time_of_iso(begin) or 0) // 1_000_000 - first_ms) * 100 + known
-        hits = [
-            {"_id": f"d{n}", "_source": journald_document(0, LINE.format(n)), "sort": [first_ms + n // 100]}
-            for n in range(first, min(100_000_000, first + query["size"]))
-        ]
-        body = json.dumps({"_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}).encode()
-        spent_s += time.process_time() - began_s
-        return response(200, body, {"content-type": "application/json"})
+    class Huge(StrictElastic):
+        """An index that has 100 lines a millisecond; they are made when they are asked for."""
 
-    client = carried(ElasticClient(URL), answer)
+        def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
+            nonlocal spent_s
+            began_s, clauses, first_ms = time.process_time(), query["query"]["bool"], T0 // 1_000_000
+            (begin,) = (one["range"]["@timestamp"]["gte"] for one in clauses["filter"])
+            known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
+            first = ((time_of_iso(begin) or 0) // 1_000_000 - first_ms) * 100 + known
+            made = ((n, journald_document(0, LINE.format(n))) for n in range(first, first + query["size"]))
+            hits = [{"_id": f"d{n}", "_source": one, "sort": [first_ms + n // 100]} for n, one in made]
+            spent_s += time.process_time() - began_s
+            return {"_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
+
+    client = carried(ElasticClient(URL), Huge({}, index="logs", points="").answer)
     clock = FixedClock(Nanos(NOW + 3_600 * SECOND))
     engine = timed(ElasticEngine(client, presets()["journald"], Doubts()), clock)
     following = EngineFollowing(engine, At(T0))
@@ -376,28 +366,23 @@ def loki_engine(loki: StrictLoki) -> LokiEngine:
     return carried(timed(LokiEngine(parse_loki(LOKI_URL), Doubts()), FixedClock(NOW)), loki.answer)
 
 
-async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
+OWN = 'query={job="other"}', '{job="other"}'
+
+
+@pytest.mark.parametrize(("options", "begin"), [("preset=journald_json", '{job=~".*journal.*"} | json'), OWN])
+async def test_entries_of_a_preset_and_of_a_query_of_ones_own_are_read(options: str, begin: str) -> None:
     whole = {"MESSAGE": LINE.format(5), "_SYSTEMD_UNIT": UNIT, "_HOSTNAME": "v3", "_PID": "7", "N": None}
-    lines = [
-        (at_second(1), {"job": "loki.source.journal.read"}, json.dumps(whole)),
-        (at_second(2), {"job": "loki.source.journal.read"}, "no json"),
+    labels = {"job": "loki.source.journal.read"}
+    lines: list[Any] = [(at_second(1), labels, json.dumps(whole)), (at_second(2), labels, "no json")]
+    lines += [
         (at_second(3), {"job": "other"}, json.dumps(whole)),
+        journal_line(4, LINE.format(0), job="other"),
     ]
-    loki = StrictLoki([(at, labels, text) for at, labels, text in lines])
-    source = loki_journal(loki, "preset=journald_json")
+    source = loki_journal(loki := StrictLoki(lines), options)
     (batch, *_) = await polled(source)
     (record,) = batch.records
     assert (record.pid, record.source) == (7, "sirepo_job_supervisor@v3")
-    assert all(" | json" in one["query"] for one in loki.sent)
-    await source.aclose()
-
-
-async def test_a_query_of_ones_own_is_asked_as_it_is() -> None:
-    loki = StrictLoki([journal_line(0, LINE.format(0), job="mine"), journal_line(1, LINE.format(1))])
-    source = loki_journal(loki, 'query={job="mine"}')
-    batches = await polled(source)
-    assert sum(len(batch.records) for batch in batches) == 1
-    assert all(one["query"].startswith('{job="mine"}') for one in loki.sent)
+    assert all(one["query"].startswith(begin) for one in loki.sent)
     await source.aclose()
 
 

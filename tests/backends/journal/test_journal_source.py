@@ -89,13 +89,13 @@ async def test_lines_that_continue_a_record_are_those_of_its_process() -> None:
     name = found[0].source
     wanted = {record.cursor: record.offset for record in found if record.cursor}
     assert list(wanted) == [first.cursor, second.cursor]
-    assert await source.continuations(name, wanted, lambda text: text.startswith("sirepo/")) == {
+    assert await source.continuations(name, wanted) == {
         first.cursor: [SEND % 1, "  more of it", "  and more"],
         second.cursor: [SEND % 2, "  of the second"],
     }
-    assert await source.continuations("other@v3", wanted, lambda text: False) == {}
+    assert await source.continuations("other@v3", wanted) == {}
     gone = {"s=1;i=7;t=1": found[0].offset}
-    assert await source.continuations(name, gone, lambda text: False) == {}
+    assert await source.continuations(name, gone) == {}
     await source.aclose()
 
 
