@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from pkgutil import get_data
 
 TYPE_CHECKING = False  # importing it from `typing` would take a fifth of the time
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ def _offered(words: Sequence[str]) -> Iterable[Row]:
 
 def table() -> Table:
     """What `release.words` made of the tables of the program."""
-    with open(os.path.join(os.path.dirname(__file__), "completion.json"), "rb") as file:
-        commands, settings, fields = json.load(file)
+    commands, settings, fields = json.loads(get_data(__name__, "completion.json") or b"")
     return commands, settings, fields
 
 
