@@ -123,7 +123,7 @@ _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
 _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}?", re.ASCII)
 _PASSWORD = re.compile(
-    r"(?:[^\s/?#'\"@:\\]*:(?P<own>[^\s/?#'\"]+)|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{20,}))@", re.ASCII
+    r"(?:[^\s/?#'\":\\]*:(?P<own>[^\s/?#'\"]+)|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{20,}))@", re.ASCII
 )
 """The password in an address, or the token that is its user."""
 _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
