@@ -1,6 +1,7 @@
 """The settings that hold, out of flags, environment and configuration file; the sources that they name."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -23,6 +24,7 @@ class Effective(NamedTuple):
 OTHERS_MAY = 0o066
 """Rights of others to read or write a file."""
 PERSONAL = ("keys", "columns", "colors")
+_LOGIN = re.compile(r"(?<=://).*:.*(?=@)")
 
 
 def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
@@ -37,7 +39,7 @@ def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
             try:
                 target = parse_journal(text).target
             except ValueError as error:
-                file.wrong((*keys, host), f"{text!r}: {error}")
+                file.wrong((*keys, host), f"{_LOGIN.sub('***', text)!r}: {error}")
                 continue
             if holds:
                 found[host] = target
@@ -154,7 +156,7 @@ def mistake_in(setting: Setting, text: str) -> str:
         try:
             setting.parse(text)
         except ValueError as error:
-            return f"{text!r}: {error}"
+            return f"{_LOGIN.sub('***', text)!r}: {error}"
     if setting.choices and text not in setting.choices:
         near = nearest(text, setting.choices)
         return f"{text!r} is not one of {', '.join(setting.choices)}{near}"
@@ -234,10 +236,9 @@ def sources_of(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
         if setting.parse is None:
             continue
         for text in settings[setting.name].values:
-            try:
-                spec = setting.parse(text)
-            except ValueError as error:
-                raise ConfigError(f"{settings[setting.name].origin}: {text!r}: {error}") from error
+            if mistake := mistake_in(setting, text):
+                raise ConfigError(f"{settings[setting.name].origin}: {mistake}")
+            spec = setting.parse(text)
             if (with_others := of_setting(setting.name).with_others) is not None:
                 spec = with_others(spec, lambda name: settings[name].values)
             found[setting.name, os.path.normpath(spec.target)] = spec
