@@ -155,12 +155,9 @@ def _bare(text: str) -> Iterator[Reference]:
         yield Reference(Target.AGENT, text[:4], 0.6, "its id begins with this")
     if re.fullmatch(UID, text, re.ASCII):
         yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")
-    if len(text) >= LEAST_WHOLE:
-        yield Reference(Target.USER, text, 0.95, "this is the user's id")
-        yield Reference(Target.HOST, text, 0.9, "this is a host")
-        yield Reference(Target.UNIT, text, 0.85, "this is a log")
-    if len(text) >= LEAST_PART:
-        yield Reference(Target.PART, text, 0.6, "its id contains this")
+    for least, target, weight, why in _WHOLE:
+        if len(text) >= least:
+            yield Reference(target, text, weight, why)
 
 
 MAX_CANDIDATES = 50
@@ -182,7 +179,14 @@ LEAST_ERROR = 8
 LEAST_LINE = 20
 """The same for the lines of logs."""
 LEAST_WHOLE = 3
-"""The same for the whole name of a user, a host or a log."""
+"""The same for the whole name of a user or a log; that of a host may be shorter."""
+_WHOLE = (
+    (LEAST_WHOLE, Target.USER, 0.95, "this is the user's id"),
+    (2, Target.HOST, 0.9, "this is a host"),
+    (LEAST_WHOLE, Target.UNIT, 0.85, "this is a log"),
+    (LEAST_PART, Target.PART, 0.6, "its id contains this"),
+)
+"""What a word may be that has this many characters."""
 _LONGEST_NAME = 200
 SURE = 0.35
 """A candidate with a lower score has only a similar spelling."""
@@ -193,8 +197,8 @@ NEAR = "spelled almost like this"
 class Candidate(NamedTuple):
     """Something a pasted text may mean.
 
-    `kind` is one of `job op agent container user host unit trace`. `id` is the id as jobtui shows it: for ops
-    and agents the prefix. `job` is its job, if it has one. `score` is between 0 and 1.
+    `kind` is one of `job array op agent container user host unit trace`. `id` is the id as jobtui shows it:
+    for ops and agents the prefix. `job` is its job, if it has one. `score` is between 0 and 1.
     """
 
     kind: str
@@ -236,6 +240,14 @@ def find(
                 return search.ranked()
             search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
     return search.ranked()
+
+
+ARRAY = "array"
+
+
+def is_array(job: Job) -> bool:
+    """Whether it is an array of Slurm as a whole, or those of its tasks that have not begun."""
+    return job.mode == ARRAY and "_" not in job.id
 
 
 def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
@@ -290,6 +302,7 @@ _OWNS: Mapping[str, Callable[[Job, str], bool]] = {
     "user": lambda job, name: job.owner == name,
     "host": lambda job, name: is_host(job.host, name),
     "trace": lambda job, name: job.trace == name,
+    ARRAY: lambda job, name: job.id == name or job.id.startswith(f"{name}_"),
 }
 
 
@@ -419,6 +432,17 @@ class _Search:
             self._add("job", job_id, reference.weight, reference.why, job_id)
         elif (parts := numbered(job_id)) is not None:
             self._add_jobs(self._alike(parts), reference.weight, reference.why)
+            if job_id in self._arrays(parts.number):
+                self._add(ARRAY, job_id, reference.weight, reference.why)
+
+    def _arrays(self, number: str) -> dict[str, set[JobId]]:
+        """The tasks that are known of the arrays of Slurm with this number, by the array's id."""
+        found: dict[str, set[JobId]] = {}
+        for one in self._ids:
+            system, is_task, _ = one.partition(f"/{number}_")
+            if is_task:
+                found.setdefault(f"{system}/{number}", set()).add(one)
+        return found
 
     def _alike(self, wanted: Numbered) -> Iterator[JobId]:
         for job in self._jobs.values():
@@ -437,15 +461,21 @@ class _Search:
             self._add_jobs(fits, reference.weight, reference.why)
 
     def _add_numbered(self, reference: Reference) -> None:
-        """Jobs of systems that number them: `balsam/12`."""
-        end = f"/{reference.text}"
-        self._add_jobs((one for one in self._ids if one.endswith(end)), reference.weight, reference.why)
-        tasks = (
+        """Jobs of systems that number them: `balsam/12`; arrays of Slurm, and tasks by their own number."""
+        by_number = {one for one in self._ids if one.endswith(f"/{reference.text}")}
+        arrays = self._arrays(reference.text)
+        for array, tasks in arrays.items():
+            count = counted(len(tasks) + (array in by_number), "job")  # those that wait have its own number
+            self._add(ARRAY, array, reference.weight, f"{reference.why}; has {count}")
+        self._add_jobs(by_number - arrays.keys(), reference.weight, reference.why)
+        known = set().union(*arrays.values())
+        own = (
             job.id
             for job in self._jobs.values()
             if job.system == SLURM and job.mode and Key(Space.SCHEDULER, reference.text) in keys_of(job)
         )
-        self._add_jobs(tasks, reference.weight, "a task of this array, or with this number of its own")
+        of_number = (one for one in own if one not in known and one not in arrays)
+        self._add_jobs(of_number, reference.weight, "a task with this number of its own")
         self._add_submitted(reference._replace(why="its agent's log has this number in Slurm"))
 
     def _add_submitted(self, reference: Reference) -> None:
@@ -479,8 +509,11 @@ class _Search:
             self._add("op", op.op, score, f"{why}: {op.name} of {job}", op.jid)
 
     def _add_agents(self, reference: Reference, why: str = "") -> None:
-        named = reference.text
-        agents = [one for one in self._agents if named in (one.agent, one.container, one.container_id)]
+        named, agents = reference.text, list[Agent]()
+        for one in self._agents:
+            log = one.cluster_log or ""
+            if named in (one.agent, one.container, one.container_id, log, log.rpartition("/")[2]):
+                agents.append(one)
         score, why = self._shared(reference.weight, why or reference.why, len(agents), "agents")
         for agent in agents[-MAX_CANDIDATES:]:
             self._add("agent", agent.agent, score, f"{why}: {agent.driver} {agent.kind} of {agent.uid}")

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from jobtui.analysis.find import (
+    ARRAY,
     Candidate,
     Target,
     agents_called,
     find,
+    is_array,
     is_host,
     is_of_unit,
     jobs_meant,
@@ -36,7 +38,7 @@ from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
-from jobtui.model.jobs import is_within
+from jobtui.model.jobs import Job, JobStatus, first_seen, is_within
 from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
@@ -112,7 +114,7 @@ CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "cer
 
 Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
-KINDS = frozenset({"agent", "container", "user", "host", "unit"})
+KINDS = frozenset({ARRAY, "agent", "container", "user", "host", "unit"})
 """Kinds besides a job that have lines."""
 JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
@@ -137,33 +139,37 @@ async def run(reader: Reader) -> Exit:
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
     opened = reader.session.logs()
-    naming = chosen
-    if found.job is None and not names and not ops_of():  # no job of it is known: the lines that name it
+    naming, jobs = chosen, [found] if found.job is not None else await _jobs_of(reader, found)
+    if not jobs and not names and not ops_of():  # no job of it is known: the lines that name it
         ids = agents_called(name := found.candidates[0].id, reader.session.store.correlation.agents())
         search = re.compile(rf"\b(?:{'|'.join(map(re.escape, (name, *ids)))})").search
         names = tuple(one for one in opened.names() if "/" in one)
         naming = lambda line: search(line.text) is not None and chosen(line)  # noqa: E731
     logs = {name: opened.open(name) for name in names}
-    fresh = _WholeLogs(reader, logs, naming).fresh if names else _of_ops(reader.session, ops_of, chosen)
-    jobs = [found] if found.job is not None else await _jobs_of(reader, found)
+    whole = _WholeLogs(reader, logs, naming)
+    of_ops = _of_ops(reader.session, ops_of, chosen)
+    first, fresh = (whole.first, whole.fresh) if names else (of_ops, of_ops)
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
     outputs = [_Outputs(reader, one, chosen, to_end=reader.follows) for one in jobs]
     written = [line for one in outputs for line in await one.fresh()]
-    if found.job is None and ops_of():
+    of_all = {*ops_of(), *(one.job.id for one in jobs if one.job is not None)}
+    if found.job is None and of_all:
         best = found.candidates[0]
-        complain(f"{best.kind} {best.id}: lines of {counted(len(ops_of()), 'job')}")
-    lines = [*await fresh(), *written]
+        complain(f"{best.kind} {best.id}: lines of {counted(len(of_all), 'job')}")
+    lines = [*await first(), *written]
     problems = [problem for one in outputs for problem in one.problems]
     for problem in problems[:1] if found.job is None else problems:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
         complain(f"its output {problem}{more}")
+    if not lines and found.job is not None and found.job.status is JobStatus.PENDING:
+        complain(f"{found.job.id} is pending: it has written nothing yet")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
     if not reader.follows:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
-    await _follow(reader, None if found.job is None else found.job.id, fresh, outputs, logs.values())
+    await _follow(reader, found.job, fresh, outputs, logs.values())
     return reader.settle(Exit.FINE)
 
 
@@ -178,10 +184,11 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
         if chosen is None:
             return None
         written = _WholeLogs(reader, logs, chosen)
-        await reader.watched(written.look(), lambda: f"{written.looked:,} lines looked through")
+        asked = written.asked
+        await reader.watched(written.look(asked), lambda: f"{written.looked:,} lines looked through")
         if not written.looked:
             return None
-        lines = written.found()
+        lines = written.found(asked)
         if split_container(name) is not None:
             complain(f"container {name}: its lines in {counted(len(logs), 'journal')}")
         for source, log in logs.items():
@@ -229,8 +236,11 @@ async def _jobs_of(reader: Reader, found: "FoundJob") -> "list[FoundJob]":
     context, store, knows = reader.context, reader.session.store, reader.session.store.correlation
     begin, end = context.since or Nanos(0), context.until or context.clock.now()
     known = map(store.job, reversed(jobs_meant(found.candidates[0], store.jobs, knows.ops(), knows.agents())))
-    then = [job for job in known if job is not None and is_within(job, begin, end)]
-    return [found._replace(job=job, detail=await reader.look_up(job.id)) for job in then[-MOST_OUTPUTS:]]
+    then = [job for job in known if job is not None and is_within(job, begin, end) and not is_array(job)]
+    if len(then) > MOST_OUTPUTS:
+        complain(f"the output of only {MOST_OUTPUTS} of {len(then)} jobs is read; --since and --until choose")
+    shown = sorted(then[-MOST_OUTPUTS:], key=lambda job: (first_seen(job) or 0, len(job.id), job.id))
+    return [found._replace(job=job, detail=await reader.look_up(job.id)) for job in shown]
 
 
 def _ops_of(reader: Reader, found: "FoundJob") -> Callable[[], OpsByJob]:
@@ -293,10 +303,10 @@ def _of_ops(
 
 
 class _WholeLogs:
-    """The last lines of some logs that are chosen, in the order of time; then those that are new.
+    """The lines of some logs that are chosen, in the order of time: as many as are asked for, then new ones.
 
     A problem is reported once while it lasts. What has to match is looked for before the last lines, too, as
-    far as is said.
+    far as is said. `asked` is how many lines a command gives, and how many it reads at a time.
     """
 
     def __init__(self, reader: Reader, logs: Mapping[str, Log], chosen: Chosen) -> None:
@@ -306,52 +316,56 @@ class _WholeLogs:
         self._reported: dict[str, str] = {}
         self._ends: dict[str, int] = {}
         usual = LAST_LINES if reader.context.since is None else MOST_LINES
-        self._most = usual if reader.context.most is None else reader.context.most
-        self._page = _page_lines(reader.context)
+        most = usual if reader.context.most is None else reader.context.most
+        self.asked = most, _page_lines(reader.context)
         self._found: dict[str, deque[JobLine]] = {}
         self.looked = 0
 
+    async def first(self) -> list[JobLine]:
+        await self.look(self.asked)
+        return self.found(self.asked)
+
     async def fresh(self) -> list[JobLine]:
-        await self.look()
-        return self.found()
+        """All that are new."""
+        every = MOST_LINES, LAST_LINES
+        await self.look(every)
+        return self.found(every)
 
-    async def look(self) -> None:
+    async def look(self, asked: tuple[int, int]) -> None:
         self._found.clear()
-        await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
+        await asyncio.gather(*(self._look_at(name, log, asked) for name, log in self._logs.items()))
 
-    def found(self) -> list[JobLine]:
+    def found(self, asked: tuple[int, int]) -> list[JobLine]:
         """What the last look found, also where it was ended."""
         lines = in_time_order(line for of_one in self._found.values() for line in of_one)
         for problem in self._problems.items() - self._reported.items():
             complain(problem[1])
         self._reported = dict(self._problems)
-        shown = lines[max(0, len(lines) - self._most) :]
-        self._most, self._page = MOST_LINES, LAST_LINES  # what comes from now on is given whole
-        return shown
+        return lines[max(0, len(lines) - asked[0]) :]
 
-    async def _fresh_of(self, name: str, log: Log) -> None:
+    async def _look_at(self, name: str, log: Log, asked: tuple[int, int]) -> None:
         self._problems.pop(name, None)
         try:
             end = (await log.look()).end
-            await self._read(name, log, end)
+            await self._read(name, log, end, asked)
         except LogUnreadable as error:
             self._problems[name] = str(error)
         else:
             self._ends[name] = end
 
-    async def _read(self, name: str, log: Log, end: int) -> None:
+    async def _read(self, name: str, log: Log, end: int, asked: tuple[int, int]) -> None:
         """Find the lines up to `end` that were not read yet, are of the time asked for, and are chosen."""
         since, until = self._context.since or 0, self._context.until or sys.maxsize
         found = self._found[name] = deque[JobLine]()
         begin, position, later = max(0, self._ends.get(name, 0)), end, list[JobLine]()
-        most, looked = min(self._most, MOST_LINES), 0
+        most, looked = min(asked[0], MOST_LINES), 0
         if self._context.until is not None and not begin:
             position = await log.position_of_time(Nanos(until + LATE_S * SECOND)) or end
         try:
             while position > begin and len(found) + sum(map(self._chosen, later)) < most:
                 if looked >= MOST_LINES and not since:
                     break
-                page = await log.before(position, self._page)
+                page = await log.before(position, asked[1])
                 lines = [self._line(name, line) for line in page.lines if line.position >= begin]
                 is_before = any(line.at is not None and line.at < since for line in lines)
                 fits = [line for line in lines if line.at is None or since <= line.at <= until]
@@ -376,11 +390,15 @@ class _WholeLogs:
 
 
 class _Outputs:
-    """The files that a job's output and errors go to: the end of each, and new lines."""
+    """The files that a job's output and errors go to: the end of each, and new lines.
+
+    Its record is read again when the job has changed and no file of it is known yet.
+    """
 
     def __init__(self, reader: Reader, found: "FoundJob", chosen: Chosen, *, to_end: bool) -> None:
         assert found.job is not None
-        self._session, self._job, self._detail = reader.session, found.job, found.detail
+        self._session, self.job, self._detail = reader.session, found.job, found.detail
+        self._listed = reader.session.store.job(found.job.id)
         self._chosen, self._to_end = chosen, to_end
         self.files: list[tuple[str, str]] = []
         """Where they are, once there are some."""
@@ -399,8 +417,13 @@ class _Outputs:
             read = self._session.job_reader().read_file
             with suppress(Unreadable):  # it may have moved
                 return [(path, await read(path, name, tail=True)) for path, name in self.files]
-        ops = self._session.store.correlation.ops_of(self._job.id)
-        outputs = await Gatherer.of(self._session).outputs(self._job, self._detail, ops)
+        store, listed = self._session.store, self._session.store.job(self.job.id)
+        if listed is not None and listed != self._listed:
+            with suppress(Unreadable):
+                self._detail = await self._session.job_reader().detail(listed.id)
+            self.job = self._listed = listed
+        ops = store.correlation.ops_of(self.job.id)
+        outputs = await Gatherer.of(self._session).outputs(self.job, self._detail, ops)
         self.files = [(directory, part.name) for directory, part in outputs.parts]
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
         return outputs.parts
@@ -424,14 +447,14 @@ class _Outputs:
                 number += is_counted
                 origin = (path, number, offset)
                 sure = Certainty.FULL_ID
-                yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self._job.id)
+                yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self.job.id)
             offset += len(text.encode())
         self._read[path] = offset, number
 
 
 async def _follow(
     reader: Reader,
-    job_id: JobId | None,
+    job: Job | None,
     fresh_lines: Callable[[], Awaitable[list[JobLine]]],
     outputs: Sequence[_Outputs],
     logs: Collection[Log],
@@ -441,12 +464,15 @@ async def _follow(
         return
     changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
-        lambda changes: changed.set() if job_id is None or job_id in changes.jobs else None
+        lambda changes: changed.set() if job is None or job.id in changes.jobs else None
     )
+    kinds = {*kinds_that_give(Gives.LOGS)}
+    if job is not None and job.status.is_live and not job.needs_logs:  # its record tells where it writes to
+        kinds |= {source.kind for source in reader.session.sources if source.name == job.source}
 
     async def follow() -> None:
-        await reader.session.run(kinds_that_give(Gives.LOGS))
-        if logs or any(one.files for one in outputs):
+        await reader.session.run(kinds)
+        if logs or any(one.files or one.job.status.is_live for one in outputs):
             await asyncio.Event().wait()
 
     async def tell() -> None:

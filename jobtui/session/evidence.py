@@ -75,8 +75,8 @@ TURN_S = 0.01
 """How long all jobs are looked at before other tasks have a turn."""
 MOST_RECALLED = 30
 """For how many groups and failures, the first ones, the memory is asked whether they were seen before."""
-MOST_ASKED = 30
-"""Records that a look at all jobs asks a server, a scheduler or a cluster for."""
+MOST_ASKED, ASKED_AT_ONCE = 30, 4
+"""How many records a look at all jobs asks a server, a scheduler or a cluster for, and how many at a time."""
 NOT_ASKED = f"its record was not read: at most {MOST_ASKED} at a time"
 
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
@@ -364,7 +364,7 @@ class Gatherer:
             found += await self._given_file(posixpath.abspath(posixpath.expanduser(text)), newest)
         failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
-            cause = await self._cause(self.stated(job.id))
+            cause = await self._cause(self.stated(job.id, (await self._kept_record(job)).detail))
             line = cause.text.casefold() if cause is not None else ""
             if len(line) >= LEAST_ERROR and (line in said or said in line):
                 found.append(Candidate("job", job.id, 0.7, "its output says this", job.id))
@@ -374,19 +374,29 @@ class Gatherer:
         """The jobs whose script or output this file is, else those of its name whose script is not known."""
         from jobtui.analysis.find import Candidate  # few ask
 
-        exact = list[Candidate]()
+        exact, records = list[Candidate](), list[JobRecord]()
         is_named = {job.id: job.name == posixpath.basename(path) for job in newest}
         asked = sorted((job for job in newest if job.system == SLURM), key=lambda job: not is_named[job.id])
-        for job in asked[:MOST_ASKED]:
-            detail = (await self._kept_record(job)).detail
+        for begin in range(0, min(len(asked), MOST_ASKED), ASKED_AT_ONCE):
+            together = asked[begin : begin + ASKED_AT_ONCE]
+            records += await asyncio.gather(*map(self._kept_record, together))
+        for job, record in zip(asked, records, strict=False):
+            detail = record.detail
             command = dict(detail.facts).get("command", "") if detail is not None else ""
             if command == path or command.startswith(f"{path} "):
                 exact.append(Candidate("job", job.id, 0.97, "Slurm was given this script", job.id))
-            elif detail is not None and path in detail.outputs:
+            elif detail is not None and path in await self._written_by(job, detail, posixpath.dirname(path)):
                 exact.append(Candidate("job", job.id, 0.97, "it writes to this file", job.id))
             is_named[job.id] = is_named[job.id] and not command.startswith("/")
         why = "its name is that of the file; which script it was given is not known"
         return exact or [Candidate("job", job.id, 0.5, why, job.id) for job in newest if is_named[job.id]]
+
+    async def _written_by(self, job: Job, detail: JobDetail, directory: str) -> tuple[str, ...]:
+        """The files that its record names, and those in a directory to which its script writes."""
+        if detail.directory != directory:
+            return detail.outputs
+        found = await self.outputs(job, detail, ())
+        return (*detail.outputs, *(posixpath.join(place, part.name) for place, part in found.parts))
 
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""

@@ -253,6 +253,24 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         assert out.read_text().count('"turn 1"') == 1
 
 
+def test_the_output_of_a_job_that_is_pending_is_followed_once_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = StandIn(tmp_path)
+    cluster.queue({"%i": "31", "%A": "31", "%F": "31", "%T": "PENDING", "%S": "N/A", "%r": "Resources"})
+    pending = re.sub(r"JobState=\w+", "JobState=PENDING", shown(31, tmp_path, "job.out"))
+    cluster.show("31", re.sub(r"(?m)^ *(?:Start|End)Time.*\n", "", pending))
+    monkeypatch.setenv("PATH", cluster.search_path)
+    out = tmp_path / "printed"
+    with started(out, "logs", "-f", "slurm/31", "--slurm=local", HOME=str(tmp_path)) as process:
+        wait_for(lambda: "slurm/31 is pending: it has written nothing yet" in out.read_text())
+        (tmp_path / "job.out").write_text("turn 1\n")
+        cluster.show("31", shown(31, tmp_path, "job.out").replace("=FAILED", "=RUNNING"))
+        cluster.queue({"%i": "31", "%A": "31", "%F": "31"})
+        wait_for(lambda: "turn 1" in out.read_text())
+        assert process.poll() is None
+
+
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 LINE = re.compile(r"([A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d) +(\d+)")
 

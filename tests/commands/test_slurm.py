@@ -142,16 +142,57 @@ def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
         assert sure == [(f"slurm/{number}", why) for number in numbers]
 
 
+@pytest.mark.parametrize("name", ["jobuser", "vm"])
 def test_logs_of_a_user_have_the_outputs_of_jobs_that_ran_then(
-    run: Runner, cluster: StandIn, tmp_path: Path
+    name: str, run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:
     for number in (1, 2, 3):
         cluster.show(str(number), shown(number, tmp_path, "beam-%j.out"))
         (tmp_path / f"beam-{number}.out").write_text(f"{number}: line\n")
-    ran = run(*LOCAL, "logs", "jobuser", "--json")
+    ran = run(*LOCAL, "logs", name, "--json")
     assert {line["text"] for line in ran.json["lines"]} == {"1: line", "2: line", "3: line"}
-    late = run(*LOCAL, "logs", "jobuser", "--json", "--since", "2026-11-20T20:51:00Z")
+    late = run(*LOCAL, "logs", name, "--json", "--since", "2026-11-20T20:51:00Z")
     assert [line["text"] for line in late.json["lines"]] == ["3: line"]
+
+
+def test_an_array_is_judged_and_its_logs_are_given_as_a_whole(
+    run: Runner, cluster: StandIn, tmp_path: Path
+) -> None:
+    waiting = {"%i": "40_[3-9]", "%A": "40", "%F": "40", "%K": "3-9", "%T": "PENDING", "%r": "Resources"}
+    cluster.queue(waiting)
+    ends = {1: ("COMPLETED", "0:0"), 2: ("FAILED", "3:0"), 12: ("FAILED", "4:0")}
+    cluster.accounts(
+        *({"JobID": f"40_{task}", "JobIDRaw": f"{40 + task}", "State": state, "ExitCode": code}
+          for task, (state, code) in ends.items())
+    )  # fmt: skip
+    for task, (state, code) in ends.items():
+        text = shown(40 + task, tmp_path, f"of-{task}.out").replace("=FAILED", f"={state}")
+        text = text.replace("ExitCode=3:0", f"ExitCode={code}\n   ArrayJobId=40 ArrayTaskId={task}")
+        cluster.show(f"40_{task}", text)
+        (tmp_path / f"of-{task}.out").write_text(f"line of {task}\n")
+    for scrap in ("40", "slurm/40", "40_[3-9]"):
+        logs = run(*LOCAL, "logs", scrap, "--json")
+        assert [line["text"] for line in logs.json["lines"]] == [f"line of {task}" for task in ends]
+        assert "array slurm/40: lines of 3 jobs" in logs.err
+    verdict = run(*LOCAL, "explain", "40", "--json").json
+    assert verdict["verdict"] == "program_failed"
+    assert "these failed: task 2 (exit code 3), task 12 (exit code 4)" in verdict["sentence"]
+    assert verdict["next"][0]["command"].endswith("explain slurm/40_2")
+
+
+def test_what_only_a_failed_jobs_files_tell_names_it(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
+    cluster.queue()
+    cluster.accounts({"JobID": "2", "JobIDRaw": "2", "State": "FAILED", "ExitCode": "3:0"})
+    cluster.show("2", shown(2, tmp_path, "beam.out") + "   Command=/home/u/run.sh\n")
+    (tmp_path / "run.sh").write_text("./solve > solver.txt 2>&1\n")
+    write(tmp_path / "beam.out", "turn 1\n")
+    write(tmp_path / "solver.txt", "ValueError: no cell in the ring\n")
+    for scrap, why in (
+        (f"{tmp_path}/solver.txt", "it writes to this file"),
+        ("ValueError: no cell in the ring", "its output says this"),
+    ):
+        found = run(*LOCAL, "find", scrap, "--json").json["candidates"]
+        assert ("slurm/2", why) in {(one["id"], one["why"]) for one in found}
 
 
 def test_logs_print_the_end_of_long_output_and_say_so(run: Runner, cluster: StandIn, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
 from jobtui.analysis.explain.pending import held_until, refined, sentence_of
+from jobtui.analysis.find import is_array
 from jobtui.analysis.times import duration, for_words
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
@@ -41,7 +42,10 @@ AT_ONCE_S = 1.0
 """A job that slurmd cannot start is over so soon."""
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
 MOST_LOST = 3
-"""Steps that are named."""
+"""Steps, or tasks of an array, that are named."""
+TASK = "task "
+"""How the name of a fact about a task begins."""
+NOT_BY_TASK = "an array is not judged task by task: the output of none was read"
 
 
 class SlurmCase(NamedTuple):
@@ -83,7 +87,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     found = {"own output": evidence.cause.source} if evidence.cause is not None else {}
     matter = SlurmCase(job, now, {**found, **dict(detail.facts)} if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
-    said = rule(matter)
+    said = _array(matter) or rule(matter)
     if job.message == LEFT:
         said = said._replace(confidence=GUESS, doubts=(*said.doubts, LEFT))
     blind = unread(evidence.sources)
@@ -167,6 +171,24 @@ def _completed(matter: SlurmCase) -> Ruling:
 def _lost_steps(matter: SlurmCase) -> str:
     lost = [f"{name} ({text})" for name, text in matter.steps if text.startswith(LOST)]
     return f" Its step {', '.join(lost[:MOST_LOST])} failed." if lost else ""
+
+
+def _array(matter: SlurmCase) -> Ruling | None:
+    """An array of which a task failed, as a whole: what is wrong is told by its tasks."""
+    job, failed = matter.job, [item for item in matter.facts.items() if item[1].startswith(LOST)]
+    if not is_array(job) or not failed or not failed[0][0].startswith(TASK):
+        return None
+    names = [f"{name} ({text.partition(': ')[2].rpartition(',')[0] or text})" for name, text in failed]
+    more = f" and {len(names) - MOST_LOST} more" if names[MOST_LOST:] else ""
+    which = f"{'this' if len(names) == 1 else 'these'} failed: {', '.join(names[:MOST_LOST])}{more}"
+    sentence = f"Of its {job.model} ({job.native_status}) {which}."
+    task = f"{job.id}_{failed[0][0].removeprefix(TASK)}"
+    why = NextStep("see why the first of them failed", Command("jobtui", "explain", about=[task]))
+    if job.status is JobStatus.FAILED:
+        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, (why,), (NOT_BY_TASK,))
+    if job.status is JobStatus.RUNNING:
+        return Ruling(Code.RUNNING, f"It runs. {sentence}", CERTAIN, (why,))
+    return None
 
 
 def _canceled(matter: SlurmCase) -> Ruling:

@@ -566,7 +566,8 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
     )
     times = [task.submitted_at for task in tasks if task.submitted_at is not None]
-    whys = ((task, records.error_of(task)) for task in tasks[:MOST_STEPS])
+    listed = sorted(tasks, key=lambda task: task.status is not JobStatus.FAILED)[:MOST_STEPS]
+    whys = ((task, records.error_of(task)) for task in listed)
     facts = [
         (f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}")
         for task, why in whys
@@ -579,7 +580,7 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         mode="array",
         model=f"{len(tasks)} tasks",
         queued_at=min(times, default=None),
-        error=f"tasks {', '.join(failed[:20])} failed" if failed else None,
+        error=f"task{'s' * (len(failed) > 1)} {', '.join(failed[:20])} failed" if failed else None,
         message=None,
         alert=None,
         runs=1,

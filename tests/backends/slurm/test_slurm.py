@@ -239,7 +239,7 @@ async def test_the_state_of_an_array_comes_from_its_tasks(cluster: StandIn) -> N
     cluster.captured()
     detail = await Reading().detail("4")
     assert (detail.job.id, detail.job.status) == ("slurm/4", JobStatus.FAILED)
-    assert (detail.job.native_status, detail.job.error) == ("3 COMPLETED, 1 FAILED", "tasks 3 failed")
+    assert (detail.job.native_status, detail.job.error) == ("3 COMPLETED, 1 FAILED", "task 3 failed")
 
 
 async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandIn) -> None:
