@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from jobtui.analysis.clock_offset import PAIRS_KEPT, OffsetBounds
-from jobtui.analysis.explain.case import CERTAIN, LIKELY, Evidence
+from jobtui.analysis.explain.case import CERTAIN, LIKELY, SURE, Evidence
 from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.formats.causes import KillShape, load_kills
 from jobtui.formats.slurm import first_node
@@ -128,8 +128,12 @@ class EndMessage(NamedTuple):
             return CERTAIN
         cgroup, container = values.get("cgroup", ""), values.get("container", "")
         where = (*cgroup.split("/"), container, f"job_{values.get('slurm')}")
-        if any(one == name or (name in one and "job_" not in name) for one in where for name in ending.names):
-            return CERTAIN if ending.is_near(self.at, CLOSE_S) else LIKELY
+        for name in ending.names:
+            is_whole = "job_" in name
+            if any(one == name or (name in one and not is_whole) for one in where):
+                # In a container other programs run as well: it may have been another that was killed
+                is_other = "pid" in values and not is_whole and _SLOT.fullmatch(name) is None
+                return LIKELY if not ending.is_near(self.at, CLOSE_S) else SURE if is_other else CERTAIN
         # A journal that begins later takes in all that the kernel has said since, as if it said it now
         is_boot = self.shape.role == "boot" and (self.entry.monotonic_us or 0) < BOOTED_S * 1_000_000
         return LIKELY if (is_boot or self.shape.role == "host") and is_host(host, ending.host) else 0.0
@@ -155,6 +159,7 @@ def find_killer(entries: Iterable[JournalEntry], ending: JobEnd) -> Killer:
 def _kills(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
     """The kills in messages, each with the parts of the kernel's report before it."""
     parts: dict[str, str] = {}
+    parts_at = Nanos(0)
     for entry in sorted(entries, key=lambda entry: entry.at):
         # Anybody may call himself the kernel, but then has a process; containers write what they like
         is_kernel = entry.identifier == "kernel" and entry.pid is None
@@ -164,12 +169,15 @@ def _kills(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
         if found is None:
             continue
         shape, values = found
-        if shape.role == "begin":
+        if shape.role == "begin" or seconds_between(parts_at, entry.at) > CLOSE_S:
             parts = {}
-        elif shape.role == "part":
-            parts |= values
-        else:
-            yield EndMessage(entry, shape, {**parts, **values} if shape.role == "kill" else values)
+        if shape.role == "part":
+            parts, parts_at = parts | values, entry.at
+        elif shape.role == "kill":
+            is_same = parts.get("victim", pid := values.get("pid")) == pid or "group" in parts
+            yield EndMessage(entry, shape, {**(parts if is_same else {}), **values})
+        elif shape.role != "begin":
+            yield EndMessage(entry, shape, values)
 
 
 def _fact(message: EndMessage, what: str) -> Fact:

@@ -98,7 +98,7 @@ def step_line(verdict: Verdict) -> str:
         since, waited_s = "missing", verdict.waited_s
         if waited_s is not None:
             late_s = waited_s - verdict.limit_s if verdict.limit_s is not None else 0.0
-            since = f"{age(late_s)} overdue" if late_s > 0 else f"waits for {age(waited_s)}"
+            since = f"{age(late_s)} overdue" if late_s > 0 else f"not seen for {age(waited_s)}"
         parts.append(f"{since}: {show(verdict.missing_step)}")
     if verdict.usual is not None:
         parts.append(usual_words(verdict.usual))
@@ -106,7 +106,7 @@ def step_line(verdict: Verdict) -> str:
 
 
 def history_line(verdict: Verdict) -> str:
-    """What earlier runs were: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); differs: host v3"."""
+    """What earlier runs were: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); what differs is x"."""
     if (history := verdict.history) is None:
         return ""
     alike = ", ".join(map(str, history.as_runs[-MOST_RUNS:]))
@@ -114,7 +114,7 @@ def history_line(verdict: Verdict) -> str:
     good = f"run {history.good_run} was good{at}" if history.good_run is not None else ""
     if history.good_job is not None:
         good = f"job {show(history.good_job)} of the same user was good{at}"
-    differs = f"differs: {show(', '.join(history.differs))}" if history.differs else ""
+    differs = f"what differs is {show(', '.join(history.differs))}" if history.differs else ""
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 
 

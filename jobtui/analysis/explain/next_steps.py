@@ -69,7 +69,7 @@ def _agents(case: Case) -> Iterator[NextStep]:
 def _agent_log(case: Case) -> Iterator[NextStep]:
     if (agent := case.agent) is not None:
         command = Command(OURS, "logs", f"--agent={agent.agent}", about=[case.job_id])
-        yield NextStep("read what its agent wrote", command)
+        yield NextStep("read the lines about its agent", command)
 
 
 def _container(case: Case) -> Iterator[NextStep]:
@@ -89,28 +89,11 @@ def _input(case: Case) -> Iterator[NextStep]:
         yield NextStep("look at its input", Command("less", "--", about=[f"{case.run.run_dir}/in.json"]))
 
 
-def _memory(case: Case) -> Iterator[NextStep]:
-    if case.evidence.killer is not None and case.evidence.killer.is_read:
-        return
-    host = case.agent.host or "" if case.agent is not None else ""
-    step = case.last(Mark.AGENT_GONE, Mark.FINAL)
-    at = step.at if step is not None else None
-    if at is None and case.job is not None:
-        at = case.job.ended_at or case.job.written_at
-    around: list[str] = []
-    if at is not None:
-        _, begin, _, end = _window(at)
-        since, until = (f"{text[:10]} {text[11:19]} UTC" for text in (begin, end))
-        around = ["--since", since, "--until", until]
-    command = Command("journalctl", "-k", "--grep", "oom-kill", *around, host=host)
-    yield NextStep("see whether the kernel killed it for memory", command)
-
-
 def _queue(case: Case) -> Iterator[NextStep]:
     if case.slurm is not None:
         yield NextStep("see what Slurm knows about it", Command(OURS, "show", about=[case.slurm.id]))
     else:
-        yield NextStep("see its place in Slurm's queue", Command("squeue", "--me", "--start"))
+        yield NextStep("see its place in Slurm's queue", Command("squeue", "--start"))
 
 
 def _slurm(case: Case) -> Iterator[NextStep]:
@@ -133,11 +116,11 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.WAITING_RUN_DIR_SLOT: (_agents, _timeline), Code.WAITING_CPU_SLOT: (_agents, _timeline),
     Code.AGENT_STARTING: (_timeline,),
     Code.AGENT_NEVER_STARTED: (_agent_log, _container, _start_again, _timeline),
-    Code.AGENT_LOST: (_agent_log, _container, _memory, _timeline),
+    Code.AGENT_LOST: (_agent_log, _container, _timeline),
     Code.SUPERVISOR_RESTARTED: (_supervisor_log, _timeline), Code.TIMED_OUT: (_run_log, _compare, _logs),
     Code.CANCELED_BY_USER: (_timeline,), Code.CANCELED: (_slurm, _timeline),
     Code.PROGRAM_FAILED: (_run_log, _compare, _input, _logs),
-    Code.KILLED_BY_SIGNAL: (_memory, _run_log, _compare, _logs),
+    Code.KILLED_BY_SIGNAL: (_run_log, _compare, _logs),
     Code.PREPARE_FAILED: (_logs, _input, _compare),
     Code.SBATCH_LOGIN_NEEDED: (_ask_user, _timeline), Code.SBATCH_QUEUED: (_queue, _timeline),
     Code.NEVER_STARTS: (_queue, _timeline), Code.HELD: (_queue, _timeline),

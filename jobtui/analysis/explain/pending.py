@@ -130,9 +130,10 @@ def _parts(pending: Pending) -> Iterator[str]:
 
 
 def _rank(pending: Pending) -> str:
-    of = f"the {pending.of} that wait for nodes of {pending.queue}"
+    nodes = f"nodes of {pending.queue}" if pending.queue else "nodes"
+    of = f"the {pending.of} that wait for {nodes}"
     if not pending.ahead:
-        alone = f"No other job waits for nodes of {pending.queue}"
+        alone = f"No other job waits for {nodes}"
         return f"It is the first of {of}" if pending.of != 1 else alone
     names = ", ".join(map(_held_words, pending.next))
     right = "they are" if pending.ahead == len(pending.next) else "the last of them are"

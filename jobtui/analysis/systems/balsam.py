@@ -174,8 +174,7 @@ def _program_failed(matter: BalsamCase, last: StateChange) -> Ruling:
     error = last if last.before == "RUNNING" else matter.last(RUN_ERROR)
     code = (error.detail or {}).get("returncode") if error is not None else None
     reason = (error_of(error) if error is not None else None) or "no reason is given"
-    how = "ended with an error" if code is not None else "failed"
-    sentence = f"Its program {how}: {reason}."
+    sentence = f"Its program {f'ended with {reason}' if code is not None else f'failed: {reason}'}."
     if last.before == RUN_ERROR and (said := error_of(last)) is not None:
         sentence += f" The handling of that failed too: {said}."
     return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE, _look(matter))

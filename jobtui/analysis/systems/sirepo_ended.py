@@ -31,7 +31,7 @@ QUASI = "It is the record of a compute call, not of a simulation."
 ASKED_AGAIN = "; a new agent that was asked did not know it"
 UNTOUCHED = "It was viewed, and never run."
 SENDERS = {
-    9: " (by whom is not known; most often the kernel does, when memory runs out)",
+    9: " (by whom is not known; the kernel does so when memory runs out)",
     15: ", from outside it",
 }
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
@@ -220,11 +220,13 @@ def restarted(case: Case) -> Finding | None:
 
 
 def agent_lost(case: Case) -> Finding | None:
-    gone = case.last(Mark.AGENT_GONE)
+    gone, exited = case.last(Mark.AGENT_GONE), case.last(Mark.EXITED)
     answer = case.later_step(Mark.RUN_STATUS)
     cancel = case.last(Mark.CANCEL)
     if cancel is not None or (gone is None and answer is None):
         return None
+    if answer is None and exited is not None and gone is not None and is_line_before(exited, gone):
+        return None  # its program had ended by then
     is_known = gone is not None and answer is not None
     return Finding(
         Code.AGENT_LOST,
@@ -258,7 +260,7 @@ def ended_by_slurm(case: Case) -> Finding | None:
 def canceled_by_user(case: Case) -> Finding:
     cancel = _cancel(case)
     if cancel is None:
-        sentence = "It was canceled; no line that was read says by whom, most often it is its user."
+        sentence = "It was canceled; no line that was read says by whom."
         return Finding(Code.CANCELED_BY_USER, sentence, GUESS, doubts=("no line about its cancel was read",))
     ran = case.ran_s
     length = f" after {duration(ran)}" if ran else ""

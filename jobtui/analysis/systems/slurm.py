@@ -157,6 +157,9 @@ def _pending(matter: SlurmCase) -> Ruling:
 
 def _running(matter: SlurmCase) -> Ruling:
     job = matter.job
+    if job.native_status == "COMPLETING":
+        sentence = f"Its program has ended, and {job.message}; how it ended is not known yet."
+        return Ruling(Code.RUNNING, sentence, SURE)
     phase = f", and {job.message}" if job.message else ""
     length = for_words(job.elapsed_s(matter.now))
     limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
@@ -209,22 +212,7 @@ def _failed(matter: SlurmCase) -> Ruling:
     if signal == OUT_OF_MEMORY_SIGNAL:
         return _out_of_memory(matter)
     if signal or 0 < code - BY_SHELL <= SIGNALS:
-        number = signal or code - BY_SHELL
-        how = job.error
-        if words_of("not_started", signal):
-            how = f"killed by signal {signal}, a real-time signal"
-        if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
-            sentence = f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}."
-            doubts = ("Slurm names only the signal: nothing says who sent it",)
-            return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), doubts)
-        memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
-        return Ruling(
-            Code.KILLED_BY_SIGNAL,
-            f"Its program ended{matter.after()}: {how}.{memory}",
-            CERTAIN if signal else LIKELY,
-            _memory(matter) if memory else (),
-            () if signal else ("a program may also give such an exit code itself",),
-        )
+        return _by_signal(matter, code, signal)
     if code:
         sentence = f"Its program ended with exit code {code}{matter.after()}."
         if "128" not in matter.facts.get("exit", "128"):
@@ -236,6 +224,31 @@ def _failed(matter: SlurmCase) -> Ruling:
     doubts = ("its exit code is not known: accounting was not read",)
     return Ruling(
         Code.PROGRAM_FAILED, f"Its program failed{matter.after()}: {job.error}.", LIKELY, (), doubts
+    )
+
+
+def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
+    """Its program was ended by a signal, or its exit code says so, as a shell does."""
+    job = matter.job
+    number = signal or code - BY_SHELL
+    how, doubts = f"was {job.error}", tuple[str, ...]()
+    if not signal:
+        how = f"ended with {job.error}"
+        doubts = ("a program may also give such an exit code itself",)
+    elif words_of("not_started", signal):
+        how = f"was killed by signal {signal}, a real-time signal"
+        doubts = (f"Slurm also writes signal {signal} where it could not start a job",)
+    if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
+        sentence = f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}."
+        sender = ("Slurm names only the signal: nothing says who sent it",)
+        return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), sender)
+    memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
+    return Ruling(
+        Code.KILLED_BY_SIGNAL,
+        f"Its program {how}{matter.after()}.{memory}",
+        LIKELY if doubts else CERTAIN,
+        _memory(matter) if memory else (),
+        doubts,
     )
 
 
@@ -260,6 +273,10 @@ def _out_of_memory(matter: SlurmCase) -> Ruling:
     step = next((name for name, text in matter.steps if text.startswith("OUT_OF_MEMORY")), None)
     asked = f" It asked for {matter.facts['memory']}." if "memory" in matter.facts else ""
     of = f" in its step {step}" if step is not None else ""
+    if matter.job.native_status == "FAILED":
+        sentence = f"It failed{matter.after()}, and the kernel killed a program, out of memory{of}.{asked}"
+        doubts = ("the program that was out of memory may not be what made it fail",)
+        return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), doubts)
     sentence = f"It was killed by the kernel{matter.after()}, out of memory{of}.{asked}"
     return Ruling(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
 

@@ -107,7 +107,7 @@ def exit_words(exit_: SlurmExit | None) -> str:
     if exit_.signal:
         return f"killed by signal {signal_name(exit_.signal)}"
     if exit_.code > BY_SHELL and (name := _name_of(exit_.code - BY_SHELL)):
-        return f"exit code {exit_.code}: killed by signal {exit_.code - BY_SHELL} ({name})"
+        return f"exit code {exit_.code} (signal {exit_.code - BY_SHELL}, {name})"
     return f"exit code {exit_.code}" if exit_.code else ""
 
 
