@@ -64,39 +64,6 @@ def _table(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-class PieceKind(StrEnum):
-    """What a piece of a line of a script is."""
-
-    PLAIN = "plain"
-    COMMENT = "comment"
-    DIRECTIVE = "directive"
-    STRING = "string"
-    VARIABLE = "variable"
-    KEYWORD = "keyword"
-
-
-class ScriptPiece(NamedTuple):
-    """Some text of a line, and what it is."""
-
-    text: str
-    piece: PieceKind = PieceKind.PLAIN
-
-
-_TOKENS = re.compile(
-    r"""(?P<comment>(?:^|(?<=\s))\#.*)
-    |(?P<string>"(?:[^"\\]|\\.)*"|'[^']*')
-    |(?P<variable>\$(?:\w+|\{[^}]*\}|[@*\#?$!-]))
-    |(?P<keyword>\b(?:if|then|elif|else|fi|for|in|do|done|while|until|case|esac|function|return|exit|export
-        |set|source|local|def|import|from|class|srun|mpirun|mpiexec|module|cd)\b)""",
-    re.VERBOSE | re.ASCII,
-)
-_DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|!)")
-LONGEST_COLOURED = 2_000
-"""How many characters of a line are read to see what it is."""
-MOST_COLOURED = 300_000
-"""Characters of a script that are: a pathological one takes 6 µs for each."""
-
-
 def lines_of(script: bytes) -> list[str]:
     lines = text_of(script).split("\n")
     return lines if lines[-1] else lines[:-1]
@@ -105,18 +72,6 @@ def lines_of(script: bytes) -> list[str]:
 def masked_script(script: bytes) -> str:
     """A script as text with its secrets masked, its lines and their ends as they are."""
     return "\n".join(masked_lines(text_of(script).split("\n")))
-
-
-def pieces(line: str) -> tuple[ScriptPiece, ...]:
-    if _DIRECTIVE.match(line):
-        return (ScriptPiece(line, PieceKind.DIRECTIVE),)
-    found, at = [], 0
-    for token in _TOKENS.finditer(line, 0, LONGEST_COLOURED):
-        if token.start() > at:
-            found.append(ScriptPiece(line[at : token.start()]))
-        found.append(ScriptPiece(token[0], PieceKind(token.lastgroup or PieceKind.PLAIN)))
-        at = token.end()
-    return (*found, ScriptPiece(line[at:])) if at < len(line) or not found else tuple(found)
 
 
 class ShownVariable(NamedTuple):

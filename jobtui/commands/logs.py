@@ -148,7 +148,7 @@ async def run(reader: Reader) -> Exit:
     logs = {name: opened.open(name) for name in names}
     whole = _WholeLogs(reader, logs, naming)
     of_ops = _of_ops(reader.session, ops_of, chosen)
-    first, fresh = (whole.first, whole.fresh) if names else (of_ops, of_ops)
+    fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
     outputs = [_Outputs(reader, one, chosen, to_end=reader.follows) for one in jobs]
@@ -157,7 +157,7 @@ async def run(reader: Reader) -> Exit:
     if found.job is None and of_all:
         best = found.candidates[0]
         complain(f"{best.kind} {best.id}: lines of {counted(len(of_all), 'job')}")
-    lines = [*await first(), *written]
+    lines = [*(await whole.fresh(whole.asked) if names else await of_ops()), *written]
     problems = [problem for one in outputs for problem in one.problems]
     for problem in problems[:1] if found.job is None else problems:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
@@ -321,15 +321,11 @@ class _WholeLogs:
         self._found: dict[str, deque[JobLine]] = {}
         self.looked = 0
 
-    async def first(self) -> list[JobLine]:
-        await self.look(self.asked)
-        return self.found(self.asked)
-
-    async def fresh(self) -> list[JobLine]:
-        """All that are new."""
-        every = MOST_LINES, LAST_LINES
-        await self.look(every)
-        return self.found(every)
+    async def fresh(self, asked: tuple[int, int] | None = None) -> list[JobLine]:
+        """As many as are asked for, else all that are new."""
+        asked = asked or (MOST_LINES, LAST_LINES)
+        await self.look(asked)
+        return self.found(asked)
 
     async def look(self, asked: tuple[int, int]) -> None:
         self._found.clear()

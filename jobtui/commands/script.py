@@ -172,7 +172,7 @@ def _lines(
         yield from _head_lines(reader, side, width)
         if (script := side.answer.script) is not None:
             yield ""
-            yield from map(painted, job_files.script_lines(script, colour=reader.context.colour))
+            yield from map(painted, job_files.script_lines(script))
             if script.environment is not None:
                 yield ""
                 rows = [
@@ -194,7 +194,6 @@ def _head_lines(reader: Reader, side: Side, width: int | None) -> Iterator[str]:
     script = side.answer.script
     if script is not None:
         facts = [*job_files.head_facts(script, side.outputs)]
-        facts += job_files.colour_facts(script) if reader.context.colour else ()
         yield from fact_lines(facts, width)
     if script is None or len(side.answer.tried) > 1:
         yield paint("tried", "heading")

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec import structs
@@ -14,7 +14,6 @@ from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
 from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
-from jobtui.model.tables import tables_of
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Line, Piece
@@ -118,18 +117,19 @@ def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
         yield Piece("… what follows was not read", "dim")
 
 
-STYLES: Mapping[str, str] = tables_of("jobtui.render", "signs")["script_pieces"]
-
-
 def script_lines(
-    script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
+    script: ArchivedScript, most: int | None = None, longest: int | None = None
 ) -> Iterator[Line]:
-    """The first lines of a script, cut to a length, in colour if wanted."""
-    left = scripts.MOST_COLOURED if colour else 0
+    """The first lines of a script, cut to a length; options of its scheduler and comments stand out."""
     for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
-        left -= len(line)
-        parts = scripts.pieces(line) if left >= 0 else (scripts.ScriptPiece(line),)
-        yield tuple(Piece(safe(part.text), STYLES[part.piece]) for part in parts)
+        style = (
+            "accent"
+            if line.startswith(("#SBATCH", "#PBS", "#!"))
+            else "settled"
+            if line.lstrip().startswith("#")
+            else ""
+        )
+        yield (Piece(safe(line), style),)
 
 
 def cut(text: str, longest: int | None) -> str:
@@ -149,11 +149,6 @@ def head_facts(script: ArchivedScript, outputs: Sequence[scripts.OutputFile]) ->
         yield f"job.{'err' if output.stream == 'error' else 'out'}", path
     for note in (*script.notes, *_doubts(script)):
         yield "note", show(note)
-
-
-def colour_facts(script: ArchivedScript) -> Iterator[tuple[str, str]]:
-    if len(script.script) > scripts.MOST_COLOURED:
-        yield "colours", f"only of the first {scripts.MOST_COLOURED:,} characters"
 
 
 def _doubts(script: ArchivedScript) -> Iterator[str]:

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from glob import glob
 from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,7 +36,6 @@ from jobtui.analysis.paths import (
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.times import age
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
-from jobtui.backends.discovery import JOURNAL_DIRECTORIES
 from jobtui.backends.registry import SIREPO_DB, of_kind
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -177,8 +175,6 @@ def typed_here(hosts: Mapping[str, str], cluster: str, command: Command) -> Comm
         return Command("ssh", *port, found["name"], line)
     program, *words = shlex.split(line)
     is_here = os.path.isdir(words[0]) if program == "cd" else shutil.which(program) is not None
-    if program == "journalctl":  # without a journal it says no more than that
-        is_here = is_here and any(glob(f"/{one}/*/*.journal") for one in JOURNAL_DIRECTORIES)
     if host is None or not is_here:
         return Command()
     return Command(program, *words) if is_ssh else command

@@ -11,7 +11,6 @@ import pytest
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.commands import Command
-from jobtui.session import evidence
 from jobtui.session.evidence import typed_here
 from tests.analysis.captured import CAPTURES as CAPTURES_WITH_TRUTH
 from tests.analysis.captured import expected
@@ -124,15 +123,6 @@ def test_a_command_is_offered_where_its_host_and_program_are_known(
     command = Command(*words, **where)
     assert typed_here({"v4": "ssh://op@v4:22", "here": ""}, "", command) == typed
     assert typed_here({}, "ssh://hpc", Command("sacct", "-j", "7")) == "ssh hpc 'sacct -j 7'"
-
-
-def test_a_journal_is_asked_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "JOURNAL_DIRECTORIES", (str(tmp_path).lstrip("/"),))
-    monkeypatch.setattr("shutil.which", lambda program: program)
-    (tmp_path / "machine").mkdir()
-    assert typed_here({}, "", Command("journalctl", "-k")) == ""
-    (tmp_path / "machine" / "system.journal").touch()
-    assert typed_here({}, "", Command("journalctl", "-k")) == "journalctl -k"
 
 
 @pytest.mark.parametrize("name", INCIDENTS)

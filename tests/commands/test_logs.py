@@ -218,7 +218,7 @@ def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> 
         assert process.returncode == 0
 
 
-@pytest.mark.parametrize("system", ["slurm", "condor", "balsam"])
+@pytest.mark.parametrize("system", ["slurm", "pending", "condor", "balsam"])
 def test_the_output_of_a_job_of_another_system_is_followed(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +229,12 @@ def test_the_output_of_a_job_of_another_system_is_followed(
             cluster.show("31", shown(31, tmp_path, "job.out", "job.err"))
             monkeypatch.setenv("PATH", cluster.search_path)
             words = ["slurm/31", "--slurm=local", f"--at={AT}"]
+        elif system == "pending":
+            (cluster := StandIn(tmp_path)).queue({"%i": "31", "%A": "31", "%F": "31", "%T": "PENDING"})
+            text = re.sub(r"(?m)^ *(?:Start|End)Time.*\n", "", shown(31, tmp_path, "job.out"))
+            cluster.show("31", text.replace("=FAILED", "=PENDING"))
+            monkeypatch.setenv("PATH", cluster.search_path)
+            words = ["slurm/31", "--slurm=local"]
         elif system == "condor":
             ad = f'{(CONDOR / "job.ad").read_text()}Iwd = "{tmp_path}"\nOut = "job.out"\n'
             (tmp_path / "job.ad").write_text(ad)
@@ -247,28 +253,14 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         out = tmp_path / "printed"
         words += ["logs", "-f", "--json"]
         stack.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
+        if system == "pending":
+            wait_for(lambda: "is pending: it has written nothing yet" in out.read_text())
+            cluster.show("31", shown(31, tmp_path, "job.out").replace("=FAILED", "=RUNNING"))
+            cluster.queue({"%i": "31", "%A": "31", "%F": "31"})
         wait_for(lambda: '"turn 1"' in out.read_text())
         append(output, "turn 2\n")
         wait_for(lambda: '"turn 2"' in out.read_text())
         assert out.read_text().count('"turn 1"') == 1
-
-
-def test_the_output_of_a_job_that_is_pending_is_followed_once_it_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster = StandIn(tmp_path)
-    cluster.queue({"%i": "31", "%A": "31", "%F": "31", "%T": "PENDING", "%S": "N/A", "%r": "Resources"})
-    pending = re.sub(r"JobState=\w+", "JobState=PENDING", shown(31, tmp_path, "job.out"))
-    cluster.show("31", re.sub(r"(?m)^ *(?:Start|End)Time.*\n", "", pending))
-    monkeypatch.setenv("PATH", cluster.search_path)
-    out = tmp_path / "printed"
-    with started(out, "logs", "-f", "slurm/31", "--slurm=local", HOME=str(tmp_path)) as process:
-        wait_for(lambda: "slurm/31 is pending: it has written nothing yet" in out.read_text())
-        (tmp_path / "job.out").write_text("turn 1\n")
-        cluster.show("31", shown(31, tmp_path, "job.out").replace("=FAILED", "=RUNNING"))
-        cluster.queue({"%i": "31", "%A": "31", "%F": "31"})
-        wait_for(lambda: "turn 1" in out.read_text())
-        assert process.poll() is None
 
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"

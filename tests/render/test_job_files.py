@@ -1,6 +1,5 @@
 """A script as lines: in colour as far as that is affordable, and told where it ends."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,13 +76,8 @@ def test_documents_of_any_depth() -> None:
     assert list(job_files.document_lines(list(range(20)), 5))[-1] == "… 17 more lines"
 
 
-def test_only_the_beginning_of_a_large_script_is_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.analysis.scripts.MOST_COLOURED", 100)
-    script = ArchivedScript(number="1", source="here", script=b'echo "$x"\n' * 50)
-    lines = list(job_files.script_lines(script))
-    assert len(lines) == 50
-    assert [len(line) > 1 for line in lines] == [True] * 11 + [False] * 39
-    assert {"".join(span.text for span in line) for line in lines} == {'echo "$x"'}
-    ((_, words),) = job_files.colour_facts(script)
-    assert "100" in words
-    assert not list(job_files.colour_facts(ArchivedScript(number="1", source="here", script=b"true\n")))
+def test_options_and_comments_of_a_script_stand_out() -> None:
+    script = ArchivedScript(number="1", source="here", script=b"#!/bin/sh\n#SBATCH -n 1\n  # why\necho # x\n")
+    lines = [line for (line,) in job_files.script_lines(script)]
+    assert [line.style for line in lines] == ["accent", "accent", "settled", ""]
+    assert [line.text for line in lines] == ["#!/bin/sh", "#SBATCH -n 1", "  # why", "echo # x"]

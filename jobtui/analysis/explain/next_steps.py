@@ -92,8 +92,6 @@ def _input(case: Case) -> Iterator[NextStep]:
 def _queue(case: Case) -> Iterator[NextStep]:
     if case.slurm is not None:
         yield NextStep("see what Slurm knows about it", Command(OURS, "show", about=[case.slurm.id]))
-    else:
-        yield NextStep("see its place in Slurm's queue", Command("squeue", "--start"))
 
 
 def _slurm(case: Case) -> Iterator[NextStep]:

@@ -43,9 +43,6 @@ AT_ONCE_S = 1.0
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
 MOST_LOST = 3
 """Steps, or tasks of an array, that are named."""
-TASK = "task "
-"""How the name of a fact about a task begins."""
-NOT_BY_TASK = "an array is not judged task by task: the output of none was read"
 
 
 class SlurmCase(NamedTuple):
@@ -179,16 +176,18 @@ def _lost_steps(matter: SlurmCase) -> str:
 def _array(matter: SlurmCase) -> Ruling | None:
     """An array of which a task failed, as a whole: what is wrong is told by its tasks."""
     job, failed = matter.job, [item for item in matter.facts.items() if item[1].startswith(LOST)]
-    if not is_array(job) or not failed or not failed[0][0].startswith(TASK):
+    if not is_array(job) or not failed or not failed[0][0].startswith("task "):
         return None
     names = [f"{name} ({text.partition(': ')[2].rpartition(',')[0] or text})" for name, text in failed]
     more = f" and {len(names) - MOST_LOST} more" if names[MOST_LOST:] else ""
     which = f"{'this' if len(names) == 1 else 'these'} failed: {', '.join(names[:MOST_LOST])}{more}"
     sentence = f"Of its {job.model} ({job.native_status}) {which}."
-    task = f"{job.id}_{failed[0][0].removeprefix(TASK)}"
+    task = f"{job.id}_{failed[0][0].removeprefix('task ')}"
     why = NextStep("see why the first of them failed", Command("jobtui", "explain", about=[task]))
     if job.status is JobStatus.FAILED:
-        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, (why,), (NOT_BY_TASK,))
+        return Ruling(
+            Code.PROGRAM_FAILED, sentence, LIKELY, (why,), ("the output of its tasks was not read",)
+        )
     if job.status is JobStatus.RUNNING:
         return Ruling(Code.RUNNING, f"It runs. {sentence}", CERTAIN, (why,))
     return None
