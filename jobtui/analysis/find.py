@@ -155,9 +155,12 @@ def _bare(text: str) -> Iterator[Reference]:
         yield Reference(Target.AGENT, text[:4], 0.6, "its id begins with this")
     if re.fullmatch(UID, text, re.ASCII):
         yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")
-    for least, target, weight, why in _WHOLE:
-        if len(text) >= least:
-            yield Reference(target, text, weight, why)
+    yield Reference(Target.HOST, text, 0.9, "this is a host")
+    if len(text) >= LEAST_WHOLE:
+        yield Reference(Target.USER, text, 0.95, "this is the user's id")
+        yield Reference(Target.UNIT, text, 0.85, "this is a log")
+    if len(text) >= LEAST_PART:
+        yield Reference(Target.PART, text, 0.6, "its id contains this")
 
 
 MAX_CANDIDATES = 50
@@ -180,13 +183,6 @@ LEAST_LINE = 20
 """The same for the lines of logs."""
 LEAST_WHOLE = 3
 """The same for the whole name of a user or a log; that of a host may be shorter."""
-_WHOLE = (
-    (LEAST_WHOLE, Target.USER, 0.95, "this is the user's id"),
-    (2, Target.HOST, 0.9, "this is a host"),
-    (LEAST_WHOLE, Target.UNIT, 0.85, "this is a log"),
-    (LEAST_PART, Target.PART, 0.6, "its id contains this"),
-)
-"""What a word may be that has this many characters."""
 _LONGEST_NAME = 200
 SURE = 0.35
 """A candidate with a lower score has only a similar spelling."""
@@ -242,12 +238,9 @@ def find(
     return search.ranked()
 
 
-ARRAY = "array"
-
-
 def is_array(job: Job) -> bool:
     """Whether it is an array of Slurm as a whole, or those of its tasks that have not begun."""
-    return job.mode == ARRAY and "_" not in job.id
+    return job.mode == "array" and "_" not in job.id
 
 
 def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
@@ -302,7 +295,7 @@ _OWNS: Mapping[str, Callable[[Job, str], bool]] = {
     "user": lambda job, name: job.owner == name,
     "host": lambda job, name: is_host(job.host, name),
     "trace": lambda job, name: job.trace == name,
-    ARRAY: lambda job, name: job.id == name or job.id.startswith(f"{name}_"),
+    "array": lambda job, name: job.id == name or job.id.startswith(f"{name}_"),
 }
 
 
@@ -433,7 +426,7 @@ class _Search:
         elif (parts := numbered(job_id)) is not None:
             self._add_jobs(self._alike(parts), reference.weight, reference.why)
             if job_id in self._arrays(parts.number):
-                self._add(ARRAY, job_id, reference.weight, reference.why)
+                self._add("array", job_id, reference.weight, reference.why)
 
     def _arrays(self, number: str) -> dict[str, set[JobId]]:
         """The tasks that are known of the arrays of Slurm with this number, by the array's id."""
@@ -466,15 +459,12 @@ class _Search:
         arrays = self._arrays(reference.text)
         for array, tasks in arrays.items():
             count = counted(len(tasks) + (array in by_number), "job")  # those that wait have its own number
-            self._add(ARRAY, array, reference.weight, f"{reference.why}; has {count}")
+            self._add("array", array, reference.weight, f"{reference.why}; has {count}")
         self._add_jobs(by_number - arrays.keys(), reference.weight, reference.why)
-        known = set().union(*arrays.values())
-        own = (
-            job.id
-            for job in self._jobs.values()
-            if job.system == SLURM and job.mode and Key(Space.SCHEDULER, reference.text) in keys_of(job)
-        )
-        of_number = (one for one in own if one not in known and one not in arrays)
+        known = set().union(arrays, *arrays.values())
+        others = (job for job in self._jobs.values() if job.system == SLURM and job.id not in known)
+        key = Key(Space.SCHEDULER, reference.text)
+        of_number = (job.id for job in others if job.mode and key in keys_of(job))
         self._add_jobs(of_number, reference.weight, "a task with this number of its own")
         self._add_submitted(reference._replace(why="its agent's log has this number in Slurm"))
 

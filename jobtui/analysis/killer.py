@@ -173,11 +173,11 @@ def _kills(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
             parts = {}
         if shape.role == "part":
             parts, parts_at = parts | values, entry.at
-        elif shape.role == "kill":
-            is_same = parts.get("victim", pid := values.get("pid")) == pid or "group" in parts
-            yield EndMessage(entry, shape, {**(parts if is_same else {}), **values})
         elif shape.role != "begin":
-            yield EndMessage(entry, shape, values)
+            is_same = parts.get("victim", pid := values.get("pid")) == pid or "group" in parts
+            yield EndMessage(
+                entry, shape, {**parts, **values} if is_same and shape.role == "kill" else values
+            )
 
 
 def _fact(message: EndMessage, what: str) -> Fact:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.analysis.find import (
-    ARRAY,
     SURE,
     Candidate,
     Reference,
@@ -15,7 +14,6 @@ from jobtui.analysis.find import (
     filter_of,
     find,
     is_ambiguous,
-    is_array,
     jobs_meant,
     references,
 )
@@ -171,10 +169,6 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
     if len(named) == 1 and not is_condor:
         exact = await _one_of(reader, _ids_of(reader, named[0]), thing)
-        if ARRAY in kinds and exact.job is not None and is_array(exact.job):
-            await reader.read_jobs()
-            array = Candidate(ARRAY, exact.job.id, 1.0, "its id is in the text")
-            return FoundJob(candidates=(array,), code=Exit.FINE)
         if exact.job is not None or all(ref.target is not Target.SUBMITTED for ref in referred):
             return exact
         return await of_its_jobs(reader, thing, await candidates_for(reader, thing, referred)) or exact
@@ -207,7 +201,7 @@ async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, .
         return None
     knows = reader.session.store.correlation
     jobs = jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
-    if len(jobs) > 1 and best.kind == ARRAY:
+    if len(jobs) > 1 and best.kind == "array":
         complain(f"{_shown(thing)} is taken as job {best.id}: an array of {len(jobs)}")
         return await _exact(reader, JobId(best.id))
     if len(jobs) == 1:

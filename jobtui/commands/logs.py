@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from jobtui.analysis.find import (
-    ARRAY,
     Candidate,
     Target,
     agents_called,
@@ -114,7 +113,7 @@ CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "cer
 
 Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
-KINDS = frozenset({ARRAY, "agent", "container", "user", "host", "unit"})
+KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """Kinds besides a job that have lines."""
 JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
@@ -128,7 +127,10 @@ async def run(reader: Reader) -> Exit:
     from jobtui.commands.find import print_not_found, resolve  # journals are asked before it is there
 
     found = await resolve(reader, reader.context.words[0], KINDS)
-    if found.job is None and found.code is not Exit.FINE:
+    if found.job is not None and is_array(found.job):
+        await reader.read_jobs()
+        found = found._replace(job=None, candidates=(Candidate("array", found.job.id, 1.0, ""),))
+    elif found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
     is_whole = not {"agent", "op", "grep"}.isdisjoint(reader.context.invocation.flags)
     newest = None if is_whole or reader.context.since else max(LAST_LINES, reader.context.most or 0)
@@ -153,8 +155,7 @@ async def run(reader: Reader) -> Exit:
         jobs = []  # what a program wrote is of no op
     outputs = [_Outputs(reader, one, chosen, to_end=reader.follows) for one in jobs]
     written = [line for one in outputs for line in await one.fresh()]
-    of_all = {*ops_of(), *(one.job.id for one in jobs if one.job is not None)}
-    if found.job is None and of_all:
+    if found.job is None and (of_all := ops_of() or jobs):
         best = found.candidates[0]
         complain(f"{best.kind} {best.id}: lines of {counted(len(of_all), 'job')}")
     lines = [*(await whole.fresh(whole.asked) if names else await of_ops()), *written]
@@ -162,8 +163,6 @@ async def run(reader: Reader) -> Exit:
     for problem in problems[:1] if found.job is None else problems:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
         complain(f"its output {problem}{more}")
-    if not lines and found.job is not None and found.job.status is JobStatus.PENDING:
-        complain(f"{found.job.id} is pending: it has written nothing yet")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
     if not reader.follows:
@@ -237,8 +236,6 @@ async def _jobs_of(reader: Reader, found: "FoundJob") -> "list[FoundJob]":
     begin, end = context.since or Nanos(0), context.until or context.clock.now()
     known = map(store.job, reversed(jobs_meant(found.candidates[0], store.jobs, knows.ops(), knows.agents())))
     then = [job for job in known if job is not None and is_within(job, begin, end) and not is_array(job)]
-    if len(then) > MOST_OUTPUTS:
-        complain(f"the output of only {MOST_OUTPUTS} of {len(then)} jobs is read; --since and --until choose")
     shown = sorted(then[-MOST_OUTPUTS:], key=lambda job: (first_seen(job) or 0, len(job.id), job.id))
     return [found._replace(job=job, detail=await reader.look_up(job.id)) for job in shown]
 
@@ -306,7 +303,7 @@ class _WholeLogs:
     """The lines of some logs that are chosen, in the order of time: as many as are asked for, then new ones.
 
     A problem is reported once while it lasts. What has to match is looked for before the last lines, too, as
-    far as is said. `asked` is how many lines a command gives, and how many it reads at a time.
+    far as is said.
     """
 
     def __init__(self, reader: Reader, logs: Mapping[str, Log], chosen: Chosen) -> None:
@@ -386,10 +383,7 @@ class _WholeLogs:
 
 
 class _Outputs:
-    """The files that a job's output and errors go to: the end of each, and new lines.
-
-    Its record is read again when the job has changed and no file of it is known yet.
-    """
+    """The files that a job's output and errors go to: the end of each, and new lines."""
 
     def __init__(self, reader: Reader, found: "FoundJob", chosen: Chosen, *, to_end: bool) -> None:
         assert found.job is not None
@@ -397,7 +391,6 @@ class _Outputs:
         self._listed = reader.session.store.job(found.job.id)
         self._chosen, self._to_end = chosen, to_end
         self.files: list[tuple[str, str]] = []
-        """Where they are, once there are some."""
         self._read: dict[str, tuple[int, int]] = {}
         self.problems: list[str] = []
 
@@ -422,6 +415,8 @@ class _Outputs:
         outputs = await Gatherer.of(self._session).outputs(self.job, self._detail, ops)
         self.files = [(directory, part.name) for directory, part in outputs.parts]
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
+        if self.job.status is JobStatus.PENDING and not outputs.parts:
+            self.problems.append(f"is not there yet: {self.job.id} is pending")
         return outputs.parts
 
     def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:

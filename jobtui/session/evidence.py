@@ -373,9 +373,8 @@ class Gatherer:
         exact, records = list[Candidate](), list[JobRecord]()
         is_named = {job.id: job.name == posixpath.basename(path) for job in newest}
         asked = sorted((job for job in newest if job.system == SLURM), key=lambda job: not is_named[job.id])
-        for begin in range(0, min(len(asked), MOST_ASKED), ASKED_AT_ONCE):
-            together = asked[begin : begin + ASKED_AT_ONCE]
-            records += await asyncio.gather(*map(self._kept_record, together))
+        for begin in range(0, MOST_ASKED, ASKED_AT_ONCE):
+            records += await asyncio.gather(*map(self._kept_record, asked[begin : begin + ASKED_AT_ONCE]))
         for job, record in zip(asked, records, strict=False):
             detail = record.detail
             command = dict(detail.facts).get("command", "") if detail is not None else ""

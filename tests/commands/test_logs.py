@@ -224,15 +224,12 @@ def test_the_output_of_a_job_of_another_system_is_followed(
 ) -> None:
     with contextlib.ExitStack() as stack:
         output = tmp_path / "job.out"
-        if system == "slurm":
-            cluster = StandIn(tmp_path).captured()
-            cluster.show("31", shown(31, tmp_path, "job.out", "job.err"))
-            monkeypatch.setenv("PATH", cluster.search_path)
-            words = ["slurm/31", "--slurm=local", f"--at={AT}"]
-        elif system == "pending":
-            (cluster := StandIn(tmp_path)).queue({"%i": "31", "%A": "31", "%F": "31", "%T": "PENDING"})
-            text = re.sub(r"(?m)^ *(?:Start|End)Time.*\n", "", shown(31, tmp_path, "job.out"))
-            cluster.show("31", text.replace("=FAILED", "=PENDING"))
+        if system in ("slurm", "pending"):
+            cluster, text = StandIn(tmp_path).captured(), shown(31, tmp_path, "job.out", "job.err")
+            if system == "pending":
+                cluster.queue({"%i": "31", "%A": "31", "%F": "31", "%T": "PENDING"})
+                text = re.sub(r"(?m)^ *(?:Start|End)Time.*\n", "", text).replace("=FAILED", "=PENDING")
+            cluster.show("31", text)
             monkeypatch.setenv("PATH", cluster.search_path)
             words = ["slurm/31", "--slurm=local"]
         elif system == "condor":
@@ -254,7 +251,7 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         words += ["logs", "-f", "--json"]
         stack.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
         if system == "pending":
-            wait_for(lambda: "is pending: it has written nothing yet" in out.read_text())
+            wait_for(lambda: "not there yet: slurm/31 is pending" in out.read_text())
             cluster.show("31", shown(31, tmp_path, "job.out").replace("=FAILED", "=RUNNING"))
             cluster.queue({"%i": "31", "%A": "31", "%F": "31"})
         wait_for(lambda: '"turn 1"' in out.read_text())

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
-from jobtui.model.scripts import ArchivedScript
 from jobtui.render import job_files
 from jobtui.render.columns import TimeLook
 from tests.builders import ago
@@ -74,10 +73,3 @@ def test_documents_of_any_depth() -> None:
     deep = "[" * 500 + "]" * 500
     assert job_files.formatted(deep) is not None
     assert list(job_files.document_lines(list(range(20)), 5))[-1] == "… 17 more lines"
-
-
-def test_options_and_comments_of_a_script_stand_out() -> None:
-    script = ArchivedScript(number="1", source="here", script=b"#!/bin/sh\n#SBATCH -n 1\n  # why\necho # x\n")
-    lines = [line for (line,) in job_files.script_lines(script)]
-    assert [line.style for line in lines] == ["accent", "accent", "settled", ""]
-    assert [line.text for line in lines] == ["#!/bin/sh", "#SBATCH -n 1", "  # why", "echo # x"]

@@ -104,8 +104,10 @@ def _slurm(case: Case) -> Iterator[NextStep]:
 
 def _supervisor_log(case: Case) -> Iterator[NextStep]:
     """A command that shows the log around the restart; the log can be read from here."""
-    if (step := case.last(Mark.RESTARTED, Mark.FOUND_GONE)) is not None:
-        command = Command(OURS, "logs", *_window(step.at), about=[step.source.rpartition("/")[2]])
+    if (step := case.last(Mark.RESTARTED, Mark.FOUND_GONE)) is not None and (at := step.at) is not None:
+        begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
+        around = "--since", begin, "--until", end
+        command = Command(OURS, "logs", *around, about=[step.source.rpartition("/")[2]])
         yield NextStep("see why the supervisor was restarted", command)
 
 
@@ -127,11 +129,3 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
     Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline), Code.UNKNOWN: (_logs, _timeline),
 }  # fmt: skip
-
-
-def _window(at: Nanos | None) -> tuple[str, ...]:
-    """The flags of jobtui for some minutes around a time, or for ten lines without a time."""
-    if at is None:
-        return "-n", "10"
-    begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
-    return "--since", begin, "--until", end

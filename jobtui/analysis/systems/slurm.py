@@ -84,7 +84,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     found = {"own output": evidence.cause.source} if evidence.cause is not None else {}
     matter = SlurmCase(job, now, {**found, **dict(detail.facts)} if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
-    said = _array(matter) or rule(matter)
+    said = rule(matter)
     if job.message == LEFT:
         said = said._replace(confidence=GUESS, doubts=(*said.doubts, LEFT))
     blind = unread(evidence.sources)
@@ -173,24 +173,16 @@ def _lost_steps(matter: SlurmCase) -> str:
     return f" Its step {', '.join(lost[:MOST_LOST])} failed." if lost else ""
 
 
-def _array(matter: SlurmCase) -> Ruling | None:
-    """An array of which a task failed, as a whole: what is wrong is told by its tasks."""
-    job, failed = matter.job, [item for item in matter.facts.items() if item[1].startswith(LOST)]
-    if not is_array(job) or not failed or not failed[0][0].startswith("task "):
-        return None
-    names = [f"{name} ({text.partition(': ')[2].rpartition(',')[0] or text})" for name, text in failed]
-    more = f" and {len(names) - MOST_LOST} more" if names[MOST_LOST:] else ""
-    which = f"{'this' if len(names) == 1 else 'these'} failed: {', '.join(names[:MOST_LOST])}{more}"
-    sentence = f"Of its {job.model} ({job.native_status}) {which}."
-    task = f"{job.id}_{failed[0][0].removeprefix('task ')}"
-    why = NextStep("see why the first of them failed", Command("jobtui", "explain", about=[task]))
-    if job.status is JobStatus.FAILED:
-        return Ruling(
-            Code.PROGRAM_FAILED, sentence, LIKELY, (why,), ("the output of its tasks was not read",)
-        )
-    if job.status is JobStatus.RUNNING:
-        return Ruling(Code.RUNNING, f"It runs. {sentence}", CERTAIN, (why,))
-    return None
+def _array(matter: SlurmCase) -> Ruling:
+    """An array as a whole of which tasks failed: why, they tell."""
+    job, facts = matter.job, matter.facts
+    lost = ((name, text) for name, text in facts.items() if name[:5] == "task " and text.startswith(LOST))
+    failed = [f"{name} ({text.partition(': ')[2].rpartition(',')[0]})" for name, text in lost]
+    more = f" and {len(failed) - MOST_LOST} more" if failed[MOST_LOST:] else ""
+    sentence = f"Of its {job.model} ({job.native_status}) failed: {', '.join(failed[:MOST_LOST])}{more}."
+    task = f"{job.id}_{failed[0].split()[1]}" if failed else job.id
+    first = NextStep("see why the first of them failed", Command("jobtui", "explain", about=[task]))
+    return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, (first,), ("the output of its tasks was not read",))
 
 
 def _canceled(matter: SlurmCase) -> Ruling:
@@ -203,6 +195,8 @@ def _canceled(matter: SlurmCase) -> Ruling:
 def _failed(matter: SlurmCase) -> Ruling:
     """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
+    if is_array(job):
+        return _array(matter)
     if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
         return _out_of_memory(matter)
     code, signal = _exit(job.exit)
@@ -228,11 +222,10 @@ def _failed(matter: SlurmCase) -> Ruling:
 
 def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
     """Its program was ended by a signal, or its exit code says so, as a shell does."""
-    job = matter.job
     number = signal or code - BY_SHELL
-    how, doubts = f"was {job.error}", tuple[str, ...]()
+    how, doubts = f"was {matter.job.error}", tuple[str, ...]()
     if not signal:
-        how = f"ended with {job.error}"
+        how = f"ended with {matter.job.error}"
         doubts = ("a program may also give such an exit code itself",)
     elif words_of("not_started", signal):
         how = f"was killed by signal {signal}, a real-time signal"
