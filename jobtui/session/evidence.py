@@ -289,6 +289,14 @@ class Outputs:
                             await self._read(*file, since=self._begin)
 
 
+async def written_by(gatherer: "Gatherer", job: Job, detail: JobDetail, path: str) -> tuple[str, ...]:
+    """The files that its record names, and those in the directory of `path` to which its script writes."""
+    if detail.directory != posixpath.dirname(path):
+        return detail.outputs
+    found = await gatherer.outputs(job, detail, ())
+    return (*detail.outputs, *(posixpath.join(place, part.name) for place, part in found.parts))
+
+
 class Gatherer:
     """Gathers what is known at one moment."""
 
@@ -380,18 +388,11 @@ class Gatherer:
             command = dict(detail.facts).get("command", "") if detail is not None else ""
             if command == path or command.startswith(f"{path} "):
                 exact.append(Candidate("job", job.id, 0.97, "Slurm was given this script", job.id))
-            elif detail is not None and path in await self._written_by(job, detail, posixpath.dirname(path)):
+            elif detail is not None and path in await written_by(self, job, detail, path):
                 exact.append(Candidate("job", job.id, 0.97, "it writes to this file", job.id))
             is_named[job.id] = is_named[job.id] and not command.startswith("/")
         why = "its name is that of the file; which script it was given is not known"
         return exact or [Candidate("job", job.id, 0.5, why, job.id) for job in newest if is_named[job.id]]
-
-    async def _written_by(self, job: Job, detail: JobDetail, directory: str) -> tuple[str, ...]:
-        """The files that its record names, and those in a directory to which its script writes."""
-        if detail.directory != directory:
-            return detail.outputs
-        found = await self.outputs(job, detail, ())
-        return (*detail.outputs, *(posixpath.join(place, part.name) for place, part in found.parts))
 
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""

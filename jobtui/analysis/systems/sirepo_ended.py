@@ -30,10 +30,7 @@ _NOT_SUBMITTED = "error submitting sbatch job error="
 QUASI = "It is the record of a compute call, not of a simulation."
 ASKED_AGAIN = "; a new agent that was asked did not know it"
 UNTOUCHED = "It was viewed, and never run."
-SENDERS = {
-    9: " (by whom is not known; the kernel does so when memory runs out)",
-    15: ", from outside it",
-}
+BY_WHOM = " (by whom is not known; the kernel does so when memory runs out)"
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
 
@@ -75,7 +72,7 @@ def killed(case: Case) -> Finding | None:
         return None
     by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
     is_known = is_memory or (killer is not None and killer.words)
-    why = "" if is_known else SENDERS.get(signal or 0, "")
+    why = BY_WHOM if signal == 9 and not is_known else ""
     sentence = f"Its program was killed by {by}{why}: {error}."
     return Finding(Code.KILLED_BY_SIGNAL, sentence, SURE, (case.ended_in_log, case.last(Mark.EXITED)))
 
