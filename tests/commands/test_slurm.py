@@ -170,8 +170,7 @@ def test_an_array_is_judged_and_its_logs_are_given_as_a_whole(
     lines = run(*LOCAL, "logs", "40", "--json").json["lines"]
     assert [line["text"] for line in lines] == [f"line of {task}" for task in tasks]
     verdict = run(*LOCAL, "explain", "40", "--json").json
-    assert "failed: task 2 (exit code 3), task 12 (exit code 3)" in verdict["sentence"]
-    assert verdict["next"][0]["command"].endswith("explain slurm/40_2")
+    assert (verdict["verdict"], "tasks 2, 12 failed" in verdict["sentence"]) == ("program_failed", True)
 
 
 def test_logs_print_the_end_of_long_output_and_say_so(run: Runner, cluster: StandIn, tmp_path: Path) -> None:

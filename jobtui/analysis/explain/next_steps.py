@@ -104,9 +104,11 @@ def _slurm(case: Case) -> Iterator[NextStep]:
 
 def _supervisor_log(case: Case) -> Iterator[NextStep]:
     """A command that shows the log around the restart; the log can be read from here."""
-    if (step := case.last(Mark.RESTARTED, Mark.FOUND_GONE)) is not None and (at := step.at) is not None:
-        begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
-        around = "--since", begin, "--until", end
+    if (step := case.last(Mark.RESTARTED, Mark.FOUND_GONE)) is not None:
+        around: tuple[str, ...] = ("-n", "10")
+        if (at := step.at) is not None:
+            begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
+            around = "--since", begin, "--until", end
         command = Command(OURS, "logs", *around, about=[step.source.rpartition("/")[2]])
         yield NextStep("see why the supervisor was restarted", command)
 

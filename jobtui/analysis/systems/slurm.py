@@ -42,7 +42,7 @@ AT_ONCE_S = 1.0
 """A job that slurmd cannot start is over so soon."""
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
 MOST_LOST = 3
-"""Steps, or tasks of an array, that are named."""
+"""Steps that are named."""
 
 
 class SlurmCase(NamedTuple):
@@ -173,18 +173,6 @@ def _lost_steps(matter: SlurmCase) -> str:
     return f" Its step {', '.join(lost[:MOST_LOST])} failed." if lost else ""
 
 
-def _array(matter: SlurmCase) -> Ruling:
-    """An array as a whole of which tasks failed: why, they tell."""
-    job, facts = matter.job, matter.facts
-    lost = ((name, text) for name, text in facts.items() if name[:5] == "task " and text.startswith(LOST))
-    failed = [f"{name} ({text.partition(': ')[2].rpartition(',')[0]})" for name, text in lost]
-    more = f" and {len(failed) - MOST_LOST} more" if failed[MOST_LOST:] else ""
-    sentence = f"Of its {job.model} ({job.native_status}) failed: {', '.join(failed[:MOST_LOST])}{more}."
-    task = f"{job.id}_{failed[0].split()[1]}" if failed else job.id
-    first = NextStep("see why the first of them failed", Command("jobtui", "explain", about=[task]))
-    return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, (first,), ("the output of its tasks was not read",))
-
-
 def _canceled(matter: SlurmCase) -> Ruling:
     by = matter.job.message or "canceled"
     begun = matter.after() if matter.job.started_at is not None else " before it started"
@@ -195,8 +183,6 @@ def _canceled(matter: SlurmCase) -> Ruling:
 def _failed(matter: SlurmCase) -> Ruling:
     """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
-    if is_array(job):
-        return _array(matter)
     if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
         return _out_of_memory(matter)
     code, signal = _exit(job.exit)
@@ -212,7 +198,7 @@ def _failed(matter: SlurmCase) -> Ruling:
             return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN)
         doubts = (f"sacct leaves 128 out of exit codes: it may have been {code + BY_SHELL}",)
         return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY if code in ENDING else SURE, (), doubts)
-    if job.reason and job.reason != "NonZeroExitCode":
+    if job.reason and job.reason != "NonZeroExitCode" and not is_array(job):
         return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", SURE)
     doubts = ("its exit code is not known: accounting was not read",)
     return Ruling(
