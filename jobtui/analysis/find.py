@@ -277,7 +277,7 @@ def ops_meant(candidate: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) 
         yield from (op for op in ops if (op.jid or op.uid or "").partition("-")[0] == candidate.id)
     elif candidate.kind in ("agent", "container", "host"):
         called = agents_called(candidate.id, agents)
-        yield from (op for op in ops if (op.agent or op.assigned_agent) in called)
+        yield from (op for op in ops if op.any_agent in called)
 
 
 def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:

@@ -93,17 +93,13 @@ def _needs_same(op: Op, other: Op, slot: Slot, scene: WaitSnapshot) -> bool:
     if slot is Slot.RUN_DIR:
         return other.jid is not None and other.jid == op.jid
     if slot is Slot.OP:
-        return other.name == op.name and _agent(other) is not None and _agent(other) == _agent(op)
+        return other.name == op.name and other.any_agent is not None and other.any_agent == op.any_agent
     same = other.name in CPU_OPS and (other.driver, other.kind) == (op.driver, op.kind)
     return same and _host(op, scene) == _host(other, scene)
 
 
-def _agent(op: Op) -> AgentPrefix | None:
-    return op.agent or op.assigned_agent
-
-
 def _host(op: Op, scene: WaitSnapshot) -> str | None:
-    agent = scene.agents.get(prefix) if (prefix := _agent(op)) is not None else None
+    agent = scene.agents.get(prefix) if (prefix := op.any_agent) is not None else None
     return None if agent is None else agent.host
 
 

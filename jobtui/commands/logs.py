@@ -4,6 +4,7 @@ The lines of its program's output have no times and come last, of several jobs i
 """
 
 import asyncio
+import posixpath
 import re
 import sys
 from collections import deque
@@ -163,8 +164,7 @@ async def run(reader: Reader) -> Exit:
     for problem in problems[:1] if found.job is None else problems:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
         complain(f"its output {problem}{more}")
-    most = reader.context.most
-    shown = lines if most is None else lines[max(0, len(lines) - most) :]
+    shown = lines if (most := reader.context.most) is None else lines[max(0, len(lines) - most) :]
     if not reader.follows:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
@@ -499,11 +499,11 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
     tests: list[Chosen] = []
     if (name := context.flag("agent")) is not None:
         wanted = agents_called(name, reader.session.store.correlation.agents())
-        agents = {str(_agent_of(op)) for op in ops if _agent_of(op)}
+        agents = {str(op.any_agent) for op in ops if op.any_agent}
         if not wanted & agents:
             complain(f"no agent {name} worked for {name_of_all}, only {', '.join(sorted(agents)) or 'none'}")
             return None
-        tests.append(lambda line: line.op is not None and _agent_of(line.op) in wanted)
+        tests.append(lambda line: line.op is not None and line.op.any_agent in wanted)
     if (name := context.flag("op")) is not None:
         prefix = name[:PREFIX_LENGTH]
         if prefix not in {op.op for op in ops}:
@@ -519,10 +519,6 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
         search = re.compile(pattern).search
         tests.append(lambda line: search(mask_line(line.text)) is not None)
     return lambda line: all(test(line) for test in tests)
-
-
-def _agent_of(op: Op) -> str | None:
-    return op.agent or op.assigned_agent
 
 
 def _report(reader: Reader, lines: Sequence[JobLine]) -> Report:
@@ -549,9 +545,13 @@ def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool 
 
 
 def _texts(lines: Sequence[JobLine], names: SourceNames) -> Iterator[str]:
-    locations = list(map(names.location_of, lines))
-    width = max(map(len, locations), default=0)
-    for line, location in zip(lines, locations, strict=True):
+    """The lines behind their times and locations; the directory of a file that is no source is above it."""
+    paths = [("", one) if one[0] != "/" else posixpath.split(one) for one in map(names.location_of, lines)]
+    width, above = max((len(location) for _, location in paths), default=0), ""
+    for line, (directory, location) in zip(lines, paths, strict=True):
+        if directory not in (above, ""):
+            yield paint(directory, "heading")
+        above = directory
         at = f"{date_time(line.at)}{Zone.mark()}" if line.at is not None else NONE
         text = safe(mask_line(line.text))
         if line.continues:
@@ -563,4 +563,4 @@ def _texts(lines: Sequence[JobLine], names: SourceNames) -> Iterator[str]:
 
 def _flat(line: JobLine) -> dict[str, object]:
     op = line.op
-    return line_record(line) | {"op": op.op if op else None, "agent": _agent_of(op) if op else None}
+    return line_record(line) | {"op": op.op if op else None, "agent": op.any_agent if op else None}

@@ -111,7 +111,7 @@ def _lines(
 
 def _op_line(op: Op, now: Nanos) -> str:
     sign, style = op_glyph(op)
-    agent = op.agent or op.assigned_agent or "no agent"
+    agent = op.any_agent or "no agent"
     words = (
         " ".join(part for part in (op.driver, agent, op.kind) if part),
         f"sent {op.sends}, replies {op.replies}, updates {op.updates}",

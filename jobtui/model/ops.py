@@ -180,6 +180,11 @@ class OpFacts(msgspec.Struct, kw_only=True):
     dropped_steps: int = 0
     wrote_stderr: bool = False
 
+    @property
+    def any_agent(self) -> AgentPrefix | None:
+        """The agent it was sent to, else the one it was meant for."""
+        return self.agent or self.assigned_agent
+
 
 class Op(OpFacts, frozen=True):  # type: ignore[misc] # the facts as they were at one time
     """One op with everything that is known of it."""

@@ -182,7 +182,7 @@ def line_record(line: JobLine) -> Document:
             "job": line.job_id or None,
             "op": op.op if op else None,
             "op_id": op.op_id if op else None,
-            "agent": (op.agent or op.assigned_agent) if op else None,
+            "agent": op.any_agent if op else None,
         },
         **fields_of(line, "certainty component offset continues cursor", masks=False),
     }

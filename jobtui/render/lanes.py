@@ -72,7 +72,7 @@ def heading(op: Op | None, cells: int) -> Line:
         words = " " + fit("step", cells - TIME_CELLS - 2) + times
         return (Piece(fit(words, cells), "heading", cells),)
     more = {Component.DRIVER: show(op.driver or "").removesuffix("Driver")} if op else {}
-    more |= {Component.AGENT: show(op.agent or op.assigned_agent or "")} if op else {}
+    more |= {Component.AGENT: show(op.any_agent or "")} if op else {}
     names = ""
     ends = [*lanes.columns.values(), lanes.cells][1:]
     for (lane, at), end in zip(lanes.columns.items(), ends, strict=True):

@@ -378,7 +378,7 @@ class Correlator(Correlation):
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         for track in reversed(self._ops.of_job(job_id)):
-            prefix = track.agent or track.assigned_agent
+            prefix = track.any_agent
             if track.name == "run" and prefix and (agent := self._agents.with_prefix(prefix, track.uid)):
                 return agent.freeze(held_by(agent, self._ops))
         return None

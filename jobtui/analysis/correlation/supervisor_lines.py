@@ -304,9 +304,7 @@ def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[Op
     lost = [
         op
         for op in state.ops.open_ops()
-        if (op.agent or op.assigned_agent) == agent.agent
-        and op.kind == agent.kind
-        and op.belongs_to_user(agent.uid)
+        if op.any_agent == agent.agent and op.kind == agent.kind and op.belongs_to_user(agent.uid)
     ]
     held = _HELD.findall(record.fields["held"] or "") if record.shape == "agent_exited" else ()
     ended = (state.ops.kept_with(prefix, lambda op: op.has_agent(agent))[-1:] for prefix in held)

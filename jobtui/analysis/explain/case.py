@@ -205,7 +205,7 @@ class Case:
 
     @cached_property
     def agent(self) -> Agent | None:
-        prefix = None if self.run is None else self.run.agent or self.run.assigned_agent
+        prefix = None if self.run is None else self.run.any_agent
         return self.evidence.agents.get(prefix) if prefix is not None else None
 
     @cached_property
