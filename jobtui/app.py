@@ -198,7 +198,9 @@ class JobtuiApp(TerminalApp[None]):
     def action_keys(self) -> None:
         from jobtui.screens.text import HelpScreen
 
-        if isinstance(self.screen, LiveScreen) and not isinstance(self.screen, HelpScreen):
+        if isinstance(self.screen, HelpScreen):
+            self.pop_screen()
+        elif isinstance(self.screen, LiveScreen):
             self.push_screen(HelpScreen(self._shared, self.screen.NAME))
 
     def commander(self) -> "Commander":

@@ -546,7 +546,7 @@ def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool 
 
 def _texts(lines: Sequence[JobLine], names: SourceNames) -> Iterator[str]:
     """The lines behind their times and locations; the directory of a file that is no source is above it."""
-    paths = [("", one) if one[0] != "/" else posixpath.split(one) for one in map(names.location_of, lines)]
+    paths = [("", one) if one[:1] != "/" else posixpath.split(one) for one in map(names.location_of, lines)]
     width, above = max((len(location) for _, location in paths), default=0), ""
     for line, (directory, location) in zip(lines, paths, strict=True):
         if directory not in (above, ""):

@@ -122,13 +122,8 @@ def script_lines(
 ) -> Iterator[Line]:
     """The first lines of a script, cut to a length; options of its scheduler and comments stand out."""
     for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
-        style = (
-            "accent"
-            if line.startswith(("#SBATCH", "#PBS", "#!"))
-            else "settled"
-            if line.lstrip().startswith("#")
-            else ""
-        )
+        is_option = line.startswith(("#SBATCH", "#PBS", "#!"))
+        style = "accent" if is_option else "settled" if line.lstrip().startswith("#") else ""
         yield (Piece(safe(line), style),)
 
 
