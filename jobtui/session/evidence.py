@@ -210,8 +210,8 @@ class Outputs:
     """Reads the end of each file that the program of one job wrote to, MOST_OUTPUTS at most.
 
     `parts` are these with their directories, `problems` why a file that is named cannot be read, `notes` what
-    may be missing in the list of a directory, `shared` why a file may be another job's, by its path: in a
-    directory that jobs share, one without its number in the path, last written before or after it ran.
+    may be missing in the list of a directory, `shared` why a file may be of another run, by its path: last
+    written before it ran or, in a directory that jobs share and without the number in the path, after it.
     """
 
     def __init__(self, job_reader: JobReader, job: Job, reach: ClusterAccess) -> None:
@@ -269,6 +269,10 @@ class Outputs:
         outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS)]
         outputs = [one for one in outputs if not is_shared or self._is_own(one.name)]
         fresh = [] if self.parts else [one.name for one in outputs if one.written_at >= self._begin]
+        for one in () if self.parts else outputs:
+            if one.written_at < self._begin and one.name in OUTPUT_NAMES:
+                path = posixpath.join(directory, one.name)
+                self.shared[path] = f"{path} was last written before this run began"
         for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
             with suppress(Unreadable):
                 await self._read(directory, name)
