@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from jobtui.actions import ScreenName
+from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.paths import SLACK, AgentLog, LogKind, log_of, reached
 from jobtui.model.clock import Nanos
@@ -104,7 +104,7 @@ class AgentsScreen(TableScreen[Agent]):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
-        return ("no line that was read of a supervisor's log names an agent; key 2 shows the logs",)
+        return "no line read of a supervisor's log names one", key_of("app.go('logs')") + " shows the logs"
 
     def words(self) -> Iterator[str]:
         trouble = [agent for agent in self._agents if is_trouble(agent, self.shared.now())]

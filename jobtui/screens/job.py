@@ -8,7 +8,7 @@ from time import monotonic
 from textual import on, work
 from textual.app import ComposeResult
 
-from jobtui.actions import ScreenName, hints_at
+from jobtui.actions import ScreenName, hints_at, key_of
 from jobtui.analysis.compare import last_good
 from jobtui.analysis.paths import CLUSTER_MODE
 from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
@@ -129,7 +129,7 @@ class LogBackReader:
         known = zip(sources, labels(sources), strict=True)
         logs = [(label, source) for source, label in known if source.kind in kinds]
         if not logs:
-            return ("No log is read: what happened to it is not known. Key 2 shows how to name one.",)
+            return "No log is read.", key_of("app.go('logs')") + " shows how to name one."
         what = "this job" if number is None else f"run {number}"
         words = [f"No op of {what} in the logs that were read:"]
         for label, source in logs:

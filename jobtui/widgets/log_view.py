@@ -413,8 +413,8 @@ class LogHeader(LineView):
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
         words, style, _ = judge_age(lag_s)
-        is_told = self.status.names and style != "dim"  # how old lines are is told by their times
-        age = Piece(f"  {words} " if is_told else " ", style)
+        shows_age = self.status.names and style != "dim"  # lines have times: only a late log has its age here
+        age = Piece(f"  {words} " if shows_age else " ", style)
         clock = Piece(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
         said = tuple(Piece(f"  {text}", style) for text, style in self.status.words if text)
         title, names = Piece(f" {TITLE} ", "title"), self._names()
