@@ -775,7 +775,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
         "needs_person",
         lambda: jobs_command.in_order([JOB, BAD], lambda job: NOW),
     ),
-    "printing a job": (columns, "cells_of", lambda: [*columns.job_table([JOB], ROW, 80)]),
+    "printing a row": (columns, "cells_of", lambda: [*columns.job_table([JOB], ROW, 80)]),
     "showing a cell": (
         columns,
         "needs_person",

@@ -13,7 +13,7 @@ from jobtui.model.ops import Agent
 from jobtui.render import nodes
 from jobtui.render.agents import agent_record, agent_table, urgent_first
 from jobtui.render.columns import TimeLook, printed
-from jobtui.render.table import filled_table, paint
+from jobtui.render.table import paint
 from jobtui.render.text import show
 
 CSV_COLUMNS = (
@@ -75,12 +75,10 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
         for cluster in clusters:
             health = nodes.controller_words(cluster.controller, reader.now)
             yield f"{paint(show(cluster.source), 'heading')}  {health}"
-            table = printed(nodes.PARTITION_COLUMNS, cluster.partitions, None)
-            yield from filled_table(*table, width)
+            yield from printed(nodes.PARTITION_COLUMNS, cluster.partitions, None, width)
             yield ""
         if not reader.nothing_read:
-            look, kept = TimeLook(reader.now), frozenset({"state", "node"})
-            yield from filled_table(*printed(nodes.NODE_COLUMNS, shown, look, kept), width)
+            yield from printed(nodes.NODE_COLUMNS, shown, TimeLook(reader.now), width)
 
     report = Report(
         "nodes",

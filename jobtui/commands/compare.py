@@ -13,6 +13,7 @@ from jobtui.commands.show import judged
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.jobs import JobDetail
 from jobtui.render.runs import comparison_lines, comparison_record, step_records
+from jobtui.render.table import painted
 from jobtui.session.evidence import Gatherer
 
 CSV_COLUMNS = ("step", "component", "this", "other", "parts", "slower")
@@ -44,7 +45,7 @@ async def run(reader: Reader) -> Exit:
         lambda: comparison_record(made),
         CSV_COLUMNS,
         lambda: step_records(made),
-        lambda width: first([*comparison_lines(made, width)], reader.context),
+        lambda width: first([*map(painted, comparison_lines(made, width))], reader.context),
     )
     return answer(report, reader, Exit.ATTENTION if made.doubts else Exit.FINE)
 

@@ -20,11 +20,11 @@ from jobtui.grammar import SETTING_BY_NAME, SETTINGS, SettingKind
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
 from jobtui.model.tables import text_of
+from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Piece
-from jobtui.render.table import Head, table_lines
 from jobtui.render.text import NONE, show
 
-HEADS = (Head("SETTING", least=7), Head("VALUE", least=16), Head("FROM", least=12))
+HEADS = (head("SETTING", 7), head("VALUE", 16), head("FROM", 12))
 CSV_COLUMNS = ("name", "value", "origin")
 
 

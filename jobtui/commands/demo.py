@@ -26,15 +26,15 @@ from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
 from jobtui.model.settings import Alarms
 from jobtui.model.specs import SourceSpec
+from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Piece
-from jobtui.render.table import Head, table_lines
 
 
 def run(context: Context) -> Exit:
     incident = context.flag("incident")
     if incident == "list":
         rows = [[Piece(name), Piece(known.text)] for name, known in INCIDENTS.items()]
-        heads = Head("INCIDENT"), Head("WHAT HAPPENS")
+        heads = head("INCIDENT"), head("WHAT HAPPENS")
         print_lines(coloured(table_lines(heads, rows, context.width), context))
         return Exit.FINE
     if incident is not None and incident not in INCIDENTS:

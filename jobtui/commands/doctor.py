@@ -22,8 +22,8 @@ from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.specs import LogRole, SourceSpec
-from jobtui.render.columns import KEPT, TableColumn, fixed, printed
-from jobtui.render.table import paint, table_lines
+from jobtui.render.columns import KEPT, TableColumn, at_least, fixed, printed
+from jobtui.render.table import paint
 from jobtui.render.text import NONE, age, duration, show
 from jobtui.transport.worker import Worker
 
@@ -276,23 +276,23 @@ FINDING_COLUMNS: tuple[TableColumn[Check, Nanos], ...] = (
     TableColumn("fine", "", lambda one, now: "✗" if one.faults else "✓", fixed(1), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),
     TableColumn("source", "SOURCE", lambda one, now: show(": ".join(filter(None, (one.source.profile,
-                one.source.name)))), fixed(12), KEPT),
-    TableColumn("kind", "KIND", lambda one, now: one.source.kind, fixed(7), 98),
-    TableColumn("state", "STATE", lambda one, now: one.source.state.value, fixed(7), KEPT,
+                one.source.name)))), at_least(12), KEPT),
+    TableColumn("kind", "KIND", lambda one, now: one.source.kind, at_least(7), 60),
+    TableColumn("state", "STATE", lambda one, now: one.source.state.value, at_least(7), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),
-    TableColumn("records", "RECORDS", lambda one, now: f"{one.source.records}", fixed(7), 100, "right"),
-    TableColumn("skipped", "SKIPPED", lambda one, now: f"{one.source.skipped}", fixed(7), KEPT, "right",
+    TableColumn("records", "RECORDS", lambda one, now: f"{one.source.records}", at_least(7), 75, "right"),
+    TableColumn("skipped", "SKIPPED", lambda one, now: f"{one.source.skipped}", at_least(7), KEPT, "right",
                 style=lambda one, now: "warning" if one.source.skipped else ""),
     TableColumn("unknown", "UNKNOWN", lambda one, now: f"{one.seen.unknown_share:.2%}" if one.seen else NONE,
-                fixed(7), KEPT, "right"),
+                at_least(7), KEPT, "right"),
     TableColumn("newest", "NEWEST",
                 lambda one, now: NONE if one.newest_at is None else age(seconds_between(one.newest_at, now)),
-                fixed(6), 99, "right"),
+                at_least(6), 70, "right"),
 )  # fmt: skip
 
 
 def view(findings: Sequence[Check], now: Nanos, width: int | None) -> Iterator[str]:
-    yield from table_lines(*printed(FINDING_COLUMNS, findings, now), width)
+    yield from printed(FINDING_COLUMNS, findings, now, width)
     names = SourceNames([finding.source for finding in findings])
     for finding in findings:
         name = names.short(finding.source.name)

@@ -40,9 +40,8 @@ from jobtui.model.ids import (
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
-from jobtui.render.columns import KEPT, TableColumn, fixed, printed
+from jobtui.render.columns import KEPT, TableColumn, at_least, printed
 from jobtui.render.json_output import fields_of
-from jobtui.render.table import table_lines
 from jobtui.render.text import show
 
 LONGEST_NAME = 4_096
@@ -379,11 +378,11 @@ def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
 
 LONGEST_INPUT = 1 << 20
 CANDIDATE_COLUMNS: tuple[TableColumn[Candidate, None], ...] = (
-    TableColumn("score", "SCORE", lambda one, look: f"{100 * one.score:.0f} %", fixed(5), KEPT, "right"),
-    TableColumn("kind", "KIND", lambda one, look: one.kind, fixed(5), KEPT),
-    TableColumn("id", "ID", lambda one, look: show(one.id), fixed(12), KEPT),
-    TableColumn("job", "JOB", lambda one, look: show(one.job or ""), fixed(12), 100),
-    TableColumn("why", "WHY", lambda one, look: show(one.why), fixed(12), KEPT),
+    TableColumn("score", "SCORE", lambda one, look: f"{100 * one.score:.0f} %", at_least(5), KEPT, "right"),
+    TableColumn("kind", "KIND", lambda one, look: one.kind, at_least(5), KEPT),
+    TableColumn("id", "ID", lambda one, look: show(one.id), at_least(12), KEPT),
+    TableColumn("job", "JOB", lambda one, look: show(one.job or ""), at_least(12), 70),
+    TableColumn("why", "WHY", lambda one, look: show(one.why), at_least(12), KEPT),
 )  # fmt: skip
 CSV_COLUMNS = ("score", "kind", "id", "job", "why")
 
@@ -397,13 +396,12 @@ async def run(reader: Reader) -> Exit:
         candidates = (*await spans_naming(reader, thing), *candidates)
     given = first(candidates, reader.context)
     records = [candidate_record(candidate) for candidate in given]
-    table = printed(CANDIDATE_COLUMNS, given, None)
     report = Report(
         "find",
         lambda: {"candidates": records},
         CSV_COLUMNS,
         lambda: records,
-        lambda width: table_lines(*table, width) if given else (),
+        lambda width: printed(CANDIDATE_COLUMNS, given, None, width) if given else (),
     )
     code = Exit.FINE
     if not candidates or candidates[0].score < SURE:

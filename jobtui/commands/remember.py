@@ -41,7 +41,6 @@ from jobtui.render.memory import (
     seen_words,
     sites_words,
 )
-from jobtui.render.table import table_lines
 from jobtui.render.text import show
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_JOBS_READ, Gatherer
@@ -265,10 +264,8 @@ def run_seen(context: Context) -> Exit:
         if found.sites:
             yield sites_words(found.sites)
         yield from map(host_words, found.shares)
-        columns = SEEN_COLUMNS[:-1]
-        table = printed(columns, found.signatures, TimeLook(now), {column.key for column in columns})
         if found.signatures:
-            yield from table_lines(*table, width)
+            yield from printed(SEEN_COLUMNS[:-1], found.signatures, TimeLook(now), width)
         for seen in found.signatures if len(found.signatures) == 1 else ():
             yield f"such as {show(seen.job)}: {show(seen.example)}"
             yield seen_words(seen, now)

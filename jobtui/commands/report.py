@@ -32,8 +32,9 @@ from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered
 from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
 from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
+from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Piece
-from jobtui.render.table import Head, paint, painted, table_lines
+from jobtui.render.table import paint, painted
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
 from jobtui.store.store import SKIPS_KEPT
@@ -42,8 +43,8 @@ PAGES = frozenset({"markdown", "html"})
 """Flags with which it tells what happened to a job."""
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
-POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
-STAY_HEADS = (Head(HEADS[0]), *(Head(title, "right") for title in HEADS[1:]))
+POINT_HEADS = (head("TIME"), head("VALUE", align="right"))
+STAY_HEADS = (head(HEADS[0]), *(head(title, align="right") for title in HEADS[1:]))
 
 
 @dataclass(slots=True)
@@ -338,7 +339,7 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos) -> Iterator[s
     yield from map(painted, names)
     yield f"{painted(last)}   ({series[0].unit})"
     for line in chart_lines(draw_chart(chart, frame)):
-        yield painted(line).rstrip()
+        yield painted(line)
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
     yield paint(times, "dim")
     if (low := min(curve.step(frame.since, frame.until).low for curve in chart.curves)) < 0:

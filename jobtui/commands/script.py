@@ -20,15 +20,16 @@ from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.scripts import Answer, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render import job_files
+from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Piece
-from jobtui.render.table import Head, fact_lines, paint, painted, table_lines
+from jobtui.render.table import fact_lines, paint, painted
 from jobtui.render.text import safe, show
 from jobtui.session.evidence import Gatherer
 
 GOOD = "good"
 """The word for the last good run of the same name and user."""
 CSV_COLUMNS = ("name", "value")
-VARIABLE_HEADS = (Head("VARIABLE", least=12), Head("VALUE", least=20))
+VARIABLE_HEADS = (head("VARIABLE", 12), head("VALUE", 20))
 
 
 class Side(NamedTuple):

@@ -20,17 +20,17 @@ from jobtui.grammar import DASHBOARD
 from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.health import contained
 from jobtui.model.ids import split_jid
-from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Code, Concern, Verdict
-from jobtui.render.columns import KEPT, TableColumn, fixed, printed
+from jobtui.render.columns import TimeLook, printed
 from jobtui.render.facts import cluster_words
 from jobtui.render.json_output import fields_of, history_records, stored_record
-from jobtui.render.runs import ran_s, result_text
+from jobtui.render.runs import RUN_COLUMNS
 from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
-from jobtui.render.table import fact_lines, paint, table_lines
+from jobtui.render.table import fact_lines, paint
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 
@@ -87,18 +87,6 @@ def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Location]:
         yield Location("agent log", agent.log, exists=exists)
 
 
-RUN_COLUMNS: tuple[TableColumn[Run, Nanos], ...] = (
-    TableColumn("run", "RUN", lambda run, now: str(run.number), fixed(4), KEPT, "right"),
-    TableColumn("state", "STATE", lambda run, now: f"{GLYPHS[run.status]} {run.status.value}", fixed(9), KEPT,
-                style=lambda run, now: STATUS_STYLES[run.status]),
-    TableColumn("queued", "QUEUED", lambda run, now: time_text(run.queued_at) or NONE, fixed(19), 99),
-    TableColumn("started", "STARTED", lambda run, now: time_text(run.started_at) or NONE, fixed(19), 100),
-    TableColumn("ended", "ENDED", lambda run, now: time_text(run.ended_at) or NONE, fixed(19), 98),
-    TableColumn("took", "TOOK", lambda run, now: duration(ran_s(run, now)), fixed(6), KEPT, "right"),
-    TableColumn("why", "WHY", lambda run, now: result_text(run), fixed(12), KEPT),
-)  # fmt: skip
-
-
 async def run(reader: Reader) -> Exit:
     """FAILED or ATTENTION when the job failed or needs a person."""
     found = await resolve(reader, reader.context.words[0])
@@ -147,7 +135,7 @@ def _lines(
     yield from fact_lines((*_facts(job, now), *facts), width)
     if detail and detail.runs:
         yield ""
-        yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width)
+        yield from printed(RUN_COLUMNS, detail.runs, TimeLook(now), width)
     if found:
         yield ""
         yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), width)

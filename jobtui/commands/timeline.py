@@ -12,20 +12,20 @@ from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
-from jobtui.render.columns import KEPT, TableColumn, fixed, printed
+from jobtui.render.columns import KEPT, TableColumn, at_least, printed
 from jobtui.render.json_output import op_record, step_record
 from jobtui.render.lanes import TimeStyle, folded, op_glyph
-from jobtui.render.table import paint, table_lines
+from jobtui.render.table import paint
 from jobtui.render.text import clock_time, duration, show
 
 STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
-    TableColumn("time", "TIME", lambda row, names: clock_time(row.at), fixed(8), KEPT),
-    TableColumn("start", "+START", lambda row, names: duration(row.from_start_s), fixed(6), 99, "right"),
-    TableColumn("since", "+STEP", lambda row, names: duration(row.since_prev_s), fixed(6), 100, "right",
+    TableColumn("time", "TIME", lambda row, names: clock_time(row.at), at_least(8), KEPT),
+    TableColumn("start", "+START", lambda row, names: duration(row.from_start_s), at_least(6), 70, "right"),
+    TableColumn("since", "+STEP", lambda row, names: duration(row.since_prev_s), at_least(6), 75, "right",
                 style=lambda row, names: "warning" if row.is_gap else "settled"),
-    TableColumn("who", "WHO", lambda row, names: row.lane.value, fixed(6), KEPT),
-    TableColumn("step", "STEP", lambda row, names: _step_words(row), fixed(16), KEPT),
-    TableColumn("line", "LINE", lambda row, names: names.location_of(row.step), fixed(12), 98,
+    TableColumn("who", "WHO", lambda row, names: row.lane.value, at_least(6), KEPT),
+    TableColumn("step", "STEP", lambda row, names: _step_words(row), at_least(16), KEPT),
+    TableColumn("line", "LINE", lambda row, names: names.location_of(row.step), at_least(12), 60,
                 style=lambda row, names: "settled"),
 )  # fmt: skip
 CSV_COLUMNS = (
@@ -97,8 +97,8 @@ def _lines(
         for fold in timeline.folds_in(steps):
             shown += [*steps[done : fold.first], folded(steps, fold, TimeStyle())]
             done = fold.last + 1
-        table = printed(STEP_COLUMNS, (*shown, *steps[done:]), names)
-        yield from (INDENT + line for line in table_lines(*table, inner))
+        shown += steps[done:]
+        yield from (INDENT + line for line in printed(STEP_COLUMNS, shown, names, inner))
         if op.dropped_steps:
             yield f"{INDENT}{op.dropped_steps} more steps were not kept"
     if unlinked:

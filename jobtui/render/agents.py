@@ -3,7 +3,7 @@
 Cells are masked and safe for a terminal. Sorting is by the values of the record, never by what is shown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.paths import AgentLog, LogKind
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -11,25 +11,22 @@ from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, AgentState
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import (
-    HIGHEST_PRIORITY,
     Cells,
     Narrow,
     TableColumn,
     TimeLook,
-    cells_of,
+    at_least,
     count_column,
     fixed,
-    heads_of,
     in_style,
+    printed,
     short_host,
     text_cell,
     text_column,
     time_column,
 )
 from jobtui.render.json_output import Document, fields_of
-from jobtui.render.spans import Piece
-from jobtui.render.table import Head, filled_table
-from jobtui.render.text import NONE, Zone, age, date_time, show
+from jobtui.render.text import Zone, age, date_time, show
 
 RECENT_S = 3600.0
 """How long an agent that was lost or never came is marked."""
@@ -101,17 +98,14 @@ def urgent_first(agents: Iterable[Agent], now: Nanos) -> list[Agent]:
     return sorted(agents, key=urgency)
 
 
-_NEVER_DROPPED = frozenset({"state", "agent", "user"})
-
-
-def agent_table(found: Iterable[tuple[Agent, AgentLog]], now: Nanos, width: int | None) -> Iterator[str]:
-    look = TimeLook(now)
-    rows = [
-        [*cells_of(AGENT_COLUMNS, agent, look), Piece(show(log.note or log.described) or NONE, "settled")]
-        for agent, log in found
-    ]
-    heads = [*heads_of(AGENT_COLUMNS, _NEVER_DROPPED), Head("LOG", "left", 12, HIGHEST_PRIORITY)]
-    return filled_table(heads, rows, width)
+def agent_table(found: Sequence[tuple[Agent, AgentLog]], now: Nanos, width: int | None) -> Iterator[str]:
+    agents, logs = [agent for agent, _ in found], {id(agent): log for agent, log in found}
+    log: TableColumn[Agent, TimeLook] = text_column(
+        "log", "LOG", lambda one: logs[id(one)].note or logs[id(one)].described, at_least(12), 1
+    )
+    return printed(
+        (*AGENT_COLUMNS, *in_style(lambda one, look: "settled", log)), agents, TimeLook(now), width
+    )
 
 
 def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ Sorting is by the values of the record, never by what is shown.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -15,7 +15,7 @@ from jobtui.model.health import FAULTS
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
-from jobtui.render.table import Head, filled_table
+from jobtui.render.table import painted
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling, width
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
@@ -229,6 +229,10 @@ def fixed(cells: int) -> Cells:
     return Cells(cells, cells, cells)
 
 
+def at_least(cells: int) -> Cells:
+    return Cells(cells, cells, 10_000)
+
+
 Column = TableColumn[Job, RowContext]
 
 
@@ -303,6 +307,8 @@ DEFAULT_COLUMNS = JOB_COLUMNS[:10]
 
 _ESSENTIAL = 80
 """Columns of this priority and above are squeezed before one of them is dropped."""
+KEPT = 101
+"""The priority of a column that always has its least, also where that is more than there is."""
 _SQUEEZED = 6
 NOT_KNOWN: Mapping[str, int] = {}
 
@@ -322,9 +328,10 @@ def fit_columns(
     """
     gap = gap_for(width)
     kept = [_variant(column, width) for column in chosen]
-    while len(kept) > 1 and not _have_room(least := [column.cells.least for column in kept], gap, width):
+    while len(kept) > 1 and not _have_room([column.cells.least for column in kept], gap, width):
         last = min(kept, key=lambda column: column.priority)
-        if last.priority >= _ESSENTIAL and _have_room([min(one, _SQUEEZED) for one in least], gap, width):
+        squeezed = list(map(_smallest, kept))
+        if last.priority >= (_ESSENTIAL if _have_room(squeezed, gap, width) else KEPT):
             break
         kept.remove(last)
     room = max(1, width - gap * (len(kept) - 1))
@@ -339,6 +346,10 @@ def _variant(column: AnyColumn, width: int) -> AnyColumn:
     return column
 
 
+def _smallest(column: TableColumn[Any, Any]) -> int:
+    return column.cells.least if column.priority >= KEPT else min(column.cells.least, _SQUEEZED)
+
+
 def _have_room(sizes: Sequence[int], gap: int, width: int) -> bool:
     return sum(sizes) + gap * (len(sizes) - 1) <= width
 
@@ -348,7 +359,7 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
 
     No more than its text takes at first; what is left then is shared in the same way.
     """
-    sizes = [min(column.cells.least, _SQUEEZED, room) for column in columns]
+    sizes = [min(_smallest(column), room) for column in columns]
     whole = [
         column.cells.most if column.cells.least == column.cells.most or column.key not in texts
         else max(texts[column.key], width(column.header))
@@ -358,7 +369,7 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
         goals = list(map(min, (column.cells[step] for column in columns), whole))
         if step == len(Cells._fields) - 1:
             whole = [column.cells.most for column in columns]
-        spare = room - sum(sizes)
+        spare = max(0, room - sum(sizes))
         # the smallest wishes first: a few cells complete an id, and only shorten a long text a little
         waiting = sorted(
             (i for i in range(len(sizes)) if goals[i] > sizes[i]), key=lambda i: goals[i] - sizes[i]
@@ -392,45 +403,71 @@ def _texts(column: TableColumn[Record, Look], records: Sequence[Record], look: L
 
 PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "waits")
 """Columns of the table that is printed: user and model are in the id, which is what one copies from it."""
-_NEVER_DROPPED = frozenset({"state", "id"})
-_WHOLE_ID = 1_000
-"""Ids are never cut, they are there to be copied."""
 
 
 def job_table(
-    jobs: Iterable[Job], context: RowContext, width: int | None, *, has_profiles: bool = False
+    jobs: Iterable[Job], context: RowContext, cells: int | None, *, has_profiles: bool = False
 ) -> Iterator[str]:
+    """The jobs as they are printed, with whole ids: they are there to be copied."""
     by_key = {column.key: column for column in JOB_COLUMNS}
-    columns = [by_key[key] for key in (*(("profile",) if has_profiles else ()), *PRINTED)]
-    heads = [
-        head._replace(least=_WHOLE_ID) if column.key == "id" else head
-        for column, head in zip(columns, heads_of(columns, _NEVER_DROPPED), strict=True)
-    ]
-    rows = FAULTS.each("printing a job", jobs, lambda job: cells_of(columns, job, context))
-    return filled_table(heads, list(rows), width)
+    by_key["id"] = msgspec.structs.replace(by_key["id"], cells=fixed(10_000), priority=KEPT)
+    keys = (*(("profile",) if has_profiles else ()), *PRINTED)
+    return printed([by_key[key] for key in keys], jobs, context, cells)
 
 
-HIGHEST_PRIORITY, KEPT = 100, 101
-"""The highest of a column that goes where it is narrow, and that of one that never goes when printed."""
-
-
-def heads_of(columns: Sequence[TableColumn[Any, Any]], kept: Set[str] = frozenset()) -> list[Head]:
-    """The heads of a table that is printed: the least important column goes first, those `kept` never go."""
-    drops = {one.key: 0 if one.key in kept else max(0, KEPT - one.priority) for one in columns}
-    return [Head(one.header, one.align, one.cells.least, drops[one.key]) for one in columns]
+def printed(
+    columns: Iterable[TableColumn[Record, Look]], records: Iterable[Record], look: Look, cells: int | None
+) -> Iterator[str]:
+    """The lines of a table of records, at most `cells` wide where that is given."""
+    shown = [column if cells is None else _variant(column, cells) for column in columns]
+    rows = FAULTS.each("printing a row", records, lambda record: cells_of(shown, record, look))
+    return table_lines(shown, list(rows), cells)
 
 
 def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Piece]:
     return [Piece(column.cell(record, look), column.style(record, look)) for column in columns]
 
 
-def printed(
-    columns: Sequence[TableColumn[Record, Look]],
-    records: Iterable[Record],
-    look: Look,
-    kept: Set[str] = frozenset(),
-) -> tuple[list[Head], list[list[Piece]]]:
-    return heads_of(columns, kept), [cells_of(columns, one, look) for one in records]
+def head(header: str, least: int = 4, align: Align = "left") -> TableColumn[Any, Any]:
+    """A column of a table whose rows are made by whoever prints it."""
+    return TableColumn(header, header, no_style, at_least(least), KEPT, align)
+
+
+def table_lines(
+    columns: Sequence[TableColumn[Any, Any]], rows: Sequence[Sequence[Piece]], cells: int | None
+) -> Iterator[str]:
+    return map(painted, table_rows(columns, rows, cells))
+
+
+def table_rows(
+    columns: Sequence[TableColumn[Any, Any]], rows: Sequence[Sequence[Piece]], cells: int | None
+) -> Iterator[Line]:
+    """Heads and rows, without the columns in which no row has a value, but for those that never go."""
+    texts = [
+        max((width(row[at].text) for row in rows if row[at].text not in BLANK), default=0)
+        for at in range(len(columns))
+    ]
+    whole = [max(width(column.header), size) for column, size in zip(columns, texts, strict=True)]
+    used = [
+        msgspec.structs.replace(
+            one, key=str(at), narrow=(), cells=Cells(*(min(whole[at], n) for n in one.cells))
+        )
+        for at, one in enumerate(columns)
+        if one.priority >= KEPT or texts[at] or not rows
+    ]
+    natural = tuple((one, whole[int(one.key)]) for one in used)
+    placed = natural if cells is None else fit_columns(cells, used)
+    blanks = Piece(" " * gap_for(_WIDE if cells is None else cells))
+    for row in (None, *rows):
+        line: list[Piece] = []
+        for column, size in placed:
+            piece = Piece(column.header, "heading") if row is None else row[int(column.key)]
+            line += [Piece(fitted(column, piece.text, size), piece.style, size), blanks]
+        yield tuple(line[:-1])
+
+
+def fitted(column: TableColumn[Any, Any], text: str, cells: int) -> str:
+    return fit(telling(text, cells) if column.keeps_ends else text, cells, align=column.align)
 
 
 BLANK = frozenset({"", NONE})
@@ -483,6 +520,5 @@ class TableLines(Generic[Record, Look]):
     ) -> tuple[Piece, Piece]:
         column, cells = placed
         style = column.style(record, look)
-        whole = column.cell(record, look)
-        text = fit(telling(whole, cells) if column.keeps_ends else whole, cells, align=column.align)
+        text = fitted(column, column.cell(record, look), cells)
         return Piece(text, style, cells), Piece(self._blanks, style, len(self._blanks))

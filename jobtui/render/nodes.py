@@ -11,6 +11,7 @@ from jobtui.render.columns import (
     Cells,
     TableColumn,
     TimeLook,
+    at_least,
     count_column,
     fixed,
     text_column,
@@ -56,15 +57,15 @@ def broken_first(nodes: Iterable[ListedNode]) -> list[ListedNode]:
 
 
 PARTITION_COLUMNS: tuple[TableColumn[Partition, None], ...] = (
-    TableColumn("name", "PARTITION", lambda one, look: show(one.name), fixed(4), KEPT),
-    TableColumn("state", "STATE", lambda one, look: show(one.state.lower()), fixed(4), KEPT,
+    TableColumn("name", "PARTITION", lambda one, look: show(one.name), at_least(4), KEPT),
+    TableColumn("state", "STATE", lambda one, look: show(one.state.lower()), at_least(4), KEPT,
                 style=lambda one, look: "" if one.state == "UP" else "warning"),
-    TableColumn("nodes", "NODES", lambda one, look: str(one.nodes), fixed(4), KEPT, "right"),
-    TableColumn("cpus", "CPUS", lambda one, look: str(one.cpus), fixed(4), KEPT, "right"),
-    TableColumn("limit", "LIMIT", lambda one, look: duration(one.limit_s), fixed(4), 100, "right"),
+    TableColumn("nodes", "NODES", lambda one, look: str(one.nodes), at_least(4), KEPT, "right"),
+    TableColumn("cpus", "CPUS", lambda one, look: str(one.cpus), at_least(4), KEPT, "right"),
+    TableColumn("limit", "LIMIT", lambda one, look: duration(one.limit_s), at_least(4), 75, "right"),
     TableColumn("most", "MOST NODES",
                 lambda one, look: NONE if one.most_nodes is None else str(one.most_nodes),
-                fixed(4), 99, "right"),
+                at_least(4), 70, "right"),
 )  # fmt: skip
 
 

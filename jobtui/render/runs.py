@@ -1,15 +1,15 @@
 """The runs of a job as a table, and two of them beside each other: facts, steps, files. Masked and safe."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from jobtui.analysis.compare import Comparison, RunSide, StepPair, StepTime
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import JobStatus, Run
-from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, in_style
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, head, in_style, table_rows
 from jobtui.render.json_output import fields_of
-from jobtui.render.spans import Paragraph, Piece
+from jobtui.render.spans import Line, Paragraph, Piece, words_of
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
-from jobtui.render.table import Head, paint, table_lines, unpainted
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 
@@ -65,15 +65,15 @@ def _whole(run: Run, seconds: float) -> float:
 def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator[Paragraph]:
     """The facts of a run next to those of a good one; equal ones are dim."""
     left, right = _facts(run, now), _facts(good, now) if good else {}
-    heads = [Head("", least=8), Head(f"RUN {run.number} {state_text(run)}", least=20)]
+    heads = [head("", 8), head(f"RUN {run.number} {state_text(run)}", 20)]
     if good:
-        heads.append(Head(f"RUN {good.number} {state_text(good)}, the last good one", least=20))
+        heads.append(head(f"RUN {good.number} {state_text(good)}, the last good one", 20))
     names = [name for name in left if left[name] or right.get(name)]
     rows = [
         [Piece(name), Piece(left[name] or NONE), Piece(right.get(name) or NONE)][: len(heads)]
         for name in names
     ]
-    heading, *lines = map(unpainted, table_lines(heads, rows, cells))
+    heading, *lines = map(words_of, table_rows(heads, rows, cells))
     yield Paragraph(heading, "heading")
     for name, line in zip(names, lines, strict=True):
         differs = not good or left[name] != right[name]
@@ -99,23 +99,18 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
 def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:
     """A heading and a line for each step, no wider than `cells`; what is alike steps back."""
     heads = step_heads(*(f"RUN {number}" for number in numbers))
-    heading, *lines = map(unpainted, table_lines(heads, [_step_row(pair) for pair in pairs], cells))
+    heading, *lines = map(words_of, table_rows(heads, [_step_row(pair) for pair in pairs], cells))
     yield Paragraph(heading, "heading")
     for pair, line in zip(pairs, lines, strict=True):
         style = "" if pair.is_in_one or pair.is_slower else "dim"
         yield Paragraph(line, "warning" if pair.parts else "strong" if pair.component is None else style)
 
 
-FACT_HEADS = (Head("", least=8), Head("THIS", least=12), Head("OTHER", least=12))
+FACT_HEADS = (head("", 8), head("THIS", 12), head("OTHER", 12))
 
 
-def step_heads(left: str, right: str) -> tuple[Head, ...]:
-    return (
-        Head("STEP", least=16),
-        Head(left, "right", least=6),
-        Head(right, "right", least=6),
-        Head("", least=4),
-    )
+def step_heads(left: str, right: str) -> tuple[TableColumn[Any, Any], ...]:
+    return head("STEP", 16), head(left, 6, "right"), head(right, 6, "right"), head("")
 
 
 PARTS, SLOWER = "first difference", "slower"
@@ -133,31 +128,31 @@ def step_records(found: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def comparison_lines(found: Comparison, width: int | None) -> Iterator[str]:
+def comparison_lines(found: Comparison, width: int | None) -> Iterator[Line]:
     """A comparison as a person reads it: what differs, step by step, and in the files."""
-    yield paint(show(found.left.title), "heading")
-    yield from (paint(f"not sure: {show(doubt)}", "warning") for doubt in found.doubts)
-    yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
-    yield f"compared with {show(found.right.title)}: {show(found.why)}"
-    yield from _summary(found)
-    yield ""
+    yield (Piece(show(found.left.title), "heading"),)
+    yield from ((Piece(f"not sure: {show(doubt)}", "warning"),) for doubt in found.doubts)
+    yield from ((Piece(f"not known: {show(spot)}"),) for spot in found.blind_spots)
+    yield (Piece(f"compared with {show(found.right.title)}: {show(found.why)}"),)
+    yield from ((Piece(words),) for words in _summary(found))
+    yield ()
     rows = []
     for pair in found.facts:
         style = "warning" if pair.differs else "settled"
         values = (Piece(show(value) or NONE, style) for value in (pair.left, pair.right))
         rows.append([Piece(pair.name), *values])
-    yield from table_lines(FACT_HEADS, rows, width)
+    yield from table_rows(FACT_HEADS, rows, width)
     if found.steps:
-        yield ""
-        yield from table_lines(step_heads("THIS", "OTHER"), [_step_row(pair) for pair in found.steps], width)
+        yield ()
+        yield from table_rows(step_heads("THIS", "OTHER"), [_step_row(pair) for pair in found.steps], width)
     for file in found.files:
-        yield ""
-        yield paint(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading")
+        yield ()
+        yield (Piece(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading"),)
         for line in file.lines:
             style = "good" if line.startswith("+") else "error" if line.startswith("-") else "settled"
-            yield paint(show(line), style)
+            yield (Piece(show(line), style),)
         if file.left_out:
-            yield f"{file.left_out} more lines differ"
+            yield (Piece(f"{file.left_out} more lines differ"),)
 
 
 def _summary(found: Comparison) -> Iterator[str]:

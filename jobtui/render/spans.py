@@ -51,6 +51,10 @@ def width_of(line: Iterable[Piece]) -> int:
     return sum(span.width for span in line)
 
 
+def words_of(line: Iterable[Piece]) -> str:
+    return "".join(span.text for span in line).rstrip()
+
+
 def difference(before: Line, after: Line) -> range | None:
     """Which cells of a line must be painted again, None when none."""
     if before == after:

@@ -178,10 +178,10 @@ def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Ite
     view = WaterfallView(tree, layout, axis, found.failed_at, marks.of)
     if cells is None:
         columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
-    yield painted(heading_line(view, columns)).rstrip()
+    yield painted(heading_line(view, columns))
     for row in rows:
         is_closed = layout.lines[row].key in closed
-        yield painted(trace_line(view, columns, row, is_closed=is_closed)).rstrip()
+        yield painted(trace_line(view, columns, row, is_closed=is_closed))
 
 
 def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most: int) -> list[int]:

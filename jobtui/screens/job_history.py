@@ -15,8 +15,7 @@ from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.render import runs as rendered
 from jobtui.render.columns import TimeLook
-from jobtui.render.spans import Paragraph
-from jobtui.render.table import unpainted
+from jobtui.render.spans import Paragraph, words_of
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import CopyTarget, Shared
@@ -38,7 +37,7 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
     command = shared.command("compare", about=[job_id, *({found.right.job.id} - {job_id})])
     text: list[Paragraph] = []
     cells = max(20, screen.size.width - MARGIN)
-    for line in map(unpainted, rendered.comparison_lines(found, cells)):
+    for line in map(words_of, rendered.comparison_lines(found, cells)):
         style = "warning" if line.endswith((rendered.PARTS, rendered.SLOWER)) else ""
         text.append(Paragraph(line, style if text else "title"))
     title = "compared with the last good run" if other is None else "side by side"

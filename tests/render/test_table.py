@@ -3,21 +3,23 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from jobtui.analysis.counts import MINUTES, Flow, Pace
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import axis_lines, axis_ticks
+from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Line, Piece, difference, fitting, pace_line, padded, spread, styled, width_of
-from jobtui.render.table import Head, fact_lines, paint, table_lines, unpainted
+from jobtui.render.table import fact_lines, paint, unpainted
 from jobtui.render.text import width
 from tests.builders import HOSTILE, text_of
 from tests.conftest import NOW
 
 HEADS = (
-    Head("N", "right"),
-    Head("NAME", least=4),
-    Head("EXTRA", least=6, drop=2),
-    Head("WHY", least=4, drop=1),
+    head("N", align="right"),
+    head("NAME"),
+    replace(head("EXTRA", 6), priority=10),
+    replace(head("WHY"), priority=20),
 )
 
 
@@ -35,7 +37,7 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 def test_a_narrow_table_squeezes_and_then_drops() -> None:
     row = ("1", "n" * 20, "e" * 20, "w" * 20)
-    assert lines([row], 60)[1] == f"1  {'n' * 17}…  {'e' * 17}…  {'w' * 16}…"
+    assert lines([row], 60)[1] == f"1 {'n' * 17}… {'e' * 20} {'w' * 17}…"
     assert lines([row], 18)[0].split() == ["N", "NAME", "WHY"]
     assert lines([row], 8)[0].split() == ["N", "NAME"]
 
