@@ -123,13 +123,6 @@ def test_init_finds_the_sources_of_a_machine(tmp_path: Path) -> None:
     assert ("slurm", "local") not in found(tmp_path, PATH=str(squeue.parent))
 
 
-@pytest.mark.parametrize(("name", "value", "what"), ROWS["what variables tell"])
-def test_init_finds_sources_of_variables(
-    tmp_path: Path, name: str, value: str, what: list[list[str]]
-) -> None:
-    assert [[*one] for one in found(tmp_path, **{name: value})] == what
-
-
 def test_a_file_with_any_value_is_one_that_can_be_read() -> None:
     odd = 'a"b\\c\u00e9 \n x'
     text = file_text({"srdb": [(odd, "found \n here")], "log": [("server=/x", "given")]})
