@@ -15,14 +15,14 @@ from jobtui.analysis.timeline import op_duration_s, ops_in, window_of
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import JobReader, Unreadable
+from jobtui.model.job_reader import JobReader, NoSuchFile, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import read_json
 from jobtui.model.ops import Agent, Component, Op
 from jobtui.model.scripts import Wanted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import RunHistory, Verdict
+from jobtui.model.verdicts import Cause, RunHistory, Verdict
 
 
 def last_good(runs: Sequence[Run], number: int) -> Run | None:
@@ -33,7 +33,7 @@ def last_good(runs: Sequence[Run], number: int) -> Run | None:
 
 
 def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """A completed job of the same name and user: the last one submitted before, else the newest after it.
+    """A completed job of the same name and user: the last one before, else the newest after it.
 
     Tasks of the same array are excluded: they have the same script.
     """
@@ -45,8 +45,13 @@ def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
         and (one.system, one.owner, one.name) == (job.system, job.owner, job.name)
         and one.id.partition("_")[0] != array
     ]
-    before = [one for one in good if (one.queued_at or 0) <= (job.queued_at or 0)]
-    return max(before or good, key=lambda one: one.queued_at or 0, default=None)
+    return _last_before(job, good)
+
+
+def _last_before(job: Job, good: Sequence[Job]) -> Job | None:
+    """The last of these jobs that ended before one was submitted, else the newest after it."""
+    before = [one for one in good if 0 < (one.ended_at or 0) <= (job.queued_at or 0)]
+    return max(before or good, key=lambda one: one.ended_at or 0, default=None)
 
 
 CLUTTER = frozenset({"run_status", "begin_session"})
@@ -164,7 +169,8 @@ DIFF_LINES = 200
 class RunSide(NamedTuple):
     """One side of a comparison: a run of a job, with its ops and its agent.
 
-    `dirs` are the directories in which its files may be, `detail` is its record, where these are known.
+    `dirs` are the directories in which its files may be, `detail` is its record, `cause` the line of its
+    output that says why the run failed, where these are known.
     """
 
     job: Job
@@ -173,6 +179,7 @@ class RunSide(NamedTuple):
     agent: Agent | None = None
     dirs: tuple[str, ...] = ()
     detail: JobDetail | None = None
+    cause: Cause | None = None
 
     @property
     def host(self) -> str | None:
@@ -246,7 +253,7 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Partner | None
         and (one.system, one.app, one.model, one.mode) == (job.system, job.app, job.model, job.mode)
     ]
     same_user = [one for one in good if one.owner == job.owner]
-    newest = max(same_user or good, key=lambda one: one.ended_at or 0, default=None)
+    newest = _last_before(job, same_user or good)
     if newest is None:
         return None
     whose = "the same user" if same_user else "another user"
@@ -289,7 +296,7 @@ def _facts_of(side: RunSide) -> Iterator[tuple[str, str]]:
     job, of, agent = side.job, side.run or side.job, side.agent
     op = next((op for op in reversed(side.ops) if op.name == "run"), None)
     yield "state", of.status.value
-    yield "error", of.error or ""
+    yield "error", (of.error or "") if side.cause is None else side.cause.text
     yield "user", job.owner
     yield "driver", (op.driver if op is not None else None) or ""
     yield "host", side.host or job.host or ""
@@ -386,7 +393,7 @@ async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
         try:
             return (await job_reader.read_file(path, name, tail=False)).text
         except Unreadable as error:
-            problem = problem or error
+            problem = error if problem is None or isinstance(error, NoSuchFile) else problem
     raise problem or Unreadable("the run directory is not known")
 
 

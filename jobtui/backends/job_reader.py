@@ -54,6 +54,8 @@ def _answering(
             is_known = isinstance(error, Unreadable | SourceError)
             words = str(error) if is_known else FAULTS.note(error, "answering about a job").words
             self._report(ask.__name__, given, words)
+            if isinstance(error, Unreadable):
+                raise
             raise Unreadable(words) from error
         self._report(ask.__name__, given, found)
         return found

@@ -37,7 +37,7 @@ from jobtui.model.ids import (
     numbered,
     split_jid,
 )
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus, first_seen
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
 from jobtui.render.columns import KEPT, TableColumn, at_least, printed
@@ -208,11 +208,16 @@ async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, .
         return await _exact(reader, jobs[0])
     if not jobs:
         return None
+    found = sorted((reader.session.store.jobs[one] for one in jobs), key=_failed_first)
     why = f"of {best.kind} {best.id}"
-    of_it = tuple(Candidate("job", job_id, best.score, why, job_id) for job_id in jobs)
+    of_it = tuple(Candidate("job", one.id, best.score, f"{why}, {one.status}", one.id) for one in found)
     complain(f"{_shown(thing)} is {_a(best.kind)} with {len(jobs)} jobs; name one of them:")
     offer(reader, (best, *of_it), "")
     return FoundJob(candidates=(best, *of_it, *candidates[1:]), jobs=jobs)
+
+
+def _failed_first(job: Job) -> tuple[bool, int]:
+    return job.status is not JobStatus.FAILED, -(first_seen(job) or 0)
 
 
 SHOWN_LENGTH = 60

@@ -60,6 +60,10 @@ class Unreadable(Exception):
     """Something could not be read. The text says what failed, where, and what to do."""
 
 
+class NoSuchFile(Unreadable):
+    """The directory can be read, and the file is not in it."""
+
+
 class FileKind(StrEnum):
     """What an entry of a directory is. Only regular files are ever opened.
 

@@ -92,7 +92,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a source says, such as a raw line that a verdict rests on.
 
     `what` says in the words of the flow what it tells. `text` is as written: neither masked nor
-    safe for a terminal. `line` is 0 for what is no line of a log but a fact of a record.
+    safe for a terminal. `line` is 0 for what is no line of a log but a fact of a record. `above` are the
+    lines before it that say where in the program it was.
     """
 
     text: str
@@ -101,13 +102,15 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     at: Nanos | None = None
     line: int = 0
     cursor: str | None = None
+    above: tuple[str, ...] = ()
 
 
 class Cause(NamedTuple):
     """The line of a program's output that says why it failed, as written, without colour, time and rank.
 
     `line` counts from 1 in the file at `source`; None where the file is too long to count. `why` says what
-    it was chosen by, `alternatives` are other lines, with their numbers, that might say it.
+    it was chosen by, `alternatives` are other lines, with their numbers, that might say it. `above` are the
+    lines right before it.
     """
 
     text: str
@@ -117,6 +120,7 @@ class Cause(NamedTuple):
     why: str
     alternatives: tuple[tuple[int | None, str], ...] = ()
     source: str = ""
+    above: tuple[str, ...] = ()
 
 
 class Killer(NamedTuple):

@@ -285,6 +285,7 @@ def summary_parts(
         )
     yield from map(Paragraph, memory_lines(verdict.remembered))
     for one in verdict.evidence:
+        yield from (Paragraph(f"{INDENT}{show(line)}", "dim", item=one, whole=False) for line in one.above)
         if one.text not in verdict.sentence:
             yield Paragraph(evidence_head(one, 0), "dim", item=one, whole=False)
             yield Paragraph(f"{INDENT}{show(one.text)}", "", item=one, whole=False)
@@ -307,7 +308,8 @@ def why_parts(
     for one in verdict.evidence:
         head = evidence_head(one, most and most - len(INDENT))
         yield Paragraph(f"{INDENT}{head}", "dim", item=one, whole=False)
-        yield Paragraph(f"{INDENT * 2}{show(one.text)}", "", item=one, whole=False)
+        for text, style in (*((line, "dim") for line in one.above), (one.text, "")):
+            yield Paragraph(f"{INDENT * 2}{show(text)}", style, item=one, whole=False)
     for line in (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)):
         yield Paragraph(line, "" if line.startswith(INDENT) else "heading")
     if verdict.blind_spots:

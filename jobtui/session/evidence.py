@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import product
+from itertools import islice, product, takewhile
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,6 +84,8 @@ MOST_LOOKED_AT = 100
 """How many of the newest jobs are searched for a number in Slurm or a line of their output."""
 MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
+MOST_ABOVE = 2
+"""Lines above that which says why, such as the call that failed; none from before an empty line."""
 AFTER_LAST = 4_000
 """Characters of an agent's log after the last that names a job, which may be about it."""
 CLOCKS_APART_S = 60
@@ -97,7 +99,10 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
         return None if before is None or line is None else before + line
 
     others = tuple((number(line), text) for line, text in cause.alternatives)
-    return cause._replace(line=number(cause.line), alternatives=others, source=source)
+    at = (cause.line or 1) - 1
+    near = (line.rpartition("\r")[2].rstrip() for line in reversed(part.text.split("\n")[:at]))
+    above = (*reversed([*islice(takewhile(bool, near), MOST_ABOVE)]),)
+    return cause._replace(line=number(cause.line), alternatives=others, source=source, above=above)
 
 
 def about_job(text: str, job_id: JobId) -> tuple[int, str]:
@@ -654,12 +659,12 @@ class Gatherer:
         """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
         from jobtui.analysis.compare import compare, texts_compared  # few look so far
 
-        left, right = self._side(this, None), self._side(other, choice.number)
+        left, right = self._side(this, None, verdicts), self._side(other, choice.number, verdicts)
         files = await texts_compared(self._job_reader, left, right)
         doubts = self.blind_spots()
         return compare(left, right, choice.why, self._now, files, verdicts, doubts)
 
-    def _side(self, detail: JobDetail, number: int | None) -> "RunSide":
+    def _side(self, detail: JobDetail, number: int | None, verdicts: Sequence[Verdict]) -> "RunSide":
         """A run of a job, the last one where there is none of this number, and where its files may be."""
         from jobtui.analysis.compare import RunSide
 
@@ -668,7 +673,9 @@ class Gatherer:
         ops = knows.ops_of(detail.job.id)
         ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
         job, agent = self._store.with_agent(detail.job), knows.agent_of(detail.job.id)
-        return RunSide(job, run, ops, agent, run_dirs_of(job, detail, ops, self._reach), detail)
+        causes = (one.cause for one in verdicts if one.job_id == job.id and (run is None or run is runs[-1]))
+        dirs = run_dirs_of(job, detail, ops, self._reach)
+        return RunSide(job, run, ops, agent, dirs, detail, next(causes, None))
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

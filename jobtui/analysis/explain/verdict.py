@@ -177,7 +177,13 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
         sentence=sentence,
         cause=cause,
         evidence=(
-            Fact(text=cause.text, source=cause.source, what="program output", line=cause.line or 0),
+            Fact(
+                text=cause.text,
+                source=cause.source,
+                what="program output",
+                line=cause.line or 0,
+                above=cause.above,
+            ),
             *verdict.evidence,
         ),
     )

@@ -21,6 +21,7 @@ from jobtui.model.job_reader import (
     FileKind,
     FilePart,
     JobReader,
+    NoSuchFile,
     RunFile,
     RunListing,
     Unreadable,
@@ -113,7 +114,10 @@ def read_part(path: str, name: str, *, tail: bool, count: Callable[[OpenFile, in
     if os.sep in name or name in ("", ".", ".."):
         raise Unreadable(f"{name}: is not the name of a file in {path}")
     with _directory(path) as directory:
-        found = _run_file(name, os.stat(name, dir_fd=directory, follow_symlinks=False))
+        try:
+            found = _run_file(name, os.stat(name, dir_fd=directory, follow_symlinks=False))
+        except FileNotFoundError:
+            raise NoSuchFile(f"{os.path.join(path, name)}: no such file") from None
         if found.kind is not FileKind.FILE:
             raise Unreadable(f"{os.path.join(path, name)}: {_REFUSED[found.kind]}")
         fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
