@@ -151,6 +151,9 @@ class PolledSource(ABC):
     clock: Clock = SystemClock()
     timer: Callable[[], float] = staticmethod(time.monotonic)
     """Any steady clock, in seconds."""
+    until: Nanos | None = None
+    """Records after this time are left out, as the note says."""
+    _ended: Batch | None = None
 
     def __init__(self, name: str, held: Closable | None = None) -> None:
         self.name = name
@@ -174,11 +177,24 @@ class PolledSource(ABC):
         return await asyncio.shield(self._reading)
 
     async def _numbered(self, *, begins: bool) -> Batch:
-        batch = await self.read(begins=begins)
+        self._ended = None if begins else self._ended
+        batch = self._ended or self._up_to(self.until, await self.read(begins=begins))
         self._number += 1
         seen = tuple(self._new_reasons(batch))
         self._last = msgspec.structs.replace(batch, cursor=str(self._number), reasons=seen)
         return self._last
+
+    def _up_to(self, until: Nanos | None, batch: Batch) -> Batch:
+        """What of a batch is not later; where something is, no more is read."""
+        if until is None:
+            return batch
+        late = (nth for nth, one in enumerate(batch.records) if one.at is not None and one.at > until)
+        if (first_later := next(late, None)) is None:
+            return batch
+        said = f"nothing after {to_rfc3339(until)} was read"
+        note = f"{batch.note}; {said}" if batch.note else said
+        self._ended = Batch(note=note)
+        return msgspec.structs.replace(batch, records=batch.records[:first_later], note=note, more=False)
 
     def reasons_in(self, batch: Batch) -> Iterator[ReasonSeen]:
         """For what jobs of a batch wait, "" of those that did and do not now."""
@@ -307,40 +323,6 @@ class MeasuredSource(Protocol):
 def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
     """Seconds to wait before the next poll after `failures` failures in a row."""
     return min(period_s * 2.0 ** min(failures, 16), max(cap_s, period_s))
-
-
-class LogUntil:
-    """A log up to a time. Later lines are left out, as the note says."""
-
-    def __init__(self, source: Source, until: Nanos) -> None:
-        self.name = source.name
-        self.kind = source.kind
-        self.source = source
-        self._until = until
-        self._ended: Batch | None = None
-
-    async def poll(self, cursor: str | None) -> Batch:
-        if self._ended is not None:
-            return self._ended
-        batch = await self.source.poll(cursor)
-        times = enumerate(record.at for record in batch.records)
-        first_later = next((nth for nth, at in times if at is not None and at > self._until), None)
-        if first_later is None:
-            return batch
-        said = f"nothing after {to_rfc3339(self._until)} was read"
-        note = f"{batch.note}; {said}" if batch.note else said
-        self._ended = Batch(cursor=batch.cursor, note=note)
-        return msgspec.structs.replace(batch, records=batch.records[:first_later], note=note, more=False)
-
-    async def changed(self, timeout_s: float) -> None:
-        await self.source.changed(timeout_s)
-
-    async def aclose(self) -> None:
-        await self.source.aclose()
-
-
-def unwrapped(source: Source) -> Source:
-    return source.source if isinstance(source, LogUntil) else source
 
 
 DetailOf = Callable[[JobId], JobDetail | None]

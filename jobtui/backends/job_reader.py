@@ -138,8 +138,7 @@ class SessionJobReader:
 
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
-        sources = map(base.unwrapped, self._sources())
-        file = next((source for source in sources if source.name == step.source), None)
+        file = next((source for source in self._sources() if source.name == step.source), None)
         if not isinstance(file, LogFile):
             return ()
         expected = step.text[:EXPECTED_CHARACTERS]
@@ -152,7 +151,7 @@ class SessionJobReader:
         from jobtui.backends.journal.source import Journal  # the first paint does not need it
 
         problem: SourceError | None = None
-        for source in map(base.unwrapped, self._sources()):
+        for source in self._sources():
             if not isinstance(source, Journal):
                 continue
             try:
@@ -188,7 +187,7 @@ class SessionJobReader:
 
         if not journal and (host == "localhost" or is_host(gethostname(), host)):
             journal = "local"
-        sources = (source for source in map(base.unwrapped, self._sources()) if isinstance(source, Journal))
+        sources = (source for source in self._sources() if isinstance(source, Journal))
         makers = [maker_of(journal)] if journal else [source.make_reader for source in sources]
         if not makers:
             raise Unreadable(f"the journal of {host or 'its host'} is not configured: name it under [hosts]")

@@ -76,13 +76,13 @@ class LogFile(PolledSource):
 
     def begins_after(self, at: Nanos) -> bool:
         beginning = self.beginning
-        if beginning is None or beginning.whole or beginning.timeless:
+        if self.until is not None or beginning is None or beginning.whole or beginning.timeless:
             return False
         return beginning.at is None or beginning.at > at
 
     def starting_at(self, at: Nanos) -> "LogFile":
         fresh = type(self)(self._path, start=log_start.FromTime(at))
-        fresh.others = self.others
+        fresh.others, fresh.until = self.others, self.until
         return fresh
 
     async def read(self, *, begins: bool) -> Batch:

@@ -251,7 +251,13 @@ def build(spec: SourceSpec, window: specs.ReadWindow | None = None) -> "Source":
     module = of_setting(spec.setting).module
     if not module:
         raise ValueError(f"{spec.setting} names no source")
-    source: Source = import_module(module, "jobtui.backends").open_source(spec, window or specs.ReadWindow())
+    window = window or specs.ReadWindow()
+    source: Source = import_module(module, "jobtui.backends").open_source(spec, window)
+    if window.until is not None and gives(spec, Gives.LOGS):
+        from jobtui.backends.base import PolledSource  # the command line reads this module: it starts quickly
+
+        assert isinstance(source, PolledSource)
+        source.until = window.until
     return source
 
 

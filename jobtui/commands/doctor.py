@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jobtui.backends.base import Source, unwrapped
+from jobtui.backends.base import Source
 from jobtui.backends.journal.records import gap_words
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.registry import AGENT_COPIES, SITE_LOGS, Gives, gives, of_kind, of_setting
@@ -241,14 +241,14 @@ async def _examine_log(spec: SourceSpec, finding: Check, newest_record: Nanos | 
 
 async def _examine_journal(finding: Check, reader: Reader) -> None:
     found = _source_of(finding, reader)
-    if not isinstance(journal := unwrapped(found), Journal) or reader.partial:
+    if not isinstance(journal := found, Journal) or reader.partial:
         return
     finding.faults += _journal_faults(journal)
     finding.remarks[:0] = _journal_remarks(journal, reader.now)
     finding.newest_at = journal.newest_at
     try:
         most = min(SAMPLE_ENTRIES, finding.source.records)
-        lines = await journal.sample_lines(None if found is journal else reader.now, most)
+        lines = await journal.sample_lines(None if journal.until is None else reader.now, most)
     except SourceError as error:
         finding.faults.append(str(error))
         return

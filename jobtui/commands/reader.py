@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.backends.base import LogUntil, Observer, Source, Unopened
+from jobtui.backends.base import Observer, Source, Unopened
 from jobtui.backends.discovery import LOOKED_FOR, DiscoveryScope, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
@@ -251,8 +251,7 @@ class Reader:
         parts = split_jid(detail.job.id) if detail and newest and not is_quasi_jid(detail.job.id) else None
         most = newest if parts else self.entries if is_open and detail is None else None
         window = window._replace(until=until, most=most, about=parts.simulation_id if parts else "")
-        source = build(spec, window)
-        return source if until is None else LogUntil(source, until)
+        return build(spec, window)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))
@@ -481,13 +480,10 @@ def window_for(context: Context, spec: SourceSpec, detail: JobDetail | None) -> 
 
 
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
-    if gives(spec, Gives.SPANS):
-        return build(spec, ReadWindow(since=context.since, until=context.until))
-    is_bounded = context.since is not None or detail is not None or of_setting(spec.setting).is_journal
-    source = build(spec, window_for(context, spec, detail) if is_bounded else None)
-    if context.until is not None and gives(spec, Gives.LOGS):
-        return LogUntil(source, context.until)
-    return source
+    is_about_job = detail is not None and not gives(spec, Gives.SPANS)
+    is_bounded = context.since is not None or is_about_job or of_setting(spec.setting).is_journal
+    window = window_for(context, spec, detail) if is_bounded else ReadWindow()
+    return build(spec, window._replace(until=context.until))
 
 
 def _size(path: str) -> int:

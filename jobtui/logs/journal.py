@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.backends.base import Source, unwrapped
+from jobtui.backends.base import Source
 from jobtui.backends.journal import records
 from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.backends.journal.source import WINDOW_S, Journal, MakeReader, maker_of
@@ -580,7 +580,7 @@ _ANY = records.WantedStreams(["*"], ["*"], ["*"])
 
 
 def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:
-    return (source for source in map(unwrapped, sources) if isinstance(source, Journal))
+    return (source for source in sources if isinstance(source, Journal))
 
 
 def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:

@@ -241,8 +241,8 @@ class ReadWindow(NamedTuple):
     """Which part of a source to read. None leaves the beginning to it, and the end to the present.
 
     `whole`: all of a file, and of those that were rotated away what was written since `since`.
-    Only searches for traces, and an engine of logs with `most`, end before that at `until`. Of the records of
-    Sirepo, and of the rows of such an engine, about `most` are read, the newest, with `about` those about it.
+    Only logs and searches for traces end before that at `until`. Of the records of Sirepo, and of the rows
+    of an engine of logs, about `most` are read, the newest, with `about` those about it.
     """
 
     since: "Nanos | None" = None

@@ -308,8 +308,8 @@ class Session:
 
 def _share(source: base.Source, pollers: Callable[[], Iterable[Poller]]) -> None:
     """Let a source see the others that are polled with it, so that only one of them tells a thing."""
-    if isinstance(one := base.unwrapped(source), base.SeesOthers):
-        one.others = lambda: tuple(base.unwrapped(poller.source) for poller in pollers())
+    if isinstance(source, base.SeesOthers):
+        source.others = lambda: tuple(poller.source for poller in pollers())
 
 
 async def _close(source: base.Source) -> None:

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch, LogUntil
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.discovery import LOOKED_FOR, DiscoveryScope, discover
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import Skip, SourceUnreachable
+from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
 from jobtui.model.specs import SourceSpec
 from tests.balsam_server import write_login
-from tests.fakes import ScriptedSource
 from tests.rows import ROWS
 
 
@@ -84,27 +83,28 @@ def records(*seconds: int | None) -> tuple[LogRecord, ...]:
     )
 
 
-async def test_log_until_leaves_out_later_records_and_says_so() -> None:
-    first = Batch(cursor="1", records=records(1, None, 2), count=9, more=True)
-    then = Batch(cursor="2", records=records(3, None, 4, 2), skipped=(Skip("", ""),), skip_count=1, more=True)
-    source = LogUntil(ScriptedSource([first, then, first], name="a.log", kind="logfile"), Nanos(3 * SECOND))
-    assert (source.name, source.kind) == ("a.log", "logfile")
-    assert await source.poll(None) == first
+class Given(PolledSource):
+    """What is read of it is given."""
+
+    kind = "logfile"
+
+    def __init__(self, until_s: int, *batches: Batch) -> None:
+        super().__init__("a.log")
+        self.until, self._batches = Nanos(until_s * SECOND), list(batches)
+
+    async def read(self, *, begins: bool) -> Batch:
+        return self._batches.pop(0)
+
+
+async def test_records_after_a_time_are_left_out_and_that_is_said() -> None:
+    first = Batch(records=records(1, None, 2), count=9, more=True)
+    then = Batch(records=records(3, None, 4, 2), skipped=(Skip("", ""),), skip_count=1, more=True)
+    source = Given(3, first, then)
+    assert (await source.poll(None)).records == first.records
     cut = await source.poll("1")
     assert [record.at for record in cut.records] == [3 * SECOND, None]
     assert (cut.more, cut.skip_count, cut.note) == (False, 1, "nothing after 1970-01-01T00:00:03Z was read")
     after = await source.poll("2")
-    assert (after.records, after.more, after.skip_count) == ((), False, 0)
-    batch = Batch(cursor="1", records=records(9), note="tail only")
-    source = LogUntil(ScriptedSource([batch]), Nanos(0))
-    assert (await source.poll(None)).note == "tail only; nothing after 1970-01-01T00:00:00Z was read"
-
-
-async def test_errors_pass_and_closing_is_passed_on() -> None:
-    inner = ScriptedSource([SourceUnreachable("gone")])
-    source = LogUntil(inner, Nanos(0))
-    with pytest.raises(SourceUnreachable):
-        await source.poll(None)
-    await source.aclose()
-    await source.aclose()
-    assert inner.closed == 2
+    assert (after.records, after.more, after.skip_count, after.note) == ((), False, 0, cut.note)
+    batch = await Given(0, Batch(records=records(9), note="tail only")).poll(None)
+    assert batch.note == "tail only; nothing after 1970-01-01T00:00:00Z was read"

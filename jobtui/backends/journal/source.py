@@ -88,13 +88,13 @@ class Journal(PolledSource):
         return self._matches or self.wanted.matches({})
 
     def begins_after(self, at: Nanos) -> bool:
-        return at < self._begin()
+        return self.until is None and at < self._begin()
 
     def starting_at(self, at: Nanos) -> "Journal":
         begin = min(at, self._begin())
         make, site = self.make_reader, self.names.site
         fresh = Journal(self.name, make, wanted=self.wanted, since=begin, kind=self.kind, site=site)
-        fresh.gaps, fresh.clock = self.gaps, self.clock
+        fresh.gaps, fresh.clock, fresh.until = self.gaps, self.clock, self.until
         return fresh
 
     def _begin(self) -> Nanos:
