@@ -1,16 +1,16 @@
-"""What SArchive keeps of a job: its document, its environment, and the names made of ids.
+"""What SArchive keeps of a job: its document, its environment, and the names of its files.
 
 In a file (Slurm's own, copied by SArchive as it is): four bytes, little-endian, the count of entries, then
 every entry with a NUL after it. An entry is `NAME=value`; a value may hold newlines, `=` and any byte, and
-there are entries without `=`. In a document of SArchive (Kafka, Elasticsearch) it is an object, in which an
-entry with several `=` stands whole as a name without value: the producer splits at every `=`.
+there are entries without `=`. In a document that SArchive sends it is an object. An entry with several `=`
+is a name without a value there, as SArchive splits at each `=`.
 
-`{"id", "timestamp", "cluster", "script", "environment"}`, either at the top or, in old indices, under
-`jobinfo` with the time as `@timestamp`. The script went through UTF-8 on its way: bytes that are none were
-replaced. Of a job of Torque the environment is the scheduler's files, by name.
+`{"id", "timestamp", "cluster", "script", "environment"}`, either at the top or, in old documents, under
+`jobinfo` with the time as `@timestamp`. SArchive replaces bytes of the script that are not UTF-8. For a job
+of Torque the environment holds the files of the scheduler, by name.
 
-Slurm: `123`, `123_4` a task of an array, `123_[5-9]` its rest, `123+1` a part of a heterogeneous job, each
-perhaps with the cluster before it: `huppel/123`, `slurm/123`, `slurm@huppel/123`. Torque: `123.server`,
+Slurm: `123`, `123_4` a task of an array, `123_[5-9]` the rest of it, `123+1` a part of a heterogeneous job,
+also with the cluster before it: `huppel/123`, `slurm/123`, `slurm@huppel/123`. Torque: `123.server`,
 `123[4].server`, `123-4.server`.
 """
 
@@ -37,7 +37,7 @@ def write_environment(variables: Mapping[str, str]) -> bytes:
 
 
 def entries_of(data: bytes) -> list[bytes]:
-    """What stands between NULs; a last entry without one was cut off and counts too."""
+    """The texts between NULs; a last one without a NUL was cut off and counts too."""
     entries = data.split(b"\0")
     return entries if entries[-1] else entries[:-1]
 
