@@ -9,7 +9,7 @@ import pytest
 from tests.commands.contract import check_document
 from tests.commands.running import AT, Runner, environment, jobtui
 from tests.loopback import served
-from tests.trace_servers import TEXT, Answer, Jaeger, Site, Spans, Tempo
+from tests.trace_servers import Jaeger, Site, Spans, Tempo
 from tests.tracing import CAPTURES, EXPECTED, FORMATS, capture_file
 
 LINE = next(
@@ -76,13 +76,6 @@ def site(request: pytest.FixtureRequest) -> Site:
 def flags(site: Site) -> Iterator[list[str]]:
     with served(site) as url:
         yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url, "--at", AT]
-
-
-def test_a_server_that_wants_a_login_is_named(site: Site, flags: list[str], run: Runner) -> None:
-    site.instead = Answer(401, b"", TEXT)
-    ran = run(*flags, "trace", ERROR_LINE)
-    assert ran.code == 5
-    assert f"{flags[1]}: it requires a login (401)" in ran.err
 
 
 def test_doctor_says_what_servers_and_the_receiver_are_worth(

@@ -6,6 +6,7 @@ import json
 import tarfile
 import time
 import tracemalloc
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -16,7 +17,6 @@ import httpx
 import pytest
 from wsproto.events import CloseConnection, Pong
 
-from jobtui.analysis.find import is_of_unit
 from jobtui.backends import engine
 from jobtui.backends.elastic import source as elastic_source
 from jobtui.backends.elastic.client import ElasticClient
@@ -29,7 +29,6 @@ from jobtui.backends.loki import LokiEngine
 from jobtui.backends.loki import parse as parse_loki
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
-from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SECOND, FixedClock, Nanos, time_of_iso
 from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
@@ -37,7 +36,6 @@ from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobStatus
 from jobtui.model.journal import At, Begin
 from jobtui.model.specs import NO_ACCESS, Access
-from jobtui.store.store import Store
 from jobtui.transport.http import HttpLimits
 from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
@@ -59,14 +57,15 @@ from tests.backends.engines.rigs import (
 )
 from tests.backends.journal.readers import LINE, UNIT
 from tests.carried import carried, timed
-from tests.commands.running import Runner
+from tests.commands.running import AT, Runner, in_turn
 from tests.condor import SCHEDD, event, executing, submitted
 from tests.conftest import NOW
-from tests.fakes import FakeCorrelation
 from tests.loopback import response, served
 from tests.polling import polled, read_on
 from tests.rows import ROWS
 from tests.slurm_stand_in import StandIn
+
+PROFILE = '[profiles.{}]\nelastic_logs = ["{}"]\nelastic_jobs = ["{}?preset=adstash"]\n'
 
 
 def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
@@ -231,21 +230,6 @@ async def test_rows_of_failed_shards_are_missed_aloud_and_come_later(count: int)
     assert await ids_to_edge(following) == []
 
 
-async def test_one_unit_at_two_sites_is_two_logs() -> None:
-    journals = [rigs.elastic_journal(index_of(lines(n)), site=site) for site, n in (("prod", 2), ("hpc", 3))]
-    for journal in journals:
-        await polled(journal)
-    logs = SessionLogs(lambda: journals)
-    names = ["sirepo_job_supervisor@v3.hpc", "sirepo_job_supervisor@v3.prod"]
-    assert [*logs.names()] == names
-    assert [len((await logs.open(name).before(1 << 90, 9)).lines) for name in names] == [3, 2]
-    for unit in ("sirepo_job_supervisor", "sirepo_job_supervisor@v3", names[0]):
-        assert is_of_unit(names[0], unit)
-    assert not is_of_unit(names[0], names[1])
-    for journal in journals:
-        await journal.aclose()
-
-
 async def test_keys_come_out_of_files(tmp_path: Any) -> None:
     (key := tmp_path / "key").write_text("key-of-the-reader\n")
     (word := tmp_path / "word").write_text(LOGIN[1])
@@ -274,18 +258,32 @@ def jobs_of(preset: str, *documents: dict[str, Any], name: str = URL) -> Any:
     return DocumentReader(name, presets()[preset]).read([*map(row_of, hits)])
 
 
-def test_job_ads_of_two_pools_with_the_same_numbers_are_facts_of_two_jobs() -> None:
-    store = Store(FakeCorrelation(), FixedClock(NOW))
-    for site, schedd in (("prod", SCHEDD), ("hpc", "sub2.example.org")):
-        (ad,), own = ROWS["ads of adstash"], {"GlobalJobId": f"{schedd}#81430001.0#1795207000"}
-        store.add_source(site, "elastic_jobs")
-        found = jobs_of("adstash", {**ad, **own}, name=site)
-        (fact,) = found.condor
-        known = fact.job, fact.origin, fact.values["HoldReason"], found.skipped
-        assert known == (f"81430001.0@{schedd}", "ad", "memory", ())
-        for _ in range(2):  # what is read again counts once
-            store.apply(site, found)
-    assert sorted(job.source for job in store.jobs.values()) == ["hpc", "prod"]
+@pytest.mark.parametrize("down", ["", "prod", "hpc"])
+def test_indexes_of_two_sites_are_read_side_by_side(tmp_path: Path, down: str) -> None:
+    (ad,), sites = ROWS["ads of adstash"], {"prod": SCHEDD, "hpc": "sub2.example.org"}
+    urls: dict[str, list[str]] = {}
+    with ExitStack() as stack:
+        for site, schedd in sites.items():
+            record = {**ad, "GlobalJobId": f"{schedd}#81430001.0#1795207000"}
+            indexes = index_of(lines(2, first=9 * len(urls))), StrictElastic({"a": record}, index="ads")
+            for index in indexes if site == down else ():
+                index.fault = lambda: response(500, b"no shard")
+            urls[site] = [stack.enter_context(served(index)) for index in indexes]
+        config = tmp_path / "config.toml"
+        config.write_text("".join(PROFILE.format(site, *urls[site]) for site in sites))
+        flags = ("--json", "--config", str(config), "--profile", ",".join(sites), "--at", AT, "--since", "7d")
+        jobs, logs, doctor = in_turn(
+            *((*words, *flags) for words in (("jobs",), ("logs", UNIT), ("doctor",)))
+        )
+    up = [site for site in sites if site != down]
+    found = {(job["id"], job["profile"], job["source"]) for job in jobs.json["jobs"]}
+    assert found == {(f"81430001.0@{sites[one]}", one, f"{urls[one][1]}?preset=adstash") for one in up}
+    assert len(jobs.json["jobs"]) == len(up)
+    shown = sorted(line["source"] for line in logs.json["lines"])
+    assert shown == sorted(2 * [f"sirepo_job_supervisor@v3.{site}" for site in up])
+    states = {check["source"].partition("?")[0]: check["state"] for check in doctor.json["checks"]}
+    assert states == {url: "down" if site == down else "ok" for site in sites for url in urls[site]}
+    assert all(f"{url}: failed (500)" in logs.err for url in urls.get(down, [])[:1])
 
 
 def test_events_of_condor_keep_the_schedd_of_their_log() -> None:

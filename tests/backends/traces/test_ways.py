@@ -342,27 +342,6 @@ def jaeger(site: Site, access: Access = NO_ACCESS) -> Jaeger:
     return Jaeger(asked(site, "Jaeger", access))
 
 
-REPLIES = [
-    (Answer(404, OTHER_PAGE, "text/html"), SourceMissing, "answers with a web page"),
-    (Answer(401, b"no org id", TEXT), SourceDenied, "it requires a login (401, it says: no org id)"),
-    (Answer(200, b"[1, 2]", "application/grpc"), SourceMissing, "grpc, not as Jaeger does ([1, 2])"),
-    (Answer(500, json.dumps({"error": {"message": "storage is gone"}}).encode()), SourceError,
-     "refused the request (500): storage is gone"),
-    (Answer(418, b"a teapot", TEXT), SourceUnreachable, "failed (418): a teapot"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("reply", "kind", "words"), REPLIES, ids=lambda one: str(one)[:40])
-async def test_every_wrong_answer_has_its_own_message(
-    site: Site, reply: Answer, kind: type[SourceError], words: str
-) -> None:
-    site.instead = reply
-    error = await told(jaeger(site))
-    assert type(error) is kind or kind is SourceError
-    assert words in str(error)
-    assert str(error).startswith(URL)
-
-
 async def test_a_missing_path_and_too_long_an_answer_are_said(site: Site) -> None:
     server = jaeger(site)
     await server.services()
