@@ -45,7 +45,8 @@ _SEPARATOR = re.compile(
 )
 """What is between a key and its value, with a tag, an anchor or a style of YAML."""
 _OPTION_SEPARATOR = re.compile(
-    r"\\*['\"](?:\}, *\{ *\\*['\"]\w+\\*['\"]: *|, *)(?=[bBuU]?\\*['\"])|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\])"
+    r"\\*['\"](?:\}, *\{ *\\*['\"]\w+\\*['\"]: *|, *)(?=[bBuU]?\\*['\"])"
+    r"|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\]|\\+['\"])"
 )
 _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
 _OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(\[,])--?[\w.\-]*$", re.ASCII)
@@ -105,7 +106,7 @@ _WORD = re.compile(r"[^\s'\"]+")
 _QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
 _ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
 _BARE = re.compile(
-    r"(?:[^\s'\"&;,)\]}\\%]"
+    r"(?:[^\s'\"&;,)\]}\\%]|(?<=\w)\\*['\"](?=\w)|[&;](?=[^\s'\"&;,=]+(?:[\s'\"&;,]|$))"
     r"|,(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])"
     r"|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
     r"|\\ (?=\S)|\\(?!\\{0,8}[nrt'\"])|%(?!26|22))+"
@@ -122,10 +123,24 @@ _REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
 _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}?", re.ASCII)
+_IN_LOGIN = r"['\"](?=[\w@])"
 _PASSWORD = re.compile(
-    r"(?:[^\s/?#'\":\\]*:(?P<own>[^\s/?#'\"]+)|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{20,}))@", re.ASCII
+    rf"(?:(?![\[/])(?:[^\s'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?:[/?#'\"]|$))"
+    rf"(?P<own>(?:[^\s'\"]|{_IN_LOGIN}){{1,256}})|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{{20,}}))@(?!sha\d+:)",
+    re.ASCII,
 )
-"""The password in an address, or the token that is its user."""
+"""The password in an address, up to the last @ of the word, or the token that is its user.
+
+A number after the colon is a port, and a digest follows the @ of an image of a container.
+"""
+_CUT_PASSWORD = re.compile(
+    rf"(?!\[)(?:[^\s/?#'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?!\w)|[{{$<%*[]|port\b)"
+    rf"(?P<own>(?:[^\s'\"\\,)\]}}]|\\*{_IN_LOGIN})+)",
+    re.IGNORECASE,
+)
+"""What can be no port where the rest of an address, with its @, was cut off."""
+_HAS_TAG = re.compile(r"(?:docker[\w\-]*|file|git|gs|library|oci[\w\-]*|oras|s3|shub|ssh)$", re.IGNORECASE)
+"""Addresses in which something else follows a colon."""
 _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
 _TORN = re.compile(
     r"(?P<forwarded>[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
@@ -139,7 +154,7 @@ _NO_SECRETS = ("opid", "hash")
 """How keys of ids end that are no secrets."""
 _PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
 _STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
-_JOINED = re.compile(r"(?:\\{1,4}'|\"'\")(?P<quote>')")
+_JOINED = re.compile(r"(?:\\{1,4}'|\\*\"\\*'\\*\")(?P<quote>\\*')")
 _CUT_GROUP = re.compile(r"[^\r\n]*(?:\r?\n(?=[ \t\"'\])}])[^\r\n]*)*")
 """The rest of a line, and the lines after it that are indented or go on with a quote or a bracket."""
 _OPENERS = {"{": "}", "[": "]", "(": ")"}
@@ -196,7 +211,7 @@ def without_options(text: str) -> str:
         for program, option in _OPTIONS:
             if start >= done and (before := option.match(text, start)) and _runs(program, text, start):
                 at, quote = before.end(), before["quote"]
-                end = _end_of_quoted(text, at, quote)[0] if quote else _end_of(_WORD, text, at)
+                end = _end_of_joined(text, at, quote)[0] if quote else _end_of(_WORD, text, at)
                 if start < at < end:
                     parts += text[done:at], secret_words.MASK
                     done = end
@@ -227,6 +242,8 @@ def _find_other(text: str, found: re.Match[str]) -> _Span:
     at = found.end()
     if found["url"]:
         password = _PASSWORD.match(text, at)
+        if password is None and _HAS_TAG.search(text[max(0, at - _HEAD_LENGTH) : found.start()]) is None:
+            password = _CUT_PASSWORD.match(text, at)
         name = "user" if password is None or password["own"] is None else "own"
         return _nothing(at) if password is None else _Span(*password.span(name), password.end(name))
     if found["pem"]:
@@ -308,14 +325,18 @@ def _value(text: str, at: int, key: str) -> _Span:
 
 
 def _quoted(text: str, quote: re.Match[str]) -> _Span:
-    """A quoted value, with the pieces a shell would join to it."""
     if quote["quote"].endswith(("'''", '"""')):
         end = text.find(quote["quote"], quote.end())
         return _Span(quote.end(), *((end, end + 3) if end >= 0 else (len(text), len(text))))
-    end, resume = _end_of_quoted(text, quote.end(), quote["quote"])
+    return _Span(quote.end(), *_end_of_joined(text, quote.end(), quote["quote"]))
+
+
+def _end_of_joined(text: str, start: int, quote: str) -> tuple[int, int]:
+    """Where a quoted value ends, with the pieces a shell would join to it, and where to go on."""
+    end, resume = _end_of_quoted(text, start, quote)
     while more := _JOINED.match(text, resume):
         end, resume = _end_of_quoted(text, more.end(), more["quote"])
-    return _Span(quote.end(), end, resume)
+    return end, resume
 
 
 def _end_of_quoted(text: str, start: int, quote: str) -> tuple[int, int]:
@@ -332,6 +353,7 @@ def _end_of_quoted(text: str, start: int, quote: str) -> tuple[int, int]:
             stop["quote"] == quote[-1]
             and backslashes >= level
             and (backslashes - level) % (2 * level + 2) == 0
+            and not (backslashes > level and text[stop.end() : stop.end() + 1].isalnum())
         ):
             return stop.end() - len(quote), stop.end()
     return len(text), len(text)
@@ -358,6 +380,8 @@ def _end_of_group(text: str, at: int) -> int:
 
 def _end_of_bare(text: str, at: int) -> int:
     end = _end_of(_BARE, text, at)
+    while text[at - 3 : at - 2] != "%" and text[end : end + 3] in ("%22", "%26"):
+        end = _end_of(_BARE, text, end + 3)  # a sign of the value, as what is around it is not encoded
     glued = _RECORD.search(text, at, min(end + _RECORD_LENGTH, len(text)))
     return glued.start() if glued else end
 

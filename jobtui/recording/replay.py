@@ -27,7 +27,7 @@ from jobtui.model.memory import JobMemory
 from jobtui.model.pages import Extent, Log, LogLine, SourceLogs
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptSource, Tried, Variable, Walked, Wanted
 from jobtui.model.secret_words import MASK
-from jobtui.model.secrets import is_secret_key, masked_lines
+from jobtui.model.secrets import is_secret_key, mask_text, masked_lines
 from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
 from jobtui.recording.database import Entry, Item, Recording
 from jobtui.transport.worker import Worker
@@ -273,7 +273,7 @@ BETWEEN = "\t"
 
 
 def key_of(*asked: object) -> str:
-    return BETWEEN.join(map(str, asked))
+    return mask_text(BETWEEN.join(map(str, asked)))
 
 
 class Question(NamedTuple):

@@ -55,6 +55,7 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
+from jobtui.model.secrets import mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
 from jobtui.store.store import Store
@@ -566,8 +567,8 @@ class Gatherer:
         for directory, part in (await self.outputs(job, stated.detail, stated.ops)).parts[:1]:
             said = [(number, text) for number, text in enumerate(part.text.split("\n"), 1) if text.strip()]
             return tuple(
-                Fact(text=text[-LONGEST_LAST:], source=f"{directory}/{part.name}", what="last lines",
-                     line=0 if part.lines_before is None else part.lines_before + number)
+                Fact(text=mask_text(text)[-LONGEST_LAST:], source=f"{directory}/{part.name}",
+                     line=0 if part.lines_before is None else part.lines_before + number, what="last lines")
                 for number, text in said[-MOST_LAST:]
             )  # fmt: skip
         return ()

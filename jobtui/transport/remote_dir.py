@@ -15,6 +15,7 @@ from jobtui.model.clock import time_of_seconds
 from jobtui.model.health import SourceError
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.numbers import of_base, real, whole
+from jobtui.model.secrets import mask_text
 from jobtui.transport.ssh import FAILED_ITSELF, SshShell, printed_by
 
 ANSWER_S = 30.0
@@ -87,7 +88,7 @@ async def answer_of(shell: SshShell, script: str, path: str, count: str, most: i
     if printed.code == FAILED_ITSELF or printed.data is None:
         raise shell.fault(printed.stderr, printed.code, printed.noise)
     if printed.code and not printed.data:
-        stderr = " ".join(printed.stderr.split())[-STDERR_CHARACTERS:]
+        stderr = mask_text(" ".join(printed.stderr.split()))[-STDERR_CHARACTERS:]
         raise SourceError(f"{shell.name}: {stderr or f'cannot be read, code {printed.code}'}")
     return printed.data
 

@@ -2,10 +2,12 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,3 +140,21 @@ def shown(number: int, directory: Path, out: str, error: str = "") -> str:
               "StdErr": error or out, "StdOut": out}  # fmt: skip
     head = f"JobId={number} JobName=beam\n   UserId=jdoe(1) GroupId=jdoe(1) MCS_label=N/A\n   JobState=FAILED"
     return head + "".join(f"\n   {name}={value}" for name, value in fields.items()) + "\n"
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    """A file as it is, and every value of a database, unpacked where it is packed."""
+    yield path.read_bytes()
+    with closing(sqlite3.connect(path)) as db:
+        tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
+        for table in tables:
+            for row in db.execute(f'select * from "{table}"'):
+                yield from map(_unpacked, row)
+
+
+def _unpacked(value: object) -> bytes:
+    raw = value if isinstance(value, bytes) else str(value).encode()
+    try:
+        return zlib.decompress(raw)
+    except zlib.error:
+        return raw

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sys
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from jobtui.commands.mcp import LABEL, MOST_LINES, TOOLS, asked_of, fenced
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, Runner, a_db, environment, sources_of
 from tests.demo.sites import DriverName
+from tests.excerpts import FIXTURES
 from tests.rows import ROWS
 
 FENCED = re.compile(
@@ -77,12 +79,14 @@ def test_each_answer_is_what_the_command_prints_as_json(run: Runner) -> None:
 
 
 async def test_the_server_fences_and_masks_outside_text(tmp_path: Path) -> None:
-    record = {"status": "error", "error": HOSTILE, "computeModel": "m", "uid": "vn9mPEFC", "simName": HOSTILE}
+    planted = tomllib.loads((FIXTURES / "secrets.toml").read_text())["planted"]["lines"]
+    error = "\n".join((HOSTILE, *planted))
+    record = {"status": "error", "error": error, "computeModel": "m", "uid": "vn9mPEFC", "simName": HOSTILE}
     root = a_db(tmp_path, vn9mPEFC__abcdefgh__animation=record)
     async with connected("--srdb", root) as client:
         for tool, arguments in (("explain", {}), ("explain", {"brief": True}), ("timeline", {})):
             text, _ = await ask(client, tool, id="vn9mPEFC-abcdefgh-animation", **arguments)
-            assert "abcdef1234567890" not in text
+            assert not re.search("abcdef1234567890|hunter2", text)
             if tool == "explain":
                 assert "IGNORE ALL PREVIOUS INSTRUCTIONS" in text
 

@@ -2,13 +2,10 @@
 
 import json
 import os
-import re
 import shutil
-import signal
 import sqlite3
 import stat
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -35,9 +32,7 @@ from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_
 from tests.conftest import resize
 from tests.demo.sites import DriverName
 from tests.fakes import ScriptedSource
-from tests.loopback import served
 from tests.rows import ROWS
-from tests.trace_servers import Jaeger, Site, Spans
 from tests.tracing import a_span
 from tests.waiting import wait_for
 
@@ -110,19 +105,6 @@ def test_going_back_shows_the_job_as_it_was(tmp_path: Path, run: Runner) -> None
     assert status("2026-11-20T20:34:54Z") == "pending"
     assert status("2026-11-20T20:35:04.5Z") == "running"
     assert status("2026-11-20T20:36:00Z") == "completed"
-
-
-def test_no_secret_gets_into_a_bundle(tmp_path: Path, run: Runner) -> None:
-    _, file = bundled("docker", tmp_path, run)
-    agents = {
-        word
-        for log in (CAPTURES / "docker").glob("*.log")
-        for word in re.findall(r"agent_?[iI]d['\"]?[=:] ?['\"]?(\w{32})", log.read_text())
-    }
-    assert agents, "the capture has none, so this shows nothing"
-    text = b"\n".join(contents(file))
-    assert not [agent for agent in agents if agent.encode() in text]
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_bundle_says_what_could_not_be_read(tmp_path: Path, run: Runner) -> None:
@@ -221,40 +203,6 @@ def bodies(file: Path, what: Item) -> list[bytes]:
 
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
-JID = "DJouDZ9T-1O1o56MF-activityAnimation"
-SERVERS = ("[servers.\"{url}\"]\nbearer = \"{secret}\"\nheaders = {{ X-Key = \"{secret}\" }}\n")  # fmt: skip
-
-
-def contents(path: Path) -> Iterator[bytes]:
-    """A file as it is, and every value of a database, unpacked where it is packed."""
-    yield path.read_bytes()
-    with closing(sqlite3.connect(path)) as db:
-        tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-        for table in tables:
-            for row in db.execute(f'select * from "{table}"'):
-                yield from map(_unpacked, row)
-
-
-def _unpacked(value: object) -> bytes:
-    raw = value if isinstance(value, bytes) else str(value).encode()
-    try:
-        return zlib.decompress(raw)
-    except zlib.error:
-        return raw
-
-
-def test_a_bundle_holds_none(run: Runner, tmp_path: Path) -> None:
-    config, file = tmp_path / "config.toml", tmp_path / "one.jobtui"
-    site = Site(Jaeger(Spans()))
-    site.login = f"Bearer {SECRET}"
-    with served(site) as url:
-        config.write_text(SERVERS.format(url=url, secret=SECRET))
-        flags = ["--jaeger", url, "--config", config, "--at", AT, *sources_of("local")]
-        assert run("bundle", JID, "-o", file, *flags).code == 0
-    held = list(contents(file))
-    assert any(url.encode() in one for one in held)
-    assert not [one for one in held if SECRET.encode() in one]
-    assert run("replay", file, "show", JID, "--json").code == 0
 
 
 def test_spans_that_were_sent_are_asked_for_by_their_trace(tmp_path: Path, run: Runner) -> None:
@@ -265,20 +213,6 @@ def test_spans_that_were_sent_are_asked_for_by_their_trace(tmp_path: Path, run: 
     writer.close()
     ran = run("replay", tmp_path / "r", "trace", span.trace_id, "--json")
     assert (ran.code, ran.json["spans"]) == (1, 1)
-
-
-def test_a_recording_holds_none(tmp_path: Path) -> None:
-    site = Site(Jaeger(Spans()))
-    with served(site) as url:
-        words = ("record", tmp_path / "kept", "--jaeger", url, *sources_of("local"))
-        with started(out := tmp_path / "out", *words, JOBTUI_JAEGER_BEARER=SECRET) as program:
-            wait_for(lambda: site.requests)
-            program.send_signal(signal.SIGINT)
-            assert program.wait() == 0
-    assert SECRET not in out.read_text()
-    files = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
-    assert files
-    assert not [path for path in files for one in contents(path) if SECRET.encode() in one]
 
 
 RECORDED = "hZk95g40-4u2Pj0fB-heightWeightReport"

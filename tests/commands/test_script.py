@@ -28,23 +28,6 @@ def test_the_document_keeps_to_its_contract(run: Runner) -> None:
         check_document(run("script", number, "--json", "--archive", ARCHIVE).json, "script")
 
 
-def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None:
-    directory = captured.archive_in(tmp_path, captured.DAY) / captured.DAY
-    (directory / "job.1_script").write_bytes(b"#!/bin/sh\nexport API_KEY=hunter2\n\x1b]0;evil\x07\xff\n")
-    entries = [b"DB_PASSWORD=hunter2", b"ESC=\x1b[31m\nnext", b"BYTES=\xfe\xff", b"ALONE"]
-    data = len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
-    (directory / "job.1_environment").write_bytes(data)
-    for words in (("--json",), ("--csv",), ("--plain",), ("--diff", "2"), ("--diff", "2", "--json")):
-        out = run("script", "1", "--archive", tmp_path, *words).out
-        assert "hunter2" not in out
-        assert "\x1b" not in out
-    document = run("script", "1", "--json", "--archive", tmp_path).json
-    assert document["environment"] == {
-        "DB_PASSWORD": "***", "ESC": "\x1b[31m\nnext", "BYTES": "\\xfe\\xff", "ALONE": None,
-    }  # fmt: skip
-    assert document["script_base64"]
-
-
 def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> None:
     captured.archive_in(tmp_path / "archive", "")
     noted = CAPTURES / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp" / SIREPO
