@@ -139,9 +139,9 @@ def _check_flags(invocation: grammar.Invocation) -> None:
             called = _called(invocation.command)
             raise UsageError(f"--{name} is a flag of {' and '.join(owners)}, not of {called}")
         is_count = value.isdecimal() and value.isascii() and len(value) < 10
-        if flag.expects is grammar.ValueKind.COUNT and not is_count:
+        if flag.expects == "count" and not is_count:
             raise UsageError(f"--{name} needs a whole number, not {value!r}")
-        if flag.expects is grammar.ValueKind.REGEX:
+        if flag.expects == "regex":
             from jobtui.analysis.filter import danger_of  # few give one
 
             if danger := danger_of(value):

@@ -30,14 +30,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 ENVIRONMENT_PREFIX = "JOBTUI_"
 
 
-class SettingKind(StrEnum):
-    """What the values of a setting are."""
-
-    SOURCE = "source"
-    TIME = "time"
-    TEXT = "text"
-
-
 class Scope(StrEnum):
     """Where a setting may be given, beside flags and environment."""
 
@@ -49,18 +41,18 @@ class Scope(StrEnum):
 class Setting(NamedTuple):
     """One setting. `name` is its key; `--name` is the flag and `JOBTUI_NAME` the variable.
 
-    `completes` names what a shell may offer: `file`, `directory` or nothing.
+    `completes` names what a shell may offer: `file`, `directory` or nothing. Those of sources have `parse`.
     One with `choices` is one of these words, one with `most` a whole number up to that.
     """
 
     name: str
     metavar: str
     help: str
-    kind: SettingKind = SettingKind.TEXT
     repeatable: bool = False
     scope: Scope = Scope.ANYWHERE
     completes: str = ""
     parse: Callable[[str], SourceSpec] | None = None
+    is_time: bool = False
     choices: tuple[str, ...] = ()
     most: int = 0
 
@@ -73,23 +65,16 @@ class Setting(NamedTuple):
         return ENVIRONMENT_PREFIX + self.name.upper()
 
 
-class ValueKind(StrEnum):
-    """What the value of a flag must be."""
-
-    NOTHING = "nothing"
-    TEXT = "text"
-    COUNT = "count"
-    REGEX = "regex"
-
-
 class Option(NamedTuple):
-    """One flag of the command line that is no setting. One that `frees` lets the argument be anything."""
+    """One flag of the command line that is no setting. Its value may have to be one that it `expects`: a
+    `count` or a `regex`. One that `frees` lets the argument be anything.
+    """
 
     name: str
     help: str
     short: str | None = None
     metavar: str | None = None
-    expects: ValueKind = ValueKind.NOTHING
+    expects: str = ""
     frees: bool = False
 
     @property
@@ -138,7 +123,7 @@ class Invocation(NamedTuple):
 SETTINGS: tuple[Setting, ...] = (
     *(
         Setting(
-            one.setting, one.metavar, one.help, SettingKind.SOURCE, repeatable=True, completes=one.completes,
+            one.setting, one.metavar, one.help, repeatable=True, completes=one.completes,
             parse=one.parse,
         )
         for one in SOURCES
@@ -183,9 +168,9 @@ SETTINGS: tuple[Setting, ...] = (
         scope=Scope.FILE,
     ),
     Setting("config", "FILE", "the configuration file to read", scope=Scope.NOWHERE, completes="file"),
-    Setting("since", "TIME", "leave out what was before: a UTC time, or an age such as 2h", SettingKind.TIME),
-    Setting("until", "TIME", "leave out what came after", SettingKind.TIME),
-    Setting("at", "TIME", "take this as the current time", SettingKind.TIME),
+    Setting("since", "TIME", "leave out what was before: a UTC time, or an age such as 2h", is_time=True),
+    Setting("until", "TIME", "leave out what came after", is_time=True),
+    Setting("at", "TIME", "take this as the current time", is_time=True),
 )  # fmt: skip
 
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
@@ -194,8 +179,7 @@ SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in S
 def _option(said: str | dict[str, Any]) -> Option:
     if isinstance(said, str):
         return _option(_TABLES["shared"][said])
-    usual = ValueKind.TEXT if "metavar" in said else ValueKind.NOTHING
-    return Option(**{**said, "expects": ValueKind(said.get("expects", usual))})
+    return Option(**said)
 
 
 def _argument(said: str | dict[str, Any]) -> Argument:

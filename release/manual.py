@@ -17,14 +17,13 @@ from jobtui.grammar import (
     Option,
     Scope,
     Setting,
-    SettingKind,
     Subcommand,
 )
 
-KINDS: Mapping[SettingKind, str] = {
-    SettingKind.SOURCE: "SOURCES",
-    SettingKind.TEXT: "SETTINGS",
-    SettingKind.TIME: "TIMES",
+KINDS: Mapping[str, Sequence[Setting]] = {
+    "SOURCES": [one for one in SETTINGS if one.parse],
+    "SETTINGS": [one for one in SETTINGS if not one.parse and not one.is_time],
+    "TIMES": [one for one in SETTINGS if one.is_time],
 }
 
 ENVIRONMENT = (
@@ -61,9 +60,9 @@ def _lines() -> Iterator[str]:
     yield from (".PP", _line(f"Without a command: {DASHBOARD.summary}. Commands print and end."))
     yield ".SH COMMANDS"
     yield from chain.from_iterable(map(_command, COMMANDS))
-    for kind, title in KINDS.items():
+    for title, settings in KINDS.items():
         yield f".SH {title}"
-        yield from chain.from_iterable(_setting(one) for one in SETTINGS if one.kind is kind)
+        yield from chain.from_iterable(map(_setting, settings))
     yield from (".PP", _line(help_table()["precedence"]))
     yield ".SH OUTPUT"
     yield from _flags((*OUTPUT_FLAGS, *GENERAL_FLAGS))

@@ -16,7 +16,7 @@ from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import surroundings, warn
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import ConfigError, WrittenSetting, check_text, user_file, written_tables
-from jobtui.grammar import SETTING_BY_NAME, SETTINGS, SettingKind
+from jobtui.grammar import SETTING_BY_NAME, SETTINGS
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
 from jobtui.model.tables import text_of
@@ -132,7 +132,7 @@ def _asked(found: Sequence[DiscoveredSource]) -> Chosen:
         name, _, value = line.removeprefix("--").replace("-", "_", 1).partition("=")
         setting = SETTING_BY_NAME.get(name)
         if setting is None or setting.parse is None:
-            known = ", ".join(one.name for one in SETTINGS if one.kind is SettingKind.SOURCE)
+            known = ", ".join(one.name for one in SETTINGS if one.parse)
             complain(f"no source {name}; known are {known}")
             continue
         try:

@@ -15,7 +15,7 @@ from jobtui.commands.reader import configured, limits_of, session_to_watch, unti
 from jobtui.commands.remember import REMEMBERED, kept_reading, open_memory, runs_of, say, with_memory
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
-from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Scope, SettingKind
+from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Scope
 from jobtui.memory.writer import MemoryThread
 from jobtui.model.clock import FixedClock, SystemClock
 from jobtui.model.ids import JobId
@@ -111,7 +111,7 @@ def run_replay(context: Context) -> Exit:
     inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
     if inner.command.name not in REPLAYED | REMEMBERED | {"remember"}:
         return complain(f"a recording cannot answer {inner.command.name}", Exit.USAGE)
-    sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is SettingKind.SOURCE}
+    sources = {setting.name: setting.flag for setting in SETTINGS if setting.parse}
     if named := next((sources[name] for name in inner.settings if name in sources), ""):
         return complain(f"{named} cannot be used here: a recording has its own sources", Exit.USAGE)
     try:
@@ -147,7 +147,7 @@ def replayed_config(recorded: object, present: Config, inner: Invocation) -> Con
         kept = msgspec.convert(recorded, Config)
     except msgspec.ValidationError as error:
         raise RecordingError(f"the recording is damaged: its settings cannot be read: {error}") from error
-    times = {setting.name for setting in SETTINGS if setting.kind is SettingKind.TIME}
+    times = {setting.name for setting in SETTINGS if setting.is_time}
     asked = {
         **{name: given for name, given in present.settings.items() if name in times and given.values},
         **{name: Effective(values, f"--{name}") for name, values in inner.settings.items() if name in times},

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jobtui.backends.registry import JOURNAL, of_setting, servers
 from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, parse_file, read_file
-from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Scope, Setting, SettingKind, nearest
+from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Scope, Setting, nearest
 from jobtui.model.numbers import MOST, whole, whole_of
 from jobtui.model.settings import AUTO, Alarms, Appearance, parse_alarms
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, parse_journal, split_cluster
@@ -200,7 +200,7 @@ def _checked(file: ConfigFile, at: Keys, setting: Setting, values: list[str]) ->
 def _values(file: ConfigFile, at: Keys, setting: Setting, value: object) -> list[str]:
     if setting.repeatable and isinstance(value, list) and all(isinstance(item, str) for item in value):
         return list(value)
-    if setting.kind is SettingKind.TIME and hasattr(value, "isoformat"):
+    if setting.is_time and hasattr(value, "isoformat"):
         return [str(value.isoformat())]
     if setting.most and isinstance(value, int) and whole_of(value) is not None:
         return [str(value)]
