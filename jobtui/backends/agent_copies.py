@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from jobtui.model.health import Skip, SourceError, SourceMissing
 from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import read_json
 from jobtui.model.pages import Level, LogLine
-from jobtui.transport.files import FileStat, look, open_file, source_error
+from jobtui.transport.files import FileStat, explained, look, opened_file
 from jobtui.transport.worker import Worker
 
 COPIES_READ = 100
@@ -126,10 +126,8 @@ class CopiedLog:
         A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
         not be read and is mended in its place.
         """
-        try:
+        with explained(self.directory):
             changed_ns = os.stat(self.directory).st_mtime_ns
-        except OSError as error:
-            raise source_error(error, self.directory) from error
         is_same = changed_ns == self._changed_ns
         self._changed_ns = changed_ns if time.time_ns() - changed_ns > SETTLED_NS else None
         if is_same and not self._bad:
@@ -152,10 +150,8 @@ class CopiedLog:
         return fresh
 
     def _entries(self) -> list[str]:
-        try:
+        with explained(self.directory):
             return os.listdir(self.directory)
-        except OSError as error:
-            raise source_error(error, self.directory) from error
 
 
 class CopiedLines:
@@ -211,11 +207,8 @@ def _about(copy: AgentCopy, *, is_gap: bool) -> Iterator[LogLine]:
 
 def _read(path: Path, name: CopyName) -> AgentCopy:
     """A copy from the disk. Raises SourceError, and ValueError for what is none."""
-    with closing(open_file(path)) as opened:
-        try:
-            data = opened.source.read(0, COPY_BYTES + 1)
-        except OSError as error:
-            raise source_error(error, path) from error
+    with opened_file(path) as opened:
+        data = opened.source.read(0, COPY_BYTES + 1)
     if len(data) > COPY_BYTES:
         raise ValueError(f"larger than {COPY_BYTES:,} bytes, no copy of a log")
     return read_copy(name, read_json(data))

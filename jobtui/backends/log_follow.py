@@ -32,7 +32,7 @@ from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing, contained
 from jobtui.transport import blocks
-from jobtui.transport.files import FileId, FileStat, OpenFile, look, source_error, written_at
+from jobtui.transport.files import FileId, FileStat, OpenFile, explained, look, source_error, written_at
 
 HEAD_BYTES = 1_024
 """How much of a file's beginning tells it again where it was copied or packed."""
@@ -444,7 +444,7 @@ class Follower:
 
     def _take(self, gathered: PollResult) -> None:
         """Open the file that is at the path now, and what was rotated away since. Raises SourceError."""
-        try:
+        with explained(self._path):
             known = self._current or self._left
             # Before they are looked for: what is cut afterwards is seen to be at the next look.
             is_whole = known is not None and known is self._current and not known.is_other_text()
@@ -453,8 +453,6 @@ class Follower:
                 self._current, self._left = self._log_for(known, files, gathered, is_whole=is_whole), None
             finally:
                 files.close(log.opened for log in self._logs())
-        except OSError as error:
-            raise source_error(error, self._path) from error
 
     def _log_for(
         self, known: OpenLog | None, files: LogFiles, gathered: PollResult, *, is_whole: bool

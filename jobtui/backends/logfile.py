@@ -24,7 +24,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits, lines_from
-from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, rotated, source_error
+from jobtui.transport.files import FileStat, look_quietly, opened_file, rotated
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -167,9 +167,8 @@ class LogFile(PolledSource):
         key = (other.name, mine, theirs)
         if self._compared[0] != key:
             self._compared = key, False
-            with suppress(SourceError, OSError), closing(open_file(other._path)) as whole:
-                is_copy = _ask(self._path, lambda part: log_start.begins_with(whole, part, mine.size))
-                self._compared = key, is_copy
+            with suppress(SourceError), opened_file(other._path) as whole, opened_file(self._path) as part:
+                self._compared = key, log_start.begins_with(whole, part, mine.size)
         return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:
@@ -190,13 +189,13 @@ class LogFile(PolledSource):
         file was rotated or rewritten since, and it is looked for in the rotated files; nothing is given
         when it is in none. Raises SourceError.
         """
-        read = lambda opened: lines_from(opened.source, offset, count, line)  # noqa: E731
 
         def find() -> tuple[RawLine, ...]:
             problem: SourceError | None = None
             for path in (self._path, *reversed(rotated(self._path))):
                 try:
-                    found = _ask(path, read)
+                    with opened_file(path) as opened:
+                        found = lines_from(opened.source, offset, count, line)
                 except SourceError as error:
                     problem = problem or error
                     continue
@@ -208,15 +207,6 @@ class LogFile(PolledSource):
 
         with closing(Worker(f"question to {self._path}")) as worker:
             return await worker.run(find)
-
-
-def _ask(path: Path, question: Callable[[OpenFile], T]) -> T:
-    """What an open file says of itself. Raises SourceError."""
-    with closing(open_file(path)) as opened:
-        try:
-            return question(opened)
-        except OSError as error:
-            raise source_error(error, path) from error
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> LogFile:

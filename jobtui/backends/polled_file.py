@@ -1,12 +1,11 @@
 """A file as a source: read on in a thread from where reading ended, and watched for changes. Reads only."""
 
 from abc import abstractmethod
-from contextlib import closing
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from jobtui.backends.base import Batch, PolledSource
-from jobtui.transport.files import FileStat, OpenFile, look_quietly, open_file, source_error
+from jobtui.transport.files import FileStat, OpenFile, look_quietly, opened_file
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -27,12 +26,9 @@ class PolledFile(PolledSource, Generic[Position]):
     async def read(self, *, begins: bool) -> Batch:
         def read_file() -> Batch:
             self._looked = look_quietly(self._path)
-            with closing(open_file(self._path)) as opened:
-                try:
-                    position = self._begin if begins else self._position
-                    batch, self._position = self._read_since(position, opened, opened.look())
-                except OSError as error:
-                    raise source_error(error, self._path) from error
+            with opened_file(self._path) as opened:
+                position = self._begin if begins else self._position
+                batch, self._position = self._read_since(position, opened, opened.look())
             return batch
 
         return await self._worker.run(read_file)

@@ -8,7 +8,6 @@ on never waits for a search. No method blocks the event loop.
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +18,15 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Query
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
-from jobtui.transport.files import FileStat, look, look_quietly, open_file, source_error, written_at
+from jobtui.transport.files import (
+    FileStat,
+    look,
+    look_quietly,
+    open_file,
+    opened_file,
+    source_error,
+    written_at,
+)
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -235,23 +242,20 @@ NEWEST_BYTES = 256 << 10
 def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
     """The lines in the last `size` bytes of a log, or in the first of a packed one. Raises SourceError."""
     limits = Limits()
-    with closing(open_file(path)) as opened:
-        try:
-            end = size if opened.packed else opened.look().size
-            begin = align(opened.source, max(0, end - size), limits.line)
-            if begin is None:
-                return
-            reader = BlockReader(opened.source, "", Position(begin), limits)
-            reader.end = end
-            while (block := reader.next(release=True)) is not None or reader.more:
-                yield from block.data.split(b"\n")[:-1] if block is not None else ()
-        except OSError as error:
-            raise source_error(error, path) from error
+    with opened_file(path) as opened:
+        end = size if opened.packed else opened.look().size
+        begin = align(opened.source, max(0, end - size), limits.line)
+        if begin is None:
+            return
+        reader = BlockReader(opened.source, "", Position(begin), limits)
+        reader.end = end
+        while (block := reader.next(release=True)) is not None or reader.more:
+            yield from block.data.split(b"\n")[:-1] if block is not None else ()
 
 
 def newest_time(path: Path) -> Nanos | None:
     """The newest time near the end of a log, None when no line there has one. Raises SourceError."""
-    with closing(open_file(path)) as opened:
+    with opened_file(path) as opened:
         newest = written_at(opened, opened.look())
     parser = LogParser(str(path))
     times = (parser.time_of(line, newest) for line in tail_lines(path, NEWEST_BYTES))

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -285,16 +285,21 @@ def packed_allowance() -> UnpackLimit:
 def open_file(path: Path, allowance: UnpackLimit | None = None) -> OpenFile:
     """Open the regular file at `path`. Never blocks on a pipe. Raises SourceError."""
     look(path)
-    try:
+    with explained(path):
         fd = open_regular(path)
-    except OSError as error:
-        raise source_error(error, path) from error
     try:
         return OpenFile(fd, allowance or packed_allowance())
     except (OSError, SourceError) as error:
         os.close(fd)
         why = error if isinstance(error, OSError) else OSError(None, str(error))
         raise (error if str(path) in str(error) else source_error(why, path)) from error
+
+
+@contextmanager
+def opened_file(path: Path) -> Iterator[OpenFile]:
+    """The regular file at `path`, open. What is raised while it is read is a SourceError."""
+    with closing(open_file(path)) as opened, explained(path):
+        yield opened
 
 
 def rotated(path: Path) -> list[Path]:
@@ -355,6 +360,15 @@ def source_error(error: OSError | ValueError, path: Path | str) -> SourceError:
         return SourceDenied(f"{path}: permission denied; run as a user who may read it")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return SourceUnreachable(f"{path}: cannot be read: {reason}")
+
+
+@contextmanager
+def explained(path: Path | str) -> Iterator[None]:
+    """Raises a SourceError in place of an error of the system."""
+    try:
+        yield
+    except OSError as error:
+        raise source_error(error, path) from error
 
 
 def written_at(opened: OpenFile, seen: FileStat) -> Nanos:
