@@ -131,6 +131,7 @@ class Output:
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self.lines, self._format)
         self._heads = {one.at: one.head for one in self._tracebacks.raised}
+        self._raised_at = {head: at for at, head in self._heads.items()}
 
     @cached_property
     def cause(self) -> Cause | None:
@@ -151,9 +152,11 @@ class Output:
     @property
     def best(self) -> Suspect | None:
         """The line that is the likeliest cause; a wrapper says that something else failed, never why."""
-        best = next(iter(self._suspects), None)
-        is_wrapper = best is not None and self._is(best.at, "wrapper") and not self._is(best.at, "cause")
-        return None if is_wrapper else best
+        if not self._suspects:
+            return None
+        at = self.named_by(self._suspects[0].at)
+        tells = self._is(at, "cause") or self._is(at, "symptom") or not self._is(at, "wrapper")
+        return self._suspects[0] if tells and not _part("heading").match(self.lines[at].text) else None
 
     @cached_property
     def _suspects(self) -> list[Suspect]:
@@ -290,6 +293,8 @@ class Output:
             first = self._format.first
             return next((at for at in reversed(below) if first("cause", self.lines[at].text.strip())), None)
         shape = self._shape(at, "cause") or self._shape(at, "symptom")
+        if shape is None and at + 1 in self._raised_at and _part("trouble").search(text):
+            return self._raised_at[at + 1]
         is_whole = at in self._raised or (shape is not None and shape.family in ("julia", "signal"))
         if is_whole or not _part("headline").match(text):
             return None
@@ -338,7 +343,7 @@ class Output:
         for below in range(at + 1, min(at + NEAR, len(self.lines))):
             text = self.lines[below].text
             if _part("deeper").match(text):
-                at = below
+                at = at if self._is(below, "wrapper") else below
             elif not _part("below").match(text):
                 break
         return at
@@ -417,9 +422,6 @@ class Tracebacks:
             elif text.startswith(LINKS):
                 is_linked = True
                 self.inside.add(at)
-            elif self._is_syntax_error(text, indexes, rank):
-                chain.append(RaisedException(at, at, "SyntaxError", False))
-                self.inside.add(at)
             else:
                 open_heads.clear()
         self._close(chain)
@@ -443,9 +445,10 @@ class Tracebacks:
         return []
 
     def _is_wrapper(self, raised: RaisedException) -> bool:
-        shape = self._format.first("wrapper", self._lines[raised.at].text)
-        is_cause = shape is not None and shape.family != "elsewhere"
-        return is_cause or raised.name in self._format.exceptions["wrapper"]
+        text = self._lines[raised.at].text
+        shape = self._format.first("wrapper", text)
+        is_named = raised.name in self._format.exceptions["wrapper"] and not _part("quotes").match(text)
+        return is_named or (shape is not None and shape.family != "elsewhere")
 
     def _says_little(self, raised: RaisedException) -> bool:
         """Whether the exception after it in a chain says more."""
@@ -462,7 +465,3 @@ class Tracebacks:
         is_after_source = rank > 0 and self._lines[indexes[rank - 1]].text[:1].isspace()
         is_own = name[:1].isupper() and (": " in text or is_after_source)
         return name if is_own or _part("exception_name").search(name) else None
-
-    def _is_syntax_error(self, text: str, indexes: Sequence[int], rank: int) -> bool:
-        frames = (self._lines[at].text.startswith("  File ") for at in indexes[max(0, rank - 4) : rank])
-        return text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")) and any(frames)
