@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from jobtui.backends.journal.client import HostStarts, JournalReader, Lane, check_field, checked
-from jobtui.backends.journal.records import OP_HAS, ops_named
+from jobtui.backends.journal.records import OP_HAS, START_HAS, agents_named, ops_named
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.bounded import Bounded
@@ -162,8 +162,8 @@ class Engine(Protocol):
 
     async def values(self, field: str) -> tuple[str, ...]: ...
 
-    def fields(self, row: EngineRow) -> Mapping[str, str]:
-        """A row as fields of a journal entry, those that it has."""
+    def fields(self, row: EngineRow, wanted: Collection[str] | None = None) -> Mapping[str, str]:
+        """A row as fields of a journal entry, those of the wanted ones that it has."""
 
     async def aclose(self) -> None: ...
 
@@ -252,7 +252,7 @@ class EngineFollowing:
     ) -> None:
         self.engine, self._only = engine, window.most
         self._matches = matches
-        self._until, self._about = window.until, window.about
+        self._until, self._about, self._agents = window.until, window.about, window.agents
         self._asked = Bounded[str, None](WORDS_MOST)
         """The words of which a row has one, the job's own last; none where all rows are read."""
         self._after = key_of(start.cursor) if isinstance(start, AtCursor) else None
@@ -361,22 +361,28 @@ class EngineFollowing:
         made = (await self.engine.rows(question._replace(words=(OP_HAS, self._about), every=True))).rows
         self._learn(made)
         found = await self.engine.rows(question._replace(words=tuple(self._asked)))
-        if not found.rows:
+        if not any(self._about in self._text(row) for row in (*made, *found.rows)):
             self._asked.clear()
             self.engine.doubts.add(f"no row has the word {self._about}, so that rows without it were read")
             return [], await self.engine.rows(question)
-        self.engine.doubts.add("only rows that name the job or its ops were read")
+        also = ", its agents or a start of the supervisor" if self._agents else ""
+        self.engine.doubts.add(f"only rows that name the job or its ops{also} were read")
         # Of an op that is not among the last rows it is not known whether it has ended
-        named = {op for row in found.rows for op in self._ops_in(row)}
-        return [row for row in made if found.is_all or not named.isdisjoint(self._ops_in(row))], found
+        named = {op for row in found.rows for op in ops_named(self._text(row))}
+        return [
+            row for row in made if found.is_all or not named.isdisjoint(ops_named(self._text(row)))
+        ], found
 
-    def _ops_in(self, row: EngineRow) -> set[str]:
-        return ops_named(self.engine.fields(row).get("MESSAGE", ""))
+    def _text(self, row: EngineRow) -> str:
+        return self.engine.fields(row, ("MESSAGE",)).get("MESSAGE", "")
 
     def _learn(self, rows: Iterable[EngineRow]) -> None:
-        """Ask from now on for the ops that rows name, too."""
+        """Ask from now on for the ops that rows name, too, and for their agents where these are wanted."""
+        always = (START_HAS, self._about) if self._agents else (self._about,)
         for row in rows if self._asked else ():
-            self._asked.update(dict.fromkeys([*self._ops_in(row), self._about]))
+            text = self._text(row)
+            agents = agents_named(text) if self._agents and self._about in text else ()
+            self._asked.update(dict.fromkeys([*ops_named(text), *agents, *always]))
 
     def _note(self, keys: Collection[Key]) -> None:
         now = self.engine.clock.now()

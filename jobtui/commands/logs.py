@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
+from jobtui.analysis.correlation.ops import STEPS_KEPT
 from jobtui.analysis.find import (
     Candidate,
     Target,
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from jobtui.commands.find import FoundJob
     from jobtui.logs.journal import JournalPages
 
+LAST_ROWS = 2 * STEPS_KEPT
+"""How many rows of an engine are read at first: of an op no more than half of them are kept."""
 CONTINUATION_LINES = 100
 """How many lines that follow a record, and are part of it, are given at most."""
 
@@ -134,7 +137,7 @@ async def run(reader: Reader) -> Exit:
     elif found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
     is_whole = not {"agent", "op", "grep"}.isdisjoint(reader.context.invocation.flags)
-    newest = None if is_whole or reader.context.since else max(LAST_LINES, reader.context.most or 0)
+    newest = None if is_whole or reader.context.since else max(LAST_ROWS, reader.context.most or 0)
     await reader.read_logs(found.detail, newest)
     names = _logs_of(reader, found.candidates[0]) if found.job is None else ()
     ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)
@@ -150,7 +153,7 @@ async def run(reader: Reader) -> Exit:
         naming = lambda line: search(line.text) is not None and chosen(line)  # noqa: E731
     logs = {name: opened.open(name) for name in names}
     whole = _WholeLogs(reader, logs, naming)
-    of_ops = _of_ops(reader.session, ops_of, chosen)
+    of_ops = _of_ops(reader, ops_of, chosen)
     fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
@@ -280,9 +283,11 @@ def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
 
 
 def _of_ops(
-    session: Session, ops_of: Callable[[], OpsByJob], chosen: Chosen
+    reader: Reader, ops_of: Callable[[], OpsByJob], chosen: Chosen
 ) -> Callable[[], Awaitable[list[JobLine]]]:
     """A function that gives the chosen lines of ops and their jobs, at each call only new ones."""
+    session, all_count = reader.session, reader.follows or reader.context.flag("grep")
+    most = 0 if all_count else reader.context.most or 0  # what continues other lines is not looked for
     seen: set[tuple[str, int, str]] = set()
 
     async def fresh() -> list[JobLine]:
@@ -294,7 +299,10 @@ def _of_ops(
         ]
         seen.update(line.key for line in lines)
         lines = in_time_order({line.key: line for line in lines}.values())
-        return [line for line in _masked(await with_continuations(lines, session)) if chosen(line)]
+        at = [number for number, line in enumerate(lines) if chosen(line)][-most:][:1] if most else []
+        before, last = lines[: sum(at)], lines[sum(at) :]  # a line may tell what is secret in the next
+        lines = [*before, *await with_continuations(last, session)]
+        return [line for line in _masked(lines) if chosen(line)]
 
     return fresh
 

@@ -62,6 +62,7 @@ SLACK_S = 600
 JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
 JOURNAL_ENTRIES = 5_000
+"""How many of the last rows of an engine of logs are read for one question."""
 RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read from a journal only if submitted within this time before the last."""
 ONCE_S = 3600.0
@@ -82,7 +83,6 @@ class Reader:
         self.partial = False
         self.logs_read = False
         self.entries = JOURNAL_ENTRIES
-        """How many of the last entries of an engine of logs are read when no job is asked for."""
         self.follows = False
         """Whether logs are followed afterwards: then all are read to the end."""
 
@@ -248,10 +248,11 @@ class Reader:
         ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
         if is_open and ended_at is not None and not window.whole and (until is None or until >= self.now):
             until = Nanos(ended_at + SLACK_S * SECOND)
-        parts = split_jid(detail.job.id) if detail and newest and not is_quasi_jid(detail.job.id) else None
-        most = newest if parts else self.entries if is_open and detail is None else None
-        window = window._replace(until=until, most=most, about=parts.simulation_id if parts else "")
-        return build(spec, window)
+        of_job = detail and (is_open or newest) and not is_quasi_jid(detail.job.id)
+        parts = split_jid(detail.job.id) if detail and of_job else None
+        most = newest or self.entries if parts else self.entries if is_open and detail is None else None
+        about = parts.simulation_id if parts else ""
+        return build(spec, window._replace(until=until, most=most, about=about, agents=newest is None))
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))

@@ -242,7 +242,8 @@ class ReadWindow(NamedTuple):
 
     `whole`: all of a file, and of those that were rotated away what was written since `since`.
     Only logs and searches for traces end before that at `until`. Of the records of Sirepo, and of the rows
-    of an engine of logs, about `most` are read, the newest, with `about` those about it.
+    of an engine of logs, about `most` are read, the newest, with `about` those about it, and with `agents`
+    those about its agents and starts of the supervisor.
     """
 
     since: "Nanos | None" = None
@@ -250,3 +251,4 @@ class ReadWindow(NamedTuple):
     until: "Nanos | None" = None
     most: int | None = None
     about: str = ""
+    agents: bool = False

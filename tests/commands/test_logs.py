@@ -306,7 +306,8 @@ def test_a_job_is_explained_as_out_of_the_log_file(
     monkeypatch.setattr("jobtui.commands.doctor.LAST_ENTRIES", 100)
     ask = partial(run, "explain", FAILED, "--json", "--at", AT, "--srdb", CAPTURES / "local")
     of_file = ask("--log", f"supervisor={CAPTURES / 'local' / 'supervisor.log'}").json
-    told = ask(engine[1]).json
+    told = (ran := ask(engine[1])).json
+    assert "only rows that name the job or its ops, its agents or a start of the supervisor" in ran.err
     doctor = run("doctor", "--json", "--at", AT, engine[1]).json["checks"]
     unit = run("logs", "sirepo_job_supervisor", "-n", "2", "--json", "--at", AT, engine[1]).json
     assert (len(unit["lines"]), unit["sources"], doctor[0]["records"]) == (2, [], 100)  # no more is read
@@ -329,7 +330,7 @@ def test_of_an_engine_the_last_lines_that_name_a_job_or_its_ops_are_read(
     whole, file = ask(JID, engine[1]), ask(JID, "--log", CAPTURES / "local" / "supervisor.log")
     assert "only rows that name the job or its ops were read" in whole.err
     assert texts(whole) == texts(file)
-    monkeypatch.setattr("jobtui.commands.logs.LAST_LINES", 30)
+    monkeypatch.setattr("jobtui.commands.logs.LAST_ROWS", 30)
     newest = texts(last := ask(JID, engine[1]))
     assert "only the last 30 were read" in last.err
     assert {*newest[-5:]} == {*texts(whole)[-5:]} < {*newest} < {*texts(whole)}

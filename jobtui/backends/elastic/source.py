@@ -1,6 +1,6 @@
 """An index of Elasticsearch or OpenSearch as a source of logs: presets, searches, hits read as a journal."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, partial
 
 import msgspec
@@ -73,9 +73,10 @@ def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False)
     return ""
 
 
-def fields_of(document: Document, preset: Preset) -> dict[str, str]:
+def fields_of(document: Document, preset: Preset, wanted: Collection[str] | None = None) -> dict[str, str]:
     """The fields that a document has. The first of several values counts; several texts are all lines."""
-    found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in preset.fields.items())
+    known = ((field, preset.fields.get(field, ())) for field in wanted or preset.fields)
+    found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in known)
     return {field: text for field, text in found if text}
 
 
@@ -216,8 +217,8 @@ class ElasticEngine:
             self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")
         return values
 
-    def fields(self, row: engine.EngineRow) -> Mapping[str, str]:
-        return fields_of(row.body, self._preset)
+    def fields(self, row: engine.EngineRow, wanted: Collection[str] | None = None) -> Mapping[str, str]:
+        return fields_of(row.body, self._preset, wanted)
 
     async def aclose(self) -> None:
         await self._client.aclose()

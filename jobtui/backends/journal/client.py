@@ -530,13 +530,18 @@ class JournalReader(ABC):
     async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`; the slice is still oldest first."""
 
-    async def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
-        """All wanted entries from `start` on, or before it, newest first. Close it to read no further."""
+    async def stream(
+        self, start: Start, matches: Matches, *, back: bool = False, page: int = PAGE_ENTRIES
+    ) -> Entries:
+        """All wanted entries from `start` on, or before it, newest first. Close it to read no further.
+
+        A `page` is what is asked for at a time where a whole answer is waited for.
+        """
         while True:
             if back and not isinstance(start, Begin):
-                found = await self.backward(start, matches, PAGE_ENTRIES)
+                found = await self.backward(start, matches, page)
             elif not back and not isinstance(start, Tail):
-                found = await self.forward(start, matches, PAGE_ENTRIES)
+                found = await self.forward(start, matches, page)
             else:
                 return
             if found.entries:
@@ -583,7 +588,9 @@ class ExportReader(JournalReader):
     async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:
         return await self._slice(Ask(start, matches, most + 1, back=True), most)
 
-    def stream(self, start: Start, matches: Matches, *, back: bool = False) -> Entries:
+    def stream(
+        self, start: Start, matches: Matches, *, back: bool = False, page: int = PAGE_ENTRIES
+    ) -> Entries:
         return self._beyond(Ask(start, matches, back=back))
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:

@@ -43,12 +43,18 @@ _SHORT_ID = 4
 
 
 OP_HAS = "runDir"  # a word of the lines that make an op of a job, or send it: they name both
+START_HAS = "default_command"  # a word of the line that a supervisor writes when it starts
 _OP = re.compile(r"_Op\((?:DESTROYED, )?\w+, (\w{4})|\bo=(?!None)(\w{4})\b", re.ASCII)
+_AGENT = re.compile(r"Driver\(a=(\w{4})\b", re.ASCII)
 
 
 def ops_named(text: str) -> set[str]:
     """The ops that a line names, as they are written in other lines about them."""
     return {one or other for one, other in _OP.findall(text)}
+
+
+def agents_named(text: str) -> set[str]:
+    return set(_AGENT.findall(text))
 
 
 class StreamKind(StrEnum):

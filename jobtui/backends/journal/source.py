@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import pairwise
 
 from jobtui.backends.base import Batch, PolledSource, skipping
-from jobtui.backends.journal.client import Following, HostStarts, JournalReader
+from jobtui.backends.journal.client import PAGE_ENTRIES, Following, HostStarts, JournalReader
 from jobtui.backends.journal.records import (
     CONTAINER,
     HOST,
@@ -187,11 +188,26 @@ class Journal(PolledSource):
         stream = self.names.known.get(source)
         if stream is None or not wanted:
             return {}
+        if self._reader.newest is None:
+            return await self._continued(stream.matches, wanted, most)
+        # An engine is not asked for what is between lines far from each other, such as an op's first and last
+        positions = sorted(wanted.values())
+        end = max(pairwise((*positions, positions[-1])), key=lambda two: two[1] - two[0])[0]
+        found: dict[str, list[str]] = {}
+        for is_early in (True, False):
+            if near := {cursor: at for cursor, at in wanted.items() if (at <= end) is is_early}:
+                found |= await self._continued(stream.matches, near, self._reader.newest)
+        return found
+
+    async def _continued(
+        self, matches: tuple[journal.Match, ...], wanted: Mapping[str, int], most: int
+    ) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         left, read = set(wanted), 0
         following: dict[tuple[str, int | None], list[str]] = {}
-        start, most = journal.At(journal.time_at(min(wanted.values()))), self._reader.newest or most
-        async with contextlib.aclosing(self._reader.stream(start, (stream.matches,))) as entries:
+        start, page = journal.At(journal.time_at(min(wanted.values()))), 2 * len(wanted) + CONTINUING_ENTRIES
+        stream = self._reader.stream(start, (matches,), page=min(page, PAGE_ENTRIES))
+        async with contextlib.aclosing(stream) as entries:
             async for some in entries:
                 for entry in some:
                     process = entry.boot, entry.pid

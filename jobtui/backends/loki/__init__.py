@@ -143,7 +143,7 @@ class LokiEngine:
             self.doubts.add(f"no stream has a label {names}; is {self._preset.name} the right preset?")
         return tuple(dict.fromkeys(found))
 
-    def fields(self, row: engine.EngineRow) -> Mapping[str, str]:
+    def fields(self, row: engine.EngineRow, wanted: Collection[str] | None = None) -> Mapping[str, str]:
         labels, line = as_dict(row.body["labels"]), as_text(row.body["line"])
         if self._preset.is_json:
             with suppress(ValueError):
