@@ -477,7 +477,8 @@ class Gatherer:
         stated, knows = self.stated(job_id, detail, slurm_id), self._store.correlation
         run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
         parts = split_jid(job_id) if run is not None else None
-        waits = wants_chain and run is not None and waited_slot(run) is not None
+        is_over = stated.job is not None and not stated.job.status.is_live
+        waits = wants_chain and not is_over and run is not None and waited_slot(run) is not None
         cause = await self._cause(stated)
         return msgspec.structs.replace(
             stated,

@@ -62,6 +62,7 @@ def test_each_question_is_answered(thread: str, tmp_path: Path, run: Runner, clu
     answer = of_balsam(row) if "state" in row else run("explain", *site(row, tmp_path)).json
     assert answer["verdict"] == row["answer"], answer["sentence"]
     assert row["says"] in answer["sentence"]
+    assert row.get("offers", "").format(place=tmp_path) in str(answer.get("next"))
     if "held_by" in row:
         (holder,) = answer["waits"]["links"][0]["holders"]
         assert (holder["op"], holder["cancel_confirmed"]) == (row["held_by"], row.get("confirmed"))

@@ -34,6 +34,7 @@ from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 SYSTEM = "balsam"
 RUN_TIMEOUT = "RUN_TIMEOUT"
 TO_COME = frozenset({"pending_submission", "queued"})
+OPEN = frozenset({"running", *TO_COME})
 OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
 WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
 """How much before the end of its time an allocation may end and still have run into it, at most."""
@@ -141,8 +142,10 @@ def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
         yield max(site.seen_at, since), f"nothing was heard from the agent of site {site.name}"
 
 
-def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Ruling:
-    return Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending)
+def _waits(
+    matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "", **more: Any
+) -> Ruling:
+    return Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending, **more)
 
 
 def _failed(matter: BalsamCase) -> Ruling:
@@ -211,8 +214,7 @@ def _parents(matter: BalsamCase) -> Ruling:
     what = " and ".join(going[:MOST_NAMED]) or job.message or "its parent jobs"
     left = f", and {len(going) - MOST_NAMED} more" if len(going) > MOST_NAMED else ""
     pending = _pending(matter, Category.DEPENDENCY, f"{what}{left}")
-    said = _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN)
-    return said._replace(doubts=doubts)
+    return _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN, doubts=doubts)
 
 
 def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
@@ -248,6 +250,9 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
         f"The agent of its site {site.name} has not been heard from for {silent}; without it the job stays "
         f"{matter.job.native_status}."
     )
+    if listed := [f"{one.scheduler_id or one.id} {one.state}" for one in matter.here if one.state in OPEN]:
+        names = ", ".join(listed[:MOST_NAMED])
+        sentence += f" The state of its allocations ({names}) is as old: the scheduler may know better."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
     return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)
 
@@ -290,16 +295,14 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
         count = counted(len(coming), "allocation")
         words = f"nodes: {count} of its site in the queue, none running"
         pending = _pending(matter, Category.ALLOCATION, words)
-        said = _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
-        return said._replace(next=(_QUEUE,))
+        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before, next=(_QUEUE,))
     if matter.site is None:
         doubts = ("the allocations of its site are not known",)
         pending = _pending(matter, Category.ALLOCATION, "a launcher")
-        said = _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before)
-        return said._replace(next=(_QUEUE,), doubts=doubts)
+        return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before, next=(_QUEUE,), doubts=doubts)
     if (lost := _lost(matter)) is not None:
         return lost
-    others = [one for one in matter.here if one.state == "running" or one.state in TO_COME]
+    others = [one for one in matter.here if one.state in OPEN]
     what = "no allocation that takes jobs with its tags" if others else "no allocation"
     if small := [one.nodes for one in others if one in fitting]:
         what = f"no allocation of {counted(matter.nodes, 'node')} (the largest has {max(small)})"

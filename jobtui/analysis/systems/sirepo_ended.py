@@ -9,8 +9,8 @@ from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.analysis.flags import slot_of
 from jobtui.analysis.keys import ENDS
 from jobtui.analysis.systems.sirepo_live import NOT_SENT, agent_timeout, cancel_unconfirmed, login_needed
-from jobtui.analysis.times import age, duration
-from jobtui.model.clock import SECOND, Nanos, seconds_between, to_rfc3339
+from jobtui.analysis.times import age, duration, for_words
+from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s, to_rfc3339
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import whole
 from jobtui.model.ops import Op, OpStatus, Step, is_line_before
@@ -263,7 +263,8 @@ def canceled_by_user(case: Case) -> Finding:
     length = f" after {duration(ran)}" if ran else ""
     wait = case.last(Mark.SLOT_WAIT) if case.run is not None and not case.run.sends else None
     if wait is not None and (found := slot_of(wait.text)) is not None:
-        length = f" while it waited: {found[2]}"
+        waited = for_words(since_s(wait.at, cancel.at)) if cancel.at is not None else ""
+        length = f" after it had waited{waited}: {found[2]}"
     sentence = f"Its user canceled it{length}."
     return Finding(Code.CANCELED_BY_USER, sentence, CERTAIN, (cancel, case.last(Mark.EXITED, Mark.KILLED)))
 
