@@ -352,9 +352,6 @@ ZONES_S = 15 * 3600
 """A time without a zone may be so far ahead of one in UTC."""
 CLUSTERS_KEPT = 5_000
 """Of at least this many newest clusters the schedd is remembered."""
-LINES_KEPT = 8_192
-LONGEST_KEPT = 256
-"""What a line says is remembered, as most come again and again, unless it has more characters."""
 
 _ALIAS = re.compile(r"[?&]alias=([\w.-]+)")
 _FIRST_WORD = re.compile(r"\w*", re.ASCII)
@@ -525,7 +522,7 @@ def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
     """The attributes that the lines of an event give, the first line without a shape as its reason."""
     values: dict[str, str] = {}
     for index, line in enumerate(map(str.strip, lines)):
-        said = _cached_values(number, line) if len(line) <= LONGEST_KEPT else _line_values(number, line)
+        said = _line_values(number, line)
         if said:
             values.update(said)
         elif said is None and index and line and REASON not in values and number in _WITH_REASON:
@@ -540,9 +537,6 @@ def _line_values(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
         return tuple((name, value) for name, value in matched[1].items() if value is not None)
     pair = attribute(line) if _NEW.match(line) else None
     return None if pair is None else ((pair.name, pair.value or ""),)
-
-
-_cached_values = lru_cache(maxsize=LINES_KEPT)(_line_values)
 
 
 def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | None:
