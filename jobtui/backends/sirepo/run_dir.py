@@ -58,27 +58,19 @@ class RunDirs:
 
     def __init__(self) -> None:
         self._worker = Worker("run directories")
-        self._counts = LineCounts()
+        self._known = Bounded[tuple[int, int], tuple[int, int, bytes]](COUNTS_KEPT)
+        """How many lines are before a byte of a file, and the bytes before that one."""
 
     async def list_files(self, path: str) -> RunListing:
         return await self._worker.run(partial(list_files, path))
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        count = self._counts.lines_before
-        return await self._worker.run(partial(read_part, path, name, tail=tail, count=count))
+        return await self._worker.run(partial(read_part, path, name, tail=tail, count=self._lines_before))
 
-    def close(self) -> None:
-        self._worker.close()
-
-
-class LineCounts:
-    """Counts the lines before a byte of a file; of one that grew only what was added."""
-
-    def __init__(self) -> None:
-        self._known = Bounded[tuple[int, int], tuple[int, int, bytes]](COUNTS_KEPT)
-
-    def lines_before(self, file: OpenFile, end: int) -> int | None:
-        """None where that is too much to read. Raises OSError."""
+    def _lines_before(self, file: OpenFile, end: int) -> int | None:
+        """The lines before a byte, of a file that grew only what was added to those; None where that is too
+        much to read. Raises OSError.
+        """
         status, read = file.plain.status(), file.source.read
         key = status.st_dev, status.st_ino
         at, lines, before = self._known.get(key, (0, 0, b""))
@@ -90,6 +82,9 @@ class LineCounts:
             at, lines = at + len(data), lines + data.count(b"\n")
         self._known[key] = at, lines, read(max(0, at - COMPARED_BYTES), min(at, COMPARED_BYTES))
         return lines if at == end else None
+
+    def close(self) -> None:
+        self._worker.close()
 
 
 def list_files(path: str) -> RunListing:
