@@ -65,7 +65,8 @@ class LiveDemo:
             start=start,
         )
         self.world = World(seed, settings, keep_run_dirs=True)
-        self._traces = JobTraces()
+        self._sent: dict[str, set[str] | None] = {}
+        """The numbers of the spans of a run that were sent, None for all."""
         self.scenario: Scenario | None = None
 
     @property
@@ -107,21 +108,14 @@ class LiveDemo:
                 with (self.directory / name).open("ab") as file:
                     file.write(data)
         with (self.directory / SPANS).open("ab") as file:
-            file.writelines(self._traces.posts(self.world.take_saved()))
+            file.writelines(self._posts(self.world.take_saved()))
 
+    def _posts(self, records: Iterable[Record]) -> Iterator[bytes]:
+        """Traces of jobs, made from their records as they are saved: what has ended and was not sent yet.
 
-class JobTraces:
-    """Traces of jobs, made from their records as they are saved: what has ended and was not sent yet.
-
-    They are sent as a program with OpenTelemetry sends them: OTLP's JSON, one post a line, children first.
-    The root of a run ends with the run, so that the traces of what goes on grow.
-    """
-
-    def __init__(self) -> None:
-        self._sent: dict[str, set[str] | None] = {}
-        """The numbers of the spans of a run that were sent, None for all."""
-
-    def posts(self, records: Iterable[Record]) -> Iterator[bytes]:
+        They are sent as a program with OpenTelemetry sends them: OTLP's JSON, one post a line, children
+        first. The root of a run ends with the run, so that the traces of what goes on grow.
+        """
         for record in records:
             if not record["computeJobQueued"] or record["computeModel"].startswith("_"):
                 continue
