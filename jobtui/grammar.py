@@ -11,7 +11,6 @@ is one of `shared`, and a flag with a metavar takes a value, a text unless it sa
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from jobtui.backends.registry import SOURCES
@@ -30,14 +29,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 ENVIRONMENT_PREFIX = "JOBTUI_"
 
 
-class Scope(StrEnum):
-    """Where a setting may be given, beside flags and environment."""
-
-    ANYWHERE = "anywhere"
-    FILE = "file"
-    NOWHERE = "nowhere"
-
-
 class Setting(NamedTuple):
     """One setting. `name` is its key; `--name` is the flag and `JOBTUI_NAME` the variable.
 
@@ -49,7 +40,8 @@ class Setting(NamedTuple):
     metavar: str
     help: str
     repeatable: bool = False
-    scope: Scope = Scope.ANYWHERE
+    in_files: bool = True
+    in_profiles: bool = True
     completes: str = ""
     parse: Callable[[str], SourceSpec] | None = None
     is_time: bool = False
@@ -94,7 +86,7 @@ class Argument(NamedTuple):
 
 
 class Subcommand(NamedTuple):
-    """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name.
+    """One command; `jobtui.commands.<name>` runs it. The dashboard has no name.
 
     `reads` are settings of time that it takes for words of its own when they are given as flags, with what
     they mean there. What stands behind the argument of one that `wraps`, or in its place, is a command line.
@@ -165,9 +157,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("fps", "N", "paint at most N times a second", most=120),
     Setting(
         "profile", "NAME", "the profile of the configuration file to use, or several separated by commas",
-        scope=Scope.FILE,
+        in_profiles=False,
     ),
-    Setting("config", "FILE", "the configuration file to read", scope=Scope.NOWHERE, completes="file"),
+    Setting("config", "FILE", "the configuration file to read", in_files=False, completes="file"),
     Setting("since", "TIME", "leave out what was before: a UTC time, or an age such as 2h", is_time=True),
     Setting("until", "TIME", "leave out what came after", is_time=True),
     Setting("at", "TIME", "take this as the current time", is_time=True),

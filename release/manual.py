@@ -15,7 +15,6 @@ from jobtui.grammar import (
     OUTPUT_FLAGS,
     SETTINGS,
     Option,
-    Scope,
     Setting,
     Subcommand,
 )
@@ -89,7 +88,7 @@ def _flags(flags: Iterable[Option]) -> Iterator[str]:
 
 def _setting(setting: Setting) -> Iterator[str]:
     told = [setting.help, *(["may be given several times"] if setting.repeatable else [])]
-    if setting.scope is not Scope.NOWHERE:
+    if setting.in_files:
         told.append(f"key {setting.name}, variable {setting.variable}")
     yield from _item(_with_value(_bold(setting.flag), setting.metavar), "; ".join(told))
 

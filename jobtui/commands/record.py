@@ -15,7 +15,7 @@ from jobtui.commands.reader import configured, limits_of, session_to_watch, unti
 from jobtui.commands.remember import REMEMBERED, kept_reading, open_memory, runs_of, say, with_memory
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
-from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Scope
+from jobtui.grammar import DASHBOARD, SETTINGS, Invocation
 from jobtui.memory.writer import MemoryThread
 from jobtui.model.clock import FixedClock, SystemClock
 from jobtui.model.ids import JobId
@@ -152,5 +152,5 @@ def replayed_config(recorded: object, present: Config, inner: Invocation) -> Con
         **{name: given for name, given in present.settings.items() if name in times and given.values},
         **{name: Effective(values, f"--{name}") for name, values in inner.settings.items() if name in times},
     }
-    unset = {setting.name: Effective() for setting in SETTINGS if setting.scope is not Scope.NOWHERE}
+    unset = {setting.name: Effective() for setting in SETTINGS if setting.in_files}
     return kept._replace(settings={**unset, **kept.settings, **asked})

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jobtui.backends.registry import JOURNAL, of_setting, servers
 from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, parse_file, read_file
-from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Scope, Setting, nearest
+from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Setting, nearest
 from jobtui.model.numbers import MOST, whole, whole_of
 from jobtui.model.settings import AUTO, Alarms, Appearance, parse_alarms
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, parse_journal, split_cluster
@@ -166,8 +166,7 @@ def mistake_in(setting: Setting, text: str) -> str:
 
 
 def layer_of(file: ConfigFile, keys: Keys, table: Mapping[str, object]) -> dict[str, Effective]:
-    scopes = (Scope.ANYWHERE,) if keys else (Scope.ANYWHERE, Scope.FILE)
-    known = {setting.name: setting for setting in SETTINGS if setting.scope in scopes}
+    known = {one.name: one for one in SETTINGS if one.in_files and (one.in_profiles or not keys)}
     tables = TABLES if keys else (PROFILES, *TABLES)
     found = {}
     for key, value in table.items():

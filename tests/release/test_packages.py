@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 from jobtui import __version__
 from jobtui.commands.streams import Exit
-from jobtui.grammar import COMMANDS, GENERAL_FLAGS, OUTPUT_FLAGS, SETTINGS, Scope, flags_of
+from jobtui.grammar import COMMANDS, GENERAL_FLAGS, OUTPUT_FLAGS, SETTINGS, flags_of
 from release import zipapp_start
 from release.locks import BASE, OURSELVES, REQUIREMENTS, by_name, parse_lock, read_lock
 from release.manual import manual
@@ -282,7 +282,7 @@ def test_the_page_has_every_command_flag_and_setting() -> None:
     words |= {flag.flag for command in COMMANDS for flag in flags_of(command)}
     words |= {flag.flag for flag in (*OUTPUT_FLAGS, *GENERAL_FLAGS)}
     words |= {word for one in SETTINGS for word in (one.flag, one.help)}
-    words |= {one.variable for one in SETTINGS if one.scope is not Scope.NOWHERE}
+    words |= {one.variable for one in SETTINGS if one.in_files}
     assert not {word for word in words if word not in text}
 
 
