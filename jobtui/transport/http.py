@@ -13,6 +13,7 @@ import re
 import socket
 import ssl
 import sys
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -543,8 +544,13 @@ def _plain(text: str) -> str:
 
 
 def _seconds_in(text: str | None) -> int | None:
-    """How long a server wants to be left alone; None when it does not give seconds."""
+    """How long a server wants to be left alone, which it gives in seconds or as a date; None for neither."""
     seconds = whole((text or "").strip())
+    if text and seconds is None:
+        from email.utils import parsedate_to_datetime  # few give a date
+
+        with contextlib.suppress(ValueError, OverflowError):
+            seconds = max(0, round(parsedate_to_datetime(text).timestamp() - time.time()))
     return seconds if seconds is not None and 0 <= seconds <= LONGEST_RETRY_S else None
 
 

@@ -5,9 +5,11 @@ import gzip
 import json
 import re
 import sys
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
+from email.utils import formatdate
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -247,6 +249,10 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "forbids it": (reply("403 Forbidden"), "forbidden (403)"),
     "is not there": (reply("404 Not Found", b"nothing"), "(404)"),
     "is asked too much": (reply("429 Slow down", Retry_After="70"), "requests (429): wait 70 s"),
+    "names a date": (
+        reply("429 Slow down", Retry_After=formatdate(time.time() + 3_650, usegmt=True)),
+        "requests (429): wait 36",
+    ),
     "is not ready": (reply("503 Unavailable", Retry_After="soon"), "is not ready (503)"),
     "answers with a login page": (reply("200 OK", PAGE, Content_Type="text/html"), "a login page"),
 }
