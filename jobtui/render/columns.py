@@ -411,6 +411,8 @@ def job_table(
     """The jobs as they are printed, with whole ids: they are there to be copied."""
     by_key = {column.key: column for column in JOB_COLUMNS}
     by_key["id"] = msgspec.structs.replace(by_key["id"], cells=fixed(10_000), priority=KEPT)
+    for key, priority in (("waits", KEPT), ("name", 60)):  # the id is there: a reason says more than a name
+        by_key[key] = msgspec.structs.replace(by_key[key], priority=priority)
     keys = (*(("profile",) if has_profiles else ()), *PRINTED)
     return printed([by_key[key] for key in keys], jobs, context, cells)
 
