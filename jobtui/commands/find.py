@@ -17,7 +17,6 @@ from jobtui.analysis.find import (
     jobs_meant,
     references,
 )
-from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering, system_of
 from jobtui.commands.context import spelled
@@ -133,7 +132,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
     if len(of_trace) == 1:
         _say_taken(thing, named[0], of_trace[0])
         return await _exact(reader, of_trace[0])
-    is_other = any(one.kind != "trace" and one.score >= SURE for one in found.candidates[:1])
+    is_other = any(one.kind != "trace" and one.is_sure for one in found.candidates[:1])
     if not found.is_reported and not reader.nothing_read and (is_other or not named):
         _say_why_not(reader, thing, found.candidates)
     for one in named:
@@ -183,14 +182,14 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
         return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _ids_of(reader, named[0])
-    if by_number and not any(one.score >= SURE for one in candidates[:1]):
+    if by_number and not any(one.is_sure for one in candidates[:1]):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing)
     return FoundJob(candidates=candidates, is_reported=False)
 
 
 def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
-    is_sure = bool(candidates) and candidates[0].score >= SURE and not is_ambiguous(candidates)
+    is_sure = bool(candidates) and candidates[0].is_sure and not is_ambiguous(candidates)
     return candidates[0] if is_sure else None
 
 
@@ -271,7 +270,7 @@ def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> FoundJob:
 
 def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) -> None:
     best = candidates[0] if candidates else None
-    if best is None or best.score < SURE:
+    if best is None or not best.is_sure:
         from jobtui.analysis.filter import STATUS_WORDS, STUCK  # most things are known
 
         is_bare = reader.context.invocation.command.name == "open"
@@ -349,10 +348,7 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     if (job := reader.session.store.job(job_id)) is not None:  # its source only lists it
         return FoundJob(job)
     complain(f"no job {job_id} is known")
-    nearest_ids = near(job_id, reader.session.store.jobs)
-    candidates = tuple(
-        Candidate("job", id_, 0.0, "its id is spelled almost like this", JobId(id_)) for id_, _ in nearest_ids
-    )
+    candidates = find(job_id, reader.session.store.jobs)
     offer(reader, candidates, "nearest: ")
     return FoundJob(candidates=candidates)
 
