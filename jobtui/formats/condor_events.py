@@ -30,7 +30,16 @@ import msgspec
 from jobtui.formats.job_output import FactsRead, OutputReader, OutputTime, read_date
 from jobtui.formats.schema import LogFormat, load
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, time_of_seconds, utc_of
-from jobtui.model.condor import EVENTS, MACHINES, TRACEPARENT, CondorFact, CondorId, Origin, condor_id
+from jobtui.model.condor import (
+    EVENTS,
+    LOG_GAP,
+    MACHINES,
+    TRACEPARENT,
+    CondorFact,
+    CondorId,
+    Origin,
+    condor_id,
+)
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
 from jobtui.model.numbers import counted, read_json, real, whole
@@ -210,6 +219,11 @@ _OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
 """Where an object begins. Each line is looked at once: a log may have a million empty ones."""
 _NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
 BLANK_BYTES = b" \t\r\n\0"
+_NAMED = re.compile(
+    rb"^\d{3} \((\d{1,12})\.(\d{1,9})"
+    rb'|\bCluster"(?:>\s*<i>|\s*:\s*)(\d{1,12})(?s:.{0,2000}?)\bProc"(?:>\s*<i>|\s*:\s*)(\d{1,9})'
+)
+"""The job that the beginning of an event names, in any form."""
 ADS_WANTED = 3
 """A file with this many attributes in its first lines is an ad."""
 
@@ -277,8 +291,8 @@ def _classic(data: bytes) -> _Framed:
         heads = [begin + found.start() for found in HEADER.finditer(data[begin:last])]
         starts = sorted({begin, *heads}) if heads else [begin]
         for start, end in pairwise([*starts, last]):
-            if data[start:end].strip(BLANK_BYTES):
-                is_whole = end == last and (not heads or start >= heads[0])
+            if text := data[start:end].strip(BLANK_BYTES):
+                is_whole = end == last and (not heads or start >= heads[0]) and b"\0" not in text
                 frames.append(EventFrame(data[start:end], start, is_whole))
         begin = dots.end()
     return frames, begin
@@ -406,12 +420,15 @@ class EventReader:
         def made(frame: EventFrame) -> tuple[CondorFact, bool]:
             nonlocal lines, counted
             lines, counted = lines + data.count(b"\n", counted, frame.offset), frame.offset
-            if not frame.is_whole:
-                raise ValueError("its beginning or end was never written")
-            said = _event(frame.data) if form is Form.CLASSIC else _ad(form, frame.data)
-            if said is None:
-                raise ValueError("is neither an event nor a job ad")
-            return self._fact(said, line and line + lines, begin + frame.offset), said.has_year
+            at, said = (line and line + lines, begin + frame.offset), None
+            if frame.is_whole:
+                said = _event(frame.data) if form is Form.CLASSIC else _ad(form, frame.data)
+            if said is not None:
+                return self._fact(said, *at), said.has_year
+            if form in GROWING:
+                facts.append(self.gap(frame.data, *at))
+            never = "its beginning or end was never written"
+            raise ValueError("is neither an event nor a job ad" if frame.is_whole else never)
 
         def skip(frame: EventFrame, why: str) -> None:
             skips.append(Skip(f"{self.source}, byte {begin + frame.offset}", why))
@@ -422,6 +439,14 @@ class EventReader:
             facts.append(fact)
         _give_years(facts, yearless, newest)
         return FactsRead(facts, skips, taken)
+
+    def gap(self, data: bytes, line: int, offset: int) -> CondorFact:
+        """An event that was not written whole, of its job or, where it names none, of any."""
+        named = _NAMED.search(data.strip(BLANK_BYTES))
+        cluster, proc = (whole(one, 0) for one in named.groups() if one) if named else (-1, None)
+        text = f"{self.source} has an event at byte {offset} that was not written whole"
+        said = _EventFact(CondorId(cluster, proc), Origin.EVENT, LOG_GAP, None, text, {})
+        return self._fact(said, line, offset)
 
     def _machines(self, frames: list[EventFrame], data: bytes, begin: int, taken: int) -> FactsRead:
         """The ads of all slots of a pool as one fact; none where an ad or the end of the list is missing.

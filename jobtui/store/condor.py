@@ -300,6 +300,8 @@ class CondorStore:
 
     def _take_of_job(self, fact: CondorFact) -> None:
         number, cluster, source = _number(fact.job), _cluster(fact.job), fact.source
+        if fact.what == LOG_GAP and number not in self._files_of:
+            return  # it alone makes no job
         own = self._files_of.setdefault(number, {}).setdefault((fact.job, source), {})
         # What passes takes the place of the one before it
         passes = fact.what in PASSING

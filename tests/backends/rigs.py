@@ -25,6 +25,7 @@ from jobtui.backends.traces.files import TraceFile
 from jobtui.formats import condor_events, spans
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock
+from jobtui.model.condor import LOG_GAP
 from jobtui.transport.blocks import Limits
 from jobtui.transport.ssh import LocalShell
 from tests.backends.db_files import Db
@@ -323,7 +324,7 @@ class CondorRig(GrowingFileRig):
         return f"{number}.0@{SCHEDD}", submitted(job=f"{number:03}.000.000")
 
     def keys(self, batch: Batch) -> list[str]:
-        return [fact.job for fact in batch.condor]
+        return [fact.job for fact in batch.condor if fact.what != LOG_GAP]
 
 
 JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "batch_job_id": None}

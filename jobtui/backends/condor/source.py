@@ -71,6 +71,12 @@ class EventParser:
         is_blank = not self._rest.strip(_BLANK)
         return () if is_blank else (skip_at(self._name, Position(self._at, 0), NOT_WRITTEN),)
 
+    @property
+    def torn(self) -> list[CondorFact]:
+        """That a job has an event which is not written whole yet; nothing where none is named."""
+        gap = self._reader.gap(self._read(self._at, HEAD_BYTES), self._line, self._at)
+        return [msgspec.structs.replace(gap, **self._log_part)] if gap.job else []
+
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return None
 
@@ -191,6 +197,7 @@ class CondorFile(PolledFile[WholeRead]):
             facts.insert(0, gap)
         before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished
         torn = self._unfinished if before != self._unfinished else ()
+        facts += self._follower.parser.torn if torn else []
         return msgspec.structs.replace(
             batch, condor=tuple(facts), count=len(facts),
             skipped=(*batch.skipped, *torn), skip_count=batch.skip_count + len(torn),
