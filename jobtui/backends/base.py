@@ -185,16 +185,18 @@ class PolledSource(ABC):
         return self._last
 
     def _up_to(self, until: Nanos | None, batch: Batch) -> Batch:
-        """What of a batch is not later; where something is, no more is read."""
-        if until is None:
-            return batch
-        late = (nth for nth, one in enumerate(batch.records) if one.at is not None and one.at > until)
-        if (first_later := next(late, None)) is None:
+        """What of a batch is not later; where all is, no more is read: one line may have a clock ahead."""
+        kept, is_within = [], True
+        for record in batch.records:
+            is_within = is_within if until is None or record.at is None else record.at <= until
+            kept += [record] if is_within else []
+        if until is None or len(kept) == len(batch.records):
             return batch
         said = f"nothing after {to_rfc3339(until)} was read"
         note = f"{batch.note}; {said}" if batch.note else said
-        self._ended = Batch(note=note)
-        return msgspec.structs.replace(batch, records=batch.records[:first_later], note=note, more=False)
+        self._ended = None if kept else Batch(note=note)
+        more = batch.more and bool(kept)
+        return msgspec.structs.replace(batch, records=tuple(kept), note=note, more=more)
 
     def reasons_in(self, batch: Batch) -> Iterator[ReasonSeen]:
         """For what jobs of a batch wait, "" of those that did and do not now."""
