@@ -47,6 +47,11 @@ def duration(seconds: float | None) -> str:
     return _in_units(int(seconds))
 
 
+def capital(text: str) -> str:
+    """A text with a capital, unless it begins with a name, such as an address."""
+    return f"{text[:1].upper()}{text[1:]}" if text.partition(" ")[0].isalpha() else text
+
+
 def for_words(seconds: float | None) -> str:
     """The end of a sentence, such as " for 6m12s"; "" for None."""
     return "" if seconds is None else f" for {age(max(0.0, seconds))}"

@@ -220,10 +220,10 @@ async def survey(
 async def test_the_survey_asks_servers_for_few_records() -> None:
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
     job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), ReadCache()
-    for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
+    for asked, confidence in ((MOST_ASKED, 0.75), (MOST_ASKED + 5, 0.9), (MOST_ASKED + 5, 0.9)):
         (group,) = (await survey(store, job_reader, reads)).groups
-        assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), doubtful, asked)
-        assert (group.confidence < 0.5) is bool(doubtful)
+        assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), 0, asked)
+        assert group.confidence == confidence  # an exit code tells much also where the record is not read
     jobs = [a_job(n, source="cluster", status=JobStatus.FAILED, ended_at=NOW) for n in range(MOST_ASKED + 5)]
     await survey(in_store("sirepo_db", *jobs), job_reader := StillJobReader())
     assert job_reader.asked == len(jobs)

@@ -7,7 +7,7 @@ from operator import itemgetter
 import msgspec
 
 from jobtui.analysis.explain.case import Evidence
-from jobtui.analysis.times import age, duration
+from jobtui.analysis.times import age, capital, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.condor import HELD
 from jobtui.model.jobs import MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
@@ -116,7 +116,7 @@ def _parts(pending: Pending) -> Iterator[str]:
         name = "" if limit.name == limit.what else f" ({limit.name})"
         taken = "is in use" if limit.used == 1 else "are in use"
         used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
-        yield f"{limit.of[:1].upper()}{limit.of[1:]} allows {limit.most:g} {what}{name}{used}"
+        yield f"{capital(limit.of)} allows {limit.most:g} {what}{name}{used}"
     if pending.needs and pending.needs[0][0] not in pending.words:
         named = ", ".join(f"{name} ({how})" if how else name for name, how in pending.needs[:MOST_NAMED])
         left = len(pending.needs) - MOST_NAMED
@@ -124,7 +124,7 @@ def _parts(pending: Pending) -> Iterator[str]:
     if pending.holders and not (pending.is_stuck and pending.nodes is not None):
         yield _holders(pending)
     if pending.note:
-        yield f"{pending.note[:1].upper()}{pending.note[1:]}"
+        yield capital(pending.note)
     if pending.category is Category.BEGIN_TIME and pending.eligible_at is not None:
         yield f"That is {to_rfc3339(pending.eligible_at)}"
 

@@ -11,13 +11,13 @@ from time import perf_counter
 
 import msgspec
 
-from jobtui.analysis.explain.case import GUESS, SETTLED_S, SURE, Evidence, record_fact
+from jobtui.analysis.explain.case import GUESS, LIKELY, SETTLED_S, SURE, Evidence, record_fact
 from jobtui.analysis.explain.pending import history_words, pending_by, with_history
 from jobtui.analysis.flags import differing
 from jobtui.analysis.keys import POLLED_S, sirepo_of
 from jobtui.analysis.systems import system_of
 from jobtui.analysis.systems.sirepo import SELF_EVIDENT
-from jobtui.analysis.times import age
+from jobtui.analysis.times import age, capital
 from jobtui.backends.registry import BALSAM as BALSAM_SERVER
 from jobtui.backends.registry import Gives, of_kind
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -139,23 +139,27 @@ def explain(evidence: Evidence) -> Verdict:
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
     found = msgspec.structs.replace(found, evidence=(*found.evidence, *evidence.last_lines))
-    doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources))) or evidence.unread
+    doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources)))
     unknown = tuple(_not_measured(evidence, sources))
+    most = SURE if unknown else found.confidence
+    if evidence.unread and found.concern is Concern.FAILED:  # its exit code says that, its record perhaps why
+        most = LIKELY
+    elif job is None or job.status.is_live:
+        doubts = doubts or evidence.unread
+    others = (one for one in found.blind_spots if not any(doubt.startswith(one) for doubt in doubts))
     found = msgspec.structs.replace(
         found,
         rests_on=sources,
         remembered=evidence.remembered,
-        confidence=min(found.confidence, SURE) if unknown else found.confidence,
-        blind_spots=tuple(
-            dict.fromkeys((*doubts, *found.blind_spots, *unknown, *evidence.unread, *evidence.left_out))
-        ),
+        confidence=min(found.confidence, most),
+        blind_spots=tuple(dict.fromkeys((*doubts, *others, *unknown, *evidence.unread, *evidence.left_out))),
     )
     if not doubts:
         return found
     first = "; ".join(doubts)
     return msgspec.structs.replace(
         found,
-        sentence=f"{first[:1].upper()}{first[1:]}. {AS_KNOWN}{found.sentence}",
+        sentence=f"{capital(first)}. {AS_KNOWN}{found.sentence}",
         confidence=min(found.confidence, GUESS),
         doubts=doubts,
     )
@@ -221,7 +225,7 @@ def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
     )
     if not killer.words:
         return verdict
-    sentence = f"{killer.words[:1].upper()}{killer.words[1:]}. {verdict.sentence}"
+    sentence = f"{capital(killer.words)}. {verdict.sentence}"
     sure = max(verdict.confidence, killer.confidence)
     return msgspec.structs.replace(verdict, sentence=sentence, confidence=sure)
 

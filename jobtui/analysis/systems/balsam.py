@@ -20,7 +20,7 @@ from jobtui.analysis.explain.case import (
     record_fact,
 )
 from jobtui.analysis.explain.pending import sentence_of
-from jobtui.analysis.times import age, duration, for_words
+from jobtui.analysis.times import age, capital, duration, for_words
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
@@ -311,7 +311,7 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
     note = ""
     if newest is not None and newest.state == "submit_failed":
         note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
-        sentence += f" {note[:1].upper()}{note[1:]}."
+        sentence += f" {capital(note)}."
     pending = _pending(matter, Category.ALLOCATION, what, note=note, is_stuck=True)
     return Ruling(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
 
@@ -375,12 +375,13 @@ def _running(matter: BalsamCase) -> Ruling:
 
 
 def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
-    alive_at = one.heartbeat_at if one.launchers else one.start_at
-    silent = for_words(since_s(alive_at, matter.now))
-    sentence = (
-        f"The launcher of allocation {one.scheduler_id or one.id} has not been heard from{silent}: "
-        "its jobs do not go on."
-    )
+    name = one.scheduler_id or one.id
+    if not one.launchers:
+        ran, doubts = for_words(since_s(one.start_at, matter.now)), ("no launcher of it is listed",)
+        sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not go on."
+        return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, (_QUEUE,), doubts)
+    silent = for_words(since_s(one.heartbeat_at, matter.now))
+    sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not go on."
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
 from jobtui.analysis.explain.pending import sentence_of
-from jobtui.analysis.times import age, ago_words, duration, for_words
+from jobtui.analysis.times import age, ago_words, capital, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
 from jobtui.formats.condor_events import LITERAL_WORDS, MOST_CHARACTERS, literals
@@ -309,7 +309,7 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
     gone = "" if gap is None else f"{gap.text.strip()}: what happened to it since may be there"
     doubt = gone or f"no event for {age(silent_s)}: it may have ended, and its log may be lost"
     return said._replace(
-        sentence=f"{doubt[0].upper()}{doubt[1:]}. {said.sentence}",
+        sentence=f"{capital(doubt)}. {said.sentence}",
         confidence=min(said.confidence, PLAUSIBLE),
         doubts=(*said.doubts, doubt),
     )

@@ -15,7 +15,7 @@ import msgspec
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
 from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.find import is_array
-from jobtui.analysis.times import duration, for_words
+from jobtui.analysis.times import capital, duration, for_words
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
@@ -261,9 +261,7 @@ def _out_of_memory(matter: SlurmCase) -> Ruling:
 
 def _node_failed(matter: SlurmCase) -> Ruling:
     where = f" ({matter.job.host})" if matter.job.host else ""
-    words = [
-        f"{name[:1].upper()}{name[1:]} is {text}" for name, text in matter.facts.items() if _is_node(name)
-    ]
+    words = [f"{capital(name)} is {text}" for name, text in matter.facts.items() if _is_node(name)]
     others = [f"Lost with it: {matter.facts[ALSO_LOST]}"] if ALSO_LOST in matter.facts else []
     sentence = f"It was lost{matter.after()}: {matter.job.error}{where}"
     nodes = NextStep("see the nodes, and why they are down", Command("jobtui", "nodes", "is:broken"))
