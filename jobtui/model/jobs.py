@@ -239,10 +239,11 @@ class Job(msgspec.Struct, frozen=True, gc=False):
         return self.reason or self.alert or message or self.native_status
 
     def elapsed_s(self, now: Nanos) -> float | None:
-        """Seconds since the start, up to the end when there is one; None when it never started."""
-        if self.started_at is None:
+        """Seconds since the start, up to the end when there is one; None when it never started, or later."""
+        began, ended = self.started_at, self.ended_at
+        if began is None or (ended is not None and ended < began):
             return None
-        return seconds_between(self.started_at, self.ended_at if self.ended_at is not None else now)
+        return seconds_between(began, ended if ended is not None else now)
 
     def waited_s(self, now: Nanos) -> float | None:
         """Seconds from submission to start, to the end when it never started, or to now while pending."""
