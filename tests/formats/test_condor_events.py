@@ -63,9 +63,8 @@ def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_a_note() -> None
         (executing()[:30].encode() + b"\n", ["its beginning or end was never written"]),
         (b"\0" * 500, None),
         (b"nothing that makes sense\n...\n", None),
-        (b"\xff\xfe\x80\n...\n", None),
     ],
-    ids=["a torn event", "nul", "text", "bytes"],
+    ids=["a torn event", "nul", "text"],
 )
 def test_an_event_that_is_not_understood_costs_only_itself(junk: bytes, skips: list[str] | None) -> None:
     data = submitted().encode() + junk + executing().encode()
