@@ -44,7 +44,7 @@ from jobtui.session import Session
 from tests.backends.journal.make import make_journal
 from tests.balsam_server import FOLDER as BALSAM
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
-from tests.commands.running import AT
+from tests.commands.running import AT, Ran
 from tests.fuzz import damage
 from tests.fuzz.damage import INSTEAD, TO_BYTES, Edit, applied, drawn, without_garbage
 from tests.journal_memory import Row, container_rows, exported, supervisor_rows
@@ -345,16 +345,10 @@ class Wrong(Exception):
     """What a damaged world brought to light: the command and what it did."""
 
 
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
+class Said(Ran):
     @property
     def document(self) -> dict[str, Any]:
-        found = json.loads(self.out) if self.out else {}
-        assert isinstance(found, dict)
-        return found
+        return self.json if self.out else {}
 
 
 class _Hangs(BaseException):
