@@ -45,10 +45,7 @@ async def run(reader: Reader) -> Exit:
     if not ops:
         ops = timeline.ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
     if reader.context.most is not None:
-        steps = sorted((step for op in ops for step in op.steps), key=lambda step: step.at or 0)
-        kept = set(map(id, first(steps, reader.context, from_end=True)))
-        ops = tuple(replace(op, steps=tuple(step for step in op.steps if id(step) in kept)) for op in ops)
-        ops = tuple(op for op in ops if op.steps)
+        ops = _with_last_steps(ops, reader)
     job = reader.session.store.with_agent(found.job)
     # A new session's may have started the job's agent. Logs show the first characters of the user only
     others = [op for op in correlation.ops() if op.jid is None and op.uid and job.owner.startswith(op.uid)]
@@ -80,6 +77,14 @@ async def run(reader: Reader) -> Exit:
         lines,
     )
     return answer(report, reader, await judge(reader, found))
+
+
+def _with_last_steps(ops: Sequence[Op], reader: Reader) -> tuple[Op, ...]:
+    """The ops that have some of the wanted number of last steps, each with those."""
+    steps = sorted((step for op in ops for step in op.steps), key=lambda step: step.at or 0)
+    kept = set(map(id, first(steps, reader.context, from_end=True)))
+    cut = (replace(op, steps=tuple(step for step in op.steps if id(step) in kept)) for op in ops)
+    return tuple(op for op in cut if op.steps)
 
 
 def _lines(

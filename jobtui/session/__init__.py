@@ -168,14 +168,7 @@ class Session:
                     held = self._group.create_task(asyncio.Event().wait())
                 await self._hold(old)
                 await read_again(fresh, again, progress)
-                down = {
-                    one.name: one.error for one in again.sources() if one.state is health.SourceState.DOWN
-                }
-                for one in self.store.sources():
-                    if one.name in down and one.state is not health.SourceState.DOWN:
-                        raise health.SourceError(
-                            f"{one.name}: {down[one.name]}"
-                        )  # what it gave here would be lost
+                down = self._down_in(again)
             except BaseException:
                 # too much, or cancelled by who no longer wants to know: the files are not to stay open
                 self._put_in_place(old, old)
@@ -191,6 +184,16 @@ class Session:
             unused = [poller for poller in (*old, *fresh) if poller not in now]
             await asyncio.gather(*(_close(poller.source) for poller in unused))
             return True
+
+    def _down_in(self, again: Store) -> frozenset[str]:
+        """The sources that are down, read again. Raises SourceError if one is not here: what it gave would be
+        lost.
+        """
+        down = {one.name: one.error for one in again.sources() if one.state is health.SourceState.DOWN}
+        for one in self.store.sources():
+            if one.name in down and one.state is not health.SourceState.DOWN:
+                raise health.SourceError(f"{one.name}: {down[one.name]}")
+        return frozenset(down)
 
     async def _hold(self, pollers: Sequence[Poller]) -> None:
         """Stop these pollers until they, or their successors, are started."""
