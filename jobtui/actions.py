@@ -184,15 +184,6 @@ class NoSuchKey(ValueError):
     """No key is called so. The text says what is right."""
 
 
-class Clash(NamedTuple):
-    """A key that means two actions on a screen; the key as a person writes it."""
-
-    key: str
-    screen: str
-    first: str
-    second: str
-
-
 def key_named(text: str) -> str:
     """The key that is meant by `ctrl+x`, `F5`, `/`, `g`, as the table of actions has it. Raises NoSuchKey."""
     before, plus, name = text.rpartition("+")
@@ -232,7 +223,8 @@ def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:
+def clashes(wishes: Sequence[KeyWish]) -> Iterator[tuple[str, str, str, str]]:
+    """The keys that mean two actions on a screen: as a person writes it, the screen, and both actions."""
     seen = set()
     actions = with_wishes(wishes)
     for screen in ScreenName:
@@ -242,7 +234,7 @@ def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:
                 first = meaning.setdefault(key, action)
                 if first.call != action.call and (key, first.name, action.name) not in seen:
                     seen.add((key, first.name, action.name))
-                    yield Clash(shown_key(key), screen.value, first.name, action.name)
+                    yield shown_key(key), screen.value, first.name, action.name
 
 
 def unreachable(wishes: Sequence[KeyWish]) -> list[str]:

@@ -32,10 +32,6 @@ EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
 
 
-def no_detail(job_id: JobId) -> JobDetail | None:
-    return None
-
-
 def _answering(
     ask: Callable[Concatenate["SessionJobReader", Asked], Awaitable[Answered]],
 ) -> Callable[Concatenate["SessionJobReader", Asked], Coroutine[Any, Any, Answered]]:
@@ -76,7 +72,7 @@ class SessionJobReader:
         self,
         sources: Callable[[], Sequence[base.Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
-        detail_of: base.DetailOf = no_detail,
+        detail_of: base.DetailOf = lambda job_id: None,
         recall: Callable[[Job, str, Nanos], JobMemory] | None = None,
         *,
         replayed: Callable[[str, Sequence[Any]], Awaitable[Any] | None] | None = None,
