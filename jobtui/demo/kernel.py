@@ -18,8 +18,6 @@ Start = Callable[[], Coroutine[object, None, object]]
 class Timer:
     """Something that will be called, unless it is cancelled."""
 
-    __slots__ = ("action",)
-
     def __init__(self, action: Callable[[], object]) -> None:
         self.action: Callable[[], object] | None = action
 
@@ -66,8 +64,6 @@ class Kernel:
 
 class Future(Generic[T]):
     """A value that comes later. Waiters are resumed in the order in which they asked."""
-
-    __slots__ = ("_kernel", "_value", "done", "waiting")
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -155,8 +151,6 @@ class TaskGroup:
 
 class Task:
     """One running coroutine. It ends with its group."""
-
-    __slots__ = ("_coroutine", "_group", "_start")
 
     def __init__(self, group: TaskGroup, start: Start) -> None:
         self._group = group
