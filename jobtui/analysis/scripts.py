@@ -164,7 +164,7 @@ def diff_scripts(this: ArchivedScript, other: ArchivedScript) -> ScriptDiff:
     variables = tuple(_variables(this.environment, other.environment, ids))
     folded = sum(row.kind is RowKind.NOISE for row in (*rows, *variables))
     if this.environment is None or other.environment is None:
-        note = "; ".join(filter(None, (note, "an environment is not there, environments are not compared")))
+        note = "; ".join(filter(None, (note, "an environment is missing: environments are not compared")))
     return ScriptDiff(rows, variables, folded, note)
 
 

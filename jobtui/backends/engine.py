@@ -297,7 +297,7 @@ class EngineFollowing:
         if self._tail is None or self._tail.fault is None:
             return self.engine.doubts.words
         why = str(self._tail.fault).removeprefix(f"{self.engine.name}: ")
-        asked = f"new rows are asked for every {PERIOD_S:g} s, as the server does not send them ({why})"
+        asked = f"new rows are asked for every {PERIOD_S:g} s, because the server does not send them ({why})"
         return "; ".join(filter(None, (self.engine.doubts.words, asked)))
 
     async def _sent(self, engine: TailEngine) -> AsyncGenerator[Slice, None]:
@@ -363,7 +363,7 @@ class EngineFollowing:
         found = await self.engine.rows(question._replace(words=tuple(self._asked)))
         if not any(self._about in self._text(row) for row in (*made, *found.rows)):
             self._asked.clear()
-            self.engine.doubts.add(f"no row has the word {self._about}, so that rows without it were read")
+            self.engine.doubts.add(f"no row has the word {self._about}: rows without it were read")
             return [], await self.engine.rows(question)
         also = ", its agents or a start of the supervisor" if self._agents else ""
         self.engine.doubts.add(f"only rows that name the job or its ops{also} were read")

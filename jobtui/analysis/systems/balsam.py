@@ -378,10 +378,10 @@ def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     name = one.scheduler_id or one.id
     if not one.launchers:
         ran, doubts = for_words(since_s(one.start_at, matter.now)), ("no launcher of it is listed",)
-        sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not go on."
+        sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
         return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, (_QUEUE,), doubts)
     silent = for_words(since_s(one.heartbeat_at, matter.now))
-    sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not go on."
+    sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 
@@ -392,7 +392,7 @@ def _ended(matter: BalsamCase) -> Ruling:
         took = f" in {duration(length)}" if length is not None else ""
         return Ruling(Code.COMPLETED, f"It completed{took}.", CERTAIN)
     if state == RUN_TIMEOUT:
-        return _lost(matter) or Ruling(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
+        return _lost(matter) or Ruling(Code.TIMED_OUT, "Its run did not end in time.", LIKELY)
     if error is None:
         return Ruling(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
     said = _program_failed(matter, error)

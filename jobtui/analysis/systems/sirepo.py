@@ -196,9 +196,9 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
         behind_s = seconds_between(end, case.job.written_at)
         found.append(f"the supervisor's log ends {age(behind_s)} before the record was last written")
     if (heard_s := _log_continues_s(case, finding)) is not None:
-        found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
+        found.append(f"the supervisor's log ends {age(heard_s)} after that: later lines were not read")
     if run is not None and run.candidates:
-        found.append(f"its op may as well belong to {', '.join(run.candidates)}")
+        found.append(f"its op may also belong to {', '.join(run.candidates)}")
     damaged = (source.rpartition("/")[2] for source in case.damaged)
     found += [f"{source} is damaged near its lines: some cannot be read" for source in damaged]
     found += [f"lines are missing: {gap}" for gap in case.gaps]

@@ -29,7 +29,7 @@ _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
 QUASI = "It is the record of a compute call, not of a simulation."
 ASKED_AGAIN = "; a new agent that was asked did not know it"
-UNTOUCHED = "It was viewed, and never run."
+UNTOUCHED = "It was viewed but never run."
 BY_WHOM = " (by whom is not known; the kernel does so when memory runs out)"
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
@@ -307,7 +307,7 @@ def gone_since(case: Case) -> Finding | None:
         return None
     return Finding(
         Code.RUN_DIR_GONE,
-        "It completed; when its files were asked for later, its run directory was gone.",
+        "It completed; when its files were requested later, its run directory was gone.",
         LIKELY,
         (case.ended_in_log, line),
         doubts=("its record was not read",),

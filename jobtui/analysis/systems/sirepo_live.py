@@ -51,10 +51,10 @@ def restarted(case: Case) -> Finding | None:
     where = (
         "the job may continue on the cluster, and is seen again when its user logs in"
         if case.is_sbatch
-        else "nothing runs any longer, and the record changes when somebody asks for the job"
+        else "nothing runs, and the record changes when somebody requests the job"
     )
     sentence = (
-        f"The supervisor was restarted after this run was asked for, and its record still says "
+        f"The supervisor was restarted after this run was requested, and its record still says "
         f"{case.status}: {where}."
     )
     return Finding(Code.STALE_RECORD, sentence, SURE, (case.last(Mark.SENT, Mark.CREATED), restart))
@@ -216,7 +216,7 @@ def by_record(case: Case) -> Finding | None:
     waited = _pending_s(case)
     limit = _agent_limit_s(case)
     if waited is not None and waited <= limit + GRACE_S:
-        return Finding(Code.AGENT_STARTING, f"It was asked for{ago_words(waited)}.", PLAUSIBLE, limit_s=limit)
+        return Finding(Code.AGENT_STARTING, f"It was requested{ago_words(waited)}.", PLAUSIBLE, limit_s=limit)
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"It is pending{for_words(waited)} without saying why: most likely its agent never answered.",
@@ -270,7 +270,7 @@ def agent_gone(case: Case) -> Finding | None:
     return Finding(
         Code.AGENT_LOST,
         f"Its agent went away{case.ago(gone)} while it had the run; the record still says {case.status}, "
-        "until somebody asks for the job.",
+        "until somebody requests the job.",
         PLAUSIBLE if case.restart is not None or len(doubts) > 1 else LIKELY if doubts else SURE,
         (case.last(Mark.SENT), gone),
         Mark.FINAL,

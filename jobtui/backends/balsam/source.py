@@ -330,7 +330,7 @@ class Balsam(PolledSource):
             notes.append("being read for the first time")
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
-            notes.append(f"event ids went back, {seen}: a backup, or a new server? all was read again")
+            notes.append(f"event ids went back, {seen}: another server, or a backup; all was read again")
         return "; ".join(filter(None, notes))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:

@@ -105,7 +105,7 @@ class EventParser:
             facts, taken = read.facts, read.taken
             skips += read.skips
         if len(data) - taken > PIECE_BYTES:
-            why = f"bytes that hold no whole record: {len(data) - taken}"
+            why = f"bytes without a whole record: {len(data) - taken}"
             skips.append(skip_at(self._name, Position(self._at + taken, 0), why))
             taken = len(data)
         self._rest, self._at = data[taken:], self._at + taken

@@ -167,7 +167,7 @@ class ElasticJobs(PolledSource):
         wait_s = 0.0 if self._asked is not None else ANSWER_S
         asked = self._asked = self._asked or asyncio.ensure_future(beside.cluster_name())
         await asyncio.wait((asked,), timeout=wait_s)
-        why: object = "it has not answered so far"
+        why: object = "it has not answered yet"
         if asked.done():
             self._asked, why = None, asked.exception()
         if why is None:
@@ -184,7 +184,7 @@ class ElasticJobs(PolledSource):
             self._following = engine.EngineFollowing(self._engine, At(self._since or Nanos(0)))
         rows, at_edge = await self._following.rows(engine.PAGE_ROWS)
         begin = Nanos((self._since or 0) // SECOND * SECOND)
-        began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
+        began = f"read from {to_rfc3339(begin)} on; anything earlier was not read" if begin else ""
         note = "; ".join(filter(None, (began, self._doubt, self._engine.doubts.words))) or None
         found, systems = self._reader.read(rows), self._reader.systems
         gone = tuple(one for one in self._doubted if one.partition("/")[0] not in systems)

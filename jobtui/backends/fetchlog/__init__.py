@@ -98,7 +98,7 @@ class FetchLog(PolledSource):
             asked = f"/job/{quote(number, safe='@')}.tar.gz"
             answer = await self._http.ask(asked, headers={"Accept": ARCHIVE_KIND}, fine=(200, 404))
             if answer.status == 404:
-                raise Unreadable(f"{path}: it has no archive (404), or not yet")
+                raise Unreadable(f"{path}: it has no archive yet (404)")
             if answer.is_page:
                 raise self._http.refusal(answer)
             archive = await asyncio.to_thread(_read, path, answer)
@@ -131,8 +131,8 @@ def _read(path: str, answer: Response) -> _Archive:
             end = data[archive.offset : archive.offset + tarfile.BLOCKSIZE]
             is_cut = end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
     except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
-        raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
-    note = "the archive is incomplete: its end is missing, and perhaps files" if is_cut else ""
+        raise Unreadable(f"{path}: the archive cannot be read: {error}; ask again") from error
+    note = "the archive is incomplete: its end is missing, perhaps also files" if is_cut else ""
     return _Archive(files, left_out + is_cut, note)
 
 

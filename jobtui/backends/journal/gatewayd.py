@@ -86,7 +86,7 @@ def _kind_at(host: str) -> ServerKind:
     """The advice about gatewayd on a host, with a command if one can be given for its name."""
     tunnel = Command("ssh", "-N", "-L", "19531:localhost:19531", about=[host])
     typed = tunnel.replace("{", "{{").replace("}", "}}") or "open a tunnel to port 19531 there"
-    around = f"go round it: {typed}, then http://localhost:19531"
+    around = f"bypass it: {typed}, then http://localhost:19531"
     return ServerKind(
         "gatewayd",
         login=f"jobtui does not log in to proxies; {around}",

@@ -62,7 +62,7 @@ class JournalctlReader(ExportReader):
         (printed,), stderr = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._where]])
         notes = [f"pieces of the output that were not understood: {self.skipped}"] if self.skipped else []
         if _OWN_ONLY.search(stderr):
-            notes.append("only entries of this user are visible; join the group systemd-journal for all")
+            notes.append("only entries of this user are visible; join the group systemd-journal to see all")
         if _NO_FILES.search(stderr):
             notes.append("it has no journal files yet")
         files = len(_FILE.findall(printed))
@@ -110,7 +110,7 @@ class JournalctlReader(ExportReader):
         try:
             line = line_of(mark, commands)
         except ValueError as error:
-            raise SourceError(f"{self.name}: cannot be read like that: {error}") from error
+            raise SourceError(f"{self.name}: cannot be read this way: {error}") from error
         running = await self._shell.run(line)
         try:
             talk = SshAnswers(self._shell, running, mark)

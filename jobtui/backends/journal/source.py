@@ -307,7 +307,7 @@ async def messages_of(
     matches = tuple((field, *more) for field in fields for more in on)
     found = await _back_to(begin, reader, journal.At(end), matches, MOST_MESSAGES)
     if not found and not (await reader.backward(journal.At(begin), (), 1)).entries:
-        raise SourceError(f"{reader.name}: what was written then is gone")
+        raise SourceError(f"{reader.name}: the entries of that time are gone")
     return found[:MOST_MESSAGES]
 
 

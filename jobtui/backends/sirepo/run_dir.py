@@ -47,7 +47,7 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _KINDS = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFLNK: FileKind.LINK}
 _REFUSED = {
-    FileKind.DIRECTORY: "is a directory; only files right in the run directory are read",
+    FileKind.DIRECTORY: "is a directory; only files directly in the run directory are read",
     FileKind.LINK: "is a link, which is not followed: it may lead out of the run directory",
     FileKind.OTHER: "is not a regular file (a pipe, a socket or a device) and is not opened",
 }

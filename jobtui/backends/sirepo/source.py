@@ -232,7 +232,7 @@ class ChangeWatch:
         return True
 
     def _do_without(self, why: str) -> None:
-        self.note = f"{why}; every file is looked at with each poll"
+        self.note = f"{why}; each poll checks every file"
         self._begin_at = self.timer() + self.sweep_s
 
     def sweep_now(self) -> None:

@@ -37,7 +37,7 @@ NONE = b"NONE\n"
 """What accounting says where it keeps nothing."""
 RULED = re.compile(rb"[^\n]*\n-+\n(.*)\n\Z", re.DOTALL)
 _NAME = re.compile(rb"[A-Za-z_]\w*(?:\(\)|%%)?=", re.ASCII)
-LINES_PART = "its variables are separated by line ends: values that contain some are joined by guess"
+LINES_PART = "its variables are separated by line ends: where a value that contains some ends is a guess"
 
 
 async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
@@ -288,7 +288,7 @@ class Slurm(PolledSource):
         if self._known.has_let_go:
             yield f"more than {MOST_ENDED:,} jobs have ended: the newest are kept"
         if not self._known.has_accounting:
-            yield "keeps no accounting: ended jobs are known for some minutes only"
+            yield "keeps no accounting: ended jobs are known for a few minutes only"
         elif self._fault:
             yield f"ended jobs are not up to date: {self._fault}"
         if self._nodes_fault:

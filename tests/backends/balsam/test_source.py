@@ -372,7 +372,7 @@ async def test_a_server_that_was_set_up_again_is_recognized_by_its_sites(watched
     tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
     await read(watched, 3 + FRAME_EVERY)
     assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
-    assert "or a new server? all was read again" in (watched.health.note or "")
+    assert "or a backup; all was read again" in (watched.health.note or "")
 
 
 WAY = ("CREATED", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "JOB_FINISHED")
