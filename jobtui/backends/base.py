@@ -195,8 +195,7 @@ class PolledSource(ABC):
         said = f"nothing after {to_rfc3339(until)} was read"
         note = f"{batch.note}; {said}" if batch.note else said
         self._ended = None if kept else Batch(note=note)
-        more = batch.more and bool(kept)
-        return msgspec.structs.replace(batch, records=tuple(kept), note=note, more=more)
+        return msgspec.structs.replace(batch, records=tuple(kept), note=note, more=batch.more and bool(kept))
 
     def reasons_in(self, batch: Batch) -> Iterator[ReasonSeen]:
         """For what jobs of a batch wait, "" of those that did and do not now."""

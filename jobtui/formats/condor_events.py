@@ -427,8 +427,8 @@ class EventReader:
                 return self._fact(said, *at), said.has_year
             if form in GROWING:
                 facts.append(self.gap(frame.data, *at))
-            never = "its beginning or end was never written"
-            raise ValueError("is neither an event nor a job ad" if frame.is_whole else never)
+            is_odd = "is neither an event nor a job ad"
+            raise ValueError(is_odd if frame.is_whole else "its beginning or end was never written")
 
         def skip(frame: EventFrame, why: str) -> None:
             skips.append(Skip(f"{self.source}, byte {begin + frame.offset}", why))

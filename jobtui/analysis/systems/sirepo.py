@@ -1,5 +1,6 @@
 """Verdicts on jobs of Sirepo: the first rule that applies. Each blind spot lowers the confidence."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -33,6 +34,8 @@ from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
 """How many raw lines are shown for a verdict."""
+_QUOTED = re.compile(r"\b(?:exception=|std(?:err|out)=(?!.*\bexception=))..+")
+"""What tells most in a line that quotes the output of another program, and may be cut off at its end."""
 
 RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
     JobStatus.PENDING: WAITING_RULES,
@@ -175,13 +178,12 @@ def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
     for step in (*finding.steps, *last):
         if step is not None and mark_of(step) is not Mark.STARTED and len(steps) < MOST_EVIDENCE - 1:
             steps.setdefault((step.source, step.line, step.offset), step)
-    for step in sorted(steps.values(), key=lambda one: (one.at or 0, one.offset)):
+    for one in sorted(steps.values(), key=lambda one: (one.at or 0, one.offset)):
+        quoted = _QUOTED.search(one.text) if mark_of(one) is Mark.STDERR else None
+        text = quoted[0] if quoted else one.text
         facts.append(
-            Fact(
-                what=step.step, text=step.text, source=step.source, at=step.at, line=step.line,
-                cursor=step.cursor,
-            )
-        )  # fmt: skip
+            Fact(what=one.step, text=text, source=one.source, at=one.at, line=one.line, cursor=one.cursor)
+        )
     return tuple(facts)
 
 

@@ -173,8 +173,7 @@ class Slurm(PolledSource):
         """What is known and not given yet."""
         self._fault = self._nodes_fault = ""
         self._has_queue = False
-        self._away: SourceError | None = None
-        """Why the queue could not be read when it was asked for last."""
+        self._queue_error: SourceError | None = None
 
     async def read(self, *, begins: bool) -> Batch:
         if begins:
@@ -207,8 +206,8 @@ class Slurm(PolledSource):
             await self._ask_accounts()
         elif self._queue_pace.wait_s(self.every_s) == 0.0:
             await self._ask_queue()
-        elif self._away is not None:  # it is not asked again yet, which is no answer
-            raise self._away
+        elif self._queue_error is not None:  # it is not asked again yet, which is no answer
+            raise self._queue_error
         elif self._is_nodes_turn:
             await self._ask_nodes()
 
@@ -222,9 +221,9 @@ class Slurm(PolledSource):
             try:
                 answer = await self._commands.queue()
             except SourceError as error:
-                self._away = error
+                self._queue_error = error
                 raise
-            self._away = None
+            self._queue_error = None
             self._queue_pace.end()
             self._has_queue = True
             await self._learn(partial(self._known.take_queue, answer, asked_at))
