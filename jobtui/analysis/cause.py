@@ -311,7 +311,8 @@ class Output:
     def judged(self) -> list[int]:
         """Lines that may be the cause."""
         inside, tellers = self._tracebacks.inside, dict.fromkeys(self._tellers)
-        failures = [*filter(self._is_failure, tellers), *self._tracebacks.failures, len(self.lines) - 1]
+        failures = [at for at in tellers if self._is(at, "wrapper") or self._is(at, "symptom")]
+        failures += [*self._tracebacks.failures, len(self.lines) - 1]
         tellers.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
         found = {*self._raised, *(at for at in tellers if at not in inside)}
         return sorted(found & self._ranks.keys())
@@ -334,9 +335,6 @@ class Output:
     def _after(self, at: int, most: int) -> Iterator[int]:
         """Lines that say something among the `most` below one."""
         return filter(self._ranks.__contains__, range(at + 1, at + 1 + most))
-
-    def _is_failure(self, at: int) -> bool:
-        return self._is(at, "wrapper") or self._is(at, "symptom") or at in self._tracebacks.failures
 
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""

@@ -259,8 +259,7 @@ def canceled_by_user(case: Case) -> Finding:
     if cancel is None:
         sentence = "It was canceled; no line that was read says by whom."
         return Finding(Code.CANCELED_BY_USER, sentence, GUESS, doubts=("no line about its cancel was read",))
-    ran = case.ran_s
-    length = f" after {duration(ran)}" if ran else ""
+    length = f" after {duration(ran)}" if (ran := case.ran_s) else ""
     wait = case.last(Mark.SLOT_WAIT) if case.run is not None and not case.run.sends else None
     if wait is not None and (found := slot_of(wait.text)) is not None:
         waited = for_words(since_s(wait.at, cancel.at)) if cancel.at is not None else ""
@@ -282,10 +281,9 @@ def run_dir_gone(case: Case) -> Finding | None:
 
 def never_run(case: Case) -> Finding:
     is_known = case.job is not None and case.evidence.detail is not None
-    is_quasi = case.job is not None and case.job.is_quasi
     return Finding(
         Code.NEVER_RUN,
-        QUASI if is_quasi else UNTOUCHED,
+        QUASI if case.job is not None and case.job.is_quasi else UNTOUCHED,
         CERTAIN if is_known else PLAUSIBLE,
         doubts=() if is_known else ("the history of its record was not read",),
     )
