@@ -127,7 +127,8 @@ def failed_on_cluster(case: Case) -> Finding | None:
     how = "Slurm refused it" if is_refused else "It failed on the cluster"
     by_slurm = f" Slurm says: {case.slurm.error}." if case.slurm is not None and case.slurm.error else ""
     sentence = f"{how}: {error.removeprefix(_NOT_SUBMITTED) or 'no reason is given'}.{by_slurm}"
-    return Finding(Code.SBATCH_FAILED, sentence, SURE, (refused or case.ended_in_log or case.last_step,))
+    sure = SURE if error else LIKELY
+    return Finding(Code.SBATCH_FAILED, sentence, sure, (refused or case.ended_in_log or case.last_step,))
 
 
 def program_failed(case: Case) -> Finding:
