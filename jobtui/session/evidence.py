@@ -102,8 +102,8 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
     others = tuple((number(line), text) for line, text in cause.alternatives)
     at = (cause.line or 1) - 1
     near = (line.rpartition("\r")[2].rstrip() for line in reversed(part.text.split("\n")[:at]))
-    above = (*reversed([*islice(takewhile(bool, near), MOST_ABOVE)]),)
-    return cause._replace(line=number(cause.line), alternatives=others, source=source, above=above)
+    above = reversed([mask_text(line)[:LONGEST_LAST] for line in islice(takewhile(bool, near), MOST_ABOVE)])
+    return cause._replace(line=number(cause.line), alternatives=others, source=source, above=(*above,))
 
 
 def about_job(text: str, job_id: JobId) -> tuple[int, str]:
