@@ -20,6 +20,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote, quote_plus, urlsplit
 
+from jobtui.model.clock import time_of_mail, to_seconds
 from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, whole
 from jobtui.model.secret_words import MASK
@@ -546,11 +547,8 @@ def _plain(text: str) -> str:
 def _seconds_in(text: str | None) -> int | None:
     """How long a server wants to be left alone, which it gives in seconds or as a date; None for neither."""
     seconds = whole((text or "").strip())
-    if text and seconds is None:
-        from email.utils import parsedate_to_datetime  # few give a date
-
-        with contextlib.suppress(ValueError, OverflowError):
-            seconds = max(0, round(parsedate_to_datetime(text).timestamp() - time.time()))
+    if text and seconds is None and (until := time_of_mail(text)) is not None:
+        seconds = max(0, round(to_seconds(until) - time.time()))
     return seconds if seconds is not None and 0 <= seconds <= LONGEST_RETRY_S else None
 
 
