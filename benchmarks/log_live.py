@@ -13,9 +13,9 @@ from typing import cast
 from textual.screen import Screen
 
 from jobtui.analysis.correlation import EmptyCorrelation
+from jobtui.backends.job_reader import JobReader
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SystemClock
-from jobtui.model.job_reader import JobReader
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.shared import Shared
 from jobtui.store.store import Store

@@ -29,7 +29,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.archive.search import ScriptQuery, Tally, find_script, search
 from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
 from jobtui.backends.base import LISTS, Batch, Source, Unopened
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.registry import SOURCES, build
 from jobtui.backends.traces import jaeger, receiver
 from jobtui.backends.traces.jaeger import Jaeger
@@ -658,7 +658,7 @@ async def test_every_view_reads_as_many_lines_of_a_step_and_none_needs_them(
         return fail()
 
     monkeypatch.setattr(evidence, "lines_wanted", lambda ops: [step for op in ops for step in op.steps][:1])
-    monkeypatch.setattr(SessionJobReader, "lines_behind", lines)
+    monkeypatch.setattr(JobReader, "lines_behind", lines)
     async with Session(sources, FixedClock(NOW)) as session:
         await session.catch_up()
         job = session.store.jobs[FAILED_OF_CAPTURE]

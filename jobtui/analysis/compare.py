@@ -3,23 +3,19 @@
 The caller passes what reads files. All text is masked.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
 from typing import NamedTuple, TypeVar
 
-from jobtui.analysis.keys import CLUSTER_MODE
-from jobtui.analysis.scripts import ScriptDiff, diff_scripts, wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.scripts import ScriptDiff
 from jobtui.analysis.timeline import op_duration_s, ops_in, window_of
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import JobReader, NoSuchFile, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import read_json
 from jobtui.model.ops import Agent, Component, Op
-from jobtui.model.scripts import Wanted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Cause, RunHistory, Verdict
@@ -365,68 +361,7 @@ def _steps_apart(this: RunSide, good: RunSide) -> Iterator[str]:
             yield f"only {whose} has: {missing}"
 
 
-FILES = ("in.json", "parameters.py")
-NOT_KEPT = "runs of one job share a directory: the files of earlier runs are not kept"
 SCRIPT, ENVIRONMENT = "script", "environment"
-
-
-async def texts_compared(job_reader: JobReader, left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
-    is_slurm_alone = left.job.system == SLURM and not left.dirs
-    names = () if is_slurm_alone else FILES
-    if left.job.id == right.job.id:
-        return tuple(FileDiff(name, note=NOT_KEPT) for name in names)
-    files = [await _file(job_reader, name, left.dirs, right.dirs) for name in names]
-    return (*files, *await _scripts(job_reader, left, right))
-
-
-async def _file(job_reader: JobReader, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
-    try:
-        return diff_files(name, await _text(job_reader, name, one), await _text(job_reader, name, two))
-    except Unreadable as error:
-        return FileDiff(name, note=str(error))
-
-
-async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
-    """A file from the first of these directories that has it. Raises Unreadable."""
-    problem: Unreadable | None = None
-    for path in paths:
-        try:
-            return (await job_reader.read_file(path, name, tail=False)).text
-        except Unreadable as error:
-            problem = error if problem is None or isinstance(error, NoSuchFile) else problem
-    raise problem or Unreadable("the run directory is not known")
-
-
-async def _scripts(job_reader: JobReader, left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
-    """The archived scripts of both; None without an archive, or if a job has no scheduler."""
-    wanted = [await _wanted(job_reader, side) for side in (left, right)]
-    if wanted[0] is None or wanted[1] is None:
-        return ()
-    try:
-        this, other = await job_reader.script(wanted[0]), await job_reader.script(wanted[1])
-    except Unreadable as error:
-        return (FileDiff(SCRIPT, note=str(error)),)
-    if this.script is not None and other.script is not None:
-        # scripts may be large, and keys are not to wait for it
-        return script_files(await asyncio.to_thread(diff_scripts, this.script, other.script))
-    missing, side = (this, left) if this.script is None else (other, right)
-    if not missing.tried:
-        return ()
-    tried = "; ".join(f"{one.where}: {one.result}" for one in missing.tried)
-    return (FileDiff(SCRIPT, note=f"none of {side.job.id} was found ({tried})"),)
-
-
-async def _wanted(job_reader: JobReader, side: RunSide) -> Wanted | None:
-    job = side.job
-    if job.system == SLURM:
-        return wanted_of_slurm(job, side.detail)
-    if job.mode != CLUSTER_MODE:
-        return None
-    try:
-        noted = await job_reader.noted_on_cluster(side.dirs)
-    except Unreadable:
-        return None
-    return wanted_of_sirepo(noted.status) if noted is not None else None
 
 
 def script_files(diff: ScriptDiff) -> tuple[FileDiff, ...]:

@@ -10,11 +10,19 @@ from jobtui.backends import base
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceError
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import ClusterStatus, FilePart, RunListing, Unreadable
+from jobtui.model.job_reader import (
+    STATUS_FILE,
+    ClusterStatus,
+    FilePart,
+    RunListing,
+    Unreadable,
+    sbatch_status,
+)
 from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import JobMemory
+from jobtui.model.numbers import read_json
 from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.transport.worker import Worker
@@ -33,15 +41,15 @@ EXPECTED_CHARACTERS = 200
 
 
 def _answering(
-    ask: Callable[Concatenate["SessionJobReader", Asked], Awaitable[Answered]],
-) -> Callable[Concatenate["SessionJobReader", Asked], Coroutine[Any, Any, Answered]]:
+    ask: Callable[Concatenate["JobReader", Asked], Awaitable[Answered]],
+) -> Callable[Concatenate["JobReader", Asked], Coroutine[Any, Any, Answered]]:
     """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words.
 
     The answer of a recording counts. Each answer, and why there is none, goes to the observer.
     """
 
     @wraps(ask)
-    async def answer(self: "SessionJobReader", /, *asked: Asked.args, **named: Asked.kwargs) -> Answered:
+    async def answer(self: "JobReader", /, *asked: Asked.args, **named: Asked.kwargs) -> Answered:
         given = (*asked, *named.values())
         try:
             replayed = None if self._replayed is None else self._replayed(ask.__name__, given)
@@ -59,8 +67,8 @@ def _answering(
     return answer
 
 
-class SessionJobReader:
-    """A `JobReader` on the sources of a session, which may change while it runs.
+class JobReader:
+    """Answers questions about one job from the sources of a session, which may change while it runs.
 
     `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
     jobs that are put together out of several sources, `recall` what is remembered of finished runs.
@@ -104,11 +112,15 @@ class SessionJobReader:
 
     @_answering
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        """Read the logs again from `at` on; whether that was needed and done. Raises Unreadable."""
+        """Read the logs again from `at` on; whether that was needed and done.
+
+        A cancelled call changes nothing. If it would have to read more than a limit, it raises Unreadable.
+        """
         return await self._reach_back(at, progress)
 
     @_answering
     async def detail(self, job_id: JobId) -> JobDetail | None:
+        """Everything stored about a job; None if no source has it."""
         if (detail := self._detail_of(job_id)) is not None:
             return base.with_files(detail, self._sources())
         problem: SourceError | None = None
@@ -129,6 +141,10 @@ class SessionJobReader:
 
     @_answering
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+        """The line of a step and those that continue its record, up to `most` lines.
+
+        Empty if the log has another line there now, or if its source has no lines.
+        """
         from jobtui.backends.logfile import LogFile  # the first paint does not need them
         from jobtui.formats.parser import LINE
 
@@ -170,14 +186,25 @@ class SessionJobReader:
 
     @_answering
     async def noted_on_cluster(self, paths: Sequence[str]) -> ClusterStatus | None:
-        from jobtui.backends.sirepo.run_dir import read_noted  # few jobs run on a cluster
-
-        return await read_noted(self, paths)
+        """The agent's status file of a run on a cluster, from the first of these directories that has one."""
+        for path in paths:
+            try:
+                part = await self.read_file(path, STATUS_FILE, tail=False)
+                status = sbatch_status(read_json(part.text))
+            except (Unreadable, ValueError):
+                continue
+            if status is not None:
+                return ClusterStatus(status, path)
+        return None
 
     @_answering
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
+        """What the kernel, systemd, Docker and Slurm wrote on a host between two times of its clock.
+
+        `journal` is the configured journal of the host; "" asks the journals that are sources.
+        """
         from jobtui.backends.journal.source import Journal, maker_of, messages_of  # few ask
         from jobtui.formats.causes import load_kills
 
@@ -204,12 +231,14 @@ class SessionJobReader:
 
     @_answering
     async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
+        """What is known of finished runs: those that failed with this text, "" for none, and like ones."""
         if (recall := self._recall) is None:
             return JobMemory(now)
         return await self._worker.run(lambda: recall(job, text, now))
 
     @_answering
     async def script(self, wanted: Wanted) -> Answer:
+        """The script with which a job was submitted, and the result of each source that was searched."""
         from jobtui.backends.archive.search import find_script  # few sites keep scripts
 
         return await find_script(self._sources(), wanted)

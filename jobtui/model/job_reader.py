@@ -4,21 +4,13 @@ Everything here is outside text as it was found: not masked, not safe for a term
 """
 
 import re
-from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from jobtui.model.clock import Nanos, time_of_seconds
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.journal import JournalEntry
-from jobtui.model.logs import RawLine, Reached
-from jobtui.model.memory import JobMemory
 from jobtui.model.numbers import real_of
-from jobtui.model.ops import Step
-from jobtui.model.scripts import Answer, Wanted
 
 STATUS_FILE = "sbatch_status.json"
 
@@ -150,46 +142,3 @@ class ClusterStatus(NamedTuple):
 
     status: SbatchStatus
     directory: str
-
-
-class JobReader(Protocol):
-    """Answers questions about one job. All methods raise Unreadable and nothing else."""
-
-    def begins_after(self, at: Nanos) -> bool:
-        """Whether a log was read only from a time after `at`, and can be read from `at` on."""
-
-    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        """Read the logs again from `at` on. True if that was needed and done.
-
-        A cancelled call changes nothing. If it would have to read more than a limit, it raises Unreadable.
-        """
-
-    async def detail(self, job_id: JobId) -> JobDetail | None:
-        """Everything stored about a job; None if no source has it."""
-
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        """The line of a step and those that continue its record, up to `most` lines.
-
-        Empty if the log has another line there now, or if its source has no lines.
-        """
-
-    async def list_files(self, path: str) -> RunListing: ...
-
-    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart: ...
-
-    async def noted_on_cluster(self, paths: Sequence[str]) -> ClusterStatus | None:
-        """The agent's status file of a run on a cluster, from the first of these directories that has one."""
-
-    async def host_messages(
-        self, host: str, journal: str, begin: Nanos, end: Nanos
-    ) -> tuple[JournalEntry, ...]:
-        """What the kernel, systemd, Docker and Slurm wrote on a host between two times of its clock.
-
-        `journal` is the configured journal of the host; "" asks the journals that are sources.
-        """
-
-    async def remembered(self, job: Job, text: str, now: Nanos) -> JobMemory:
-        """What is known of finished runs: those that failed with this text, "" for none, and like ones."""
-
-    async def script(self, wanted: Wanted) -> Answer:
-        """The script with which a job was submitted, and the result of each source that was searched."""

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from jobtui.backends.base import Batch, DetailOf, DetailSource, Source, TraceSource, merged
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.job_reader import JobReader, Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import NOT_READ, Job, JobDetail, Run
 from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import JobMemory
@@ -450,7 +450,7 @@ class RecordingReplay:
         def replayed(name: str, asked: Sequence[Any]) -> Awaitable[Any] | None:
             return _answered(self._opened, name, asked) if name in QUESTIONS else None
 
-        return SessionJobReader(sources, _stays, detail_of, replayed=replayed)
+        return JobReader(sources, _stays, detail_of, replayed=replayed)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> SourceLogs:
         kinds = kinds_that_give(Gives.LOGS)

@@ -27,7 +27,7 @@ from jobtui.widgets.record_list import RecordList
 if TYPE_CHECKING:
     from jobtui.analysis.paths import ClusterAccess
     from jobtui.analysis.traces.layout import ServiceMarks
-    from jobtui.model.job_reader import JobReader
+    from jobtui.backends.job_reader import JobReader
     from jobtui.model.memory import MemoryOverview
     from jobtui.model.pages import SourceLogs
     from jobtui.recording.replay import ReplayPlayer

@@ -21,9 +21,8 @@ from jobtui.store.store import Store
 
 if TYPE_CHECKING:
     from jobtui.backends.base import Observer
-    from jobtui.backends.job_reader import SessionJobReader
+    from jobtui.backends.job_reader import JobReader
     from jobtui.memory.database import Memory
-    from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import MemoryOverview
     from jobtui.model.pages import SourceLogs
     from jobtui.recording.replay import RecordingReplay, ReplayPlayer
@@ -68,7 +67,7 @@ class Session:
         self._announced: deque[base.Unopened] = deque()
         self._nodes_every_s: float | None = None
         self._traces: SessionTraces | None = None
-        self._job_reader: SessionJobReader | None = None
+        self._job_reader: JobReader | None = None
         for source in sources:
             self.add(source)
 
@@ -218,11 +217,11 @@ class Session:
         if self._replay is not None:
             return self._replay.job_reader(lambda: self.sources, self.store.detail)
         if self._job_reader is None:
-            from jobtui.backends.job_reader import SessionJobReader
+            from jobtui.backends.job_reader import JobReader
 
             memory = self.memory
             recall = None if memory is None else lambda *asked: memory().of_job(*asked)
-            self._job_reader = SessionJobReader(
+            self._job_reader = JobReader(
                 lambda: self.sources, self.reach_back, self.store.detail, recall, observer=self._observer
             )
         return self._job_reader

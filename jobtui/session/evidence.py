@@ -48,7 +48,6 @@ from jobtui.model.job_reader import (
     ClusterStatus,
     FileKind,
     FilePart,
-    JobReader,
     Unreadable,
 )
 from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
@@ -63,6 +62,7 @@ from jobtui.store.store import Store
 if TYPE_CHECKING:
     from jobtui.analysis.compare import Comparison, Partner, RunSide
     from jobtui.analysis.find import Candidate
+    from jobtui.backends.job_reader import JobReader
     from jobtui.model.scripts import Wanted
     from jobtui.session import Session
 
@@ -186,7 +186,7 @@ def typed_here(hosts: Mapping[str, str], cluster: str, command: Command) -> Comm
     return Command(program, *words) if is_ssh else command
 
 
-async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
+async def with_memory(evidence: Evidence, job_reader: "JobReader") -> Evidence:
     """The evidence on a job, with what the memory knows of runs like it. `seen` reports a damaged memory."""
     from jobtui.analysis.signature import failure_text  # a view of many jobs does not need it
 
@@ -200,7 +200,7 @@ async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
     return evidence
 
 
-async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now: Nanos) -> Incidents:
+async def _with_seen(found: Incidents, store: Store, job_reader: "JobReader", now: Nanos) -> Incidents:
     """The same incidents, the first MOST_RECALLED with what the memory knows of their failure."""
     every = [*found.groups, *found.alone]
     for number, one in enumerate(every[:MOST_RECALLED]):
@@ -220,7 +220,7 @@ class Outputs:
     written before it ran or, in a directory that jobs share and without the number in the path, after it.
     """
 
-    def __init__(self, job_reader: JobReader, job: Job, reach: ClusterAccess) -> None:
+    def __init__(self, job_reader: "JobReader", job: Job, reach: ClusterAccess) -> None:
         self._reader, self._job, self._reach = job_reader, job, reach
         self._begin = 0 if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
         self._number = job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
@@ -313,7 +313,7 @@ class Gatherer:
     def __init__(
         self,
         store: Store,
-        job_reader: JobReader,
+        job_reader: "JobReader",
         now: Nanos,
         reach: ClusterAccess = NOWHERE,
         reads: ReadCache | None = None,
@@ -659,7 +659,8 @@ class Gatherer:
         self, this: JobDetail, other: JobDetail, choice: "Partner", verdicts: Sequence[Verdict]
     ) -> "Comparison":
         """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
-        from jobtui.analysis.compare import compare, texts_compared  # few look so far
+        from jobtui.analysis.compare import compare  # few look so far
+        from jobtui.session.inputs import texts_compared
 
         left, right = self._side(this, None, verdicts), self._side(other, choice.number, verdicts)
         files = await texts_compared(self._job_reader, left, right)

@@ -11,7 +11,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.incidents import Incidents, Sample
 from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.registry import SIREPO_DB, build
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
@@ -181,7 +181,7 @@ async def test_incidents_tell_of_a_job_of_a_capture_what_explain_tells(capture: 
             assert record.slurm_id == (noted and noted.status.slurm_id) or not verdict.is_reliably_bad
 
 
-class StillJobReader(SessionJobReader):
+class StillJobReader(JobReader):
     """Counts the records that it is asked for, and has that of one job."""
 
     def __init__(self, has: JobDetail | None = None) -> None:

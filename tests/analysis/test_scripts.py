@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.compare import FileDiff, RunSide, last_good_like, texts_compared
+from jobtui.analysis.compare import FileDiff, RunSide, last_good_like
 from jobtui.analysis.scripts import (
     RowKind,
     diff_scripts,
@@ -18,11 +18,13 @@ from jobtui.analysis.scripts import (
     wanted_of_sirepo,
     wanted_of_slurm,
 )
+from jobtui.backends.job_reader import JobReader
 from jobtui.model import scripts as model
-from jobtui.model.job_reader import FilePart, JobReader, SbatchStatus, Unreadable
+from jobtui.model.job_reader import FilePart, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
+from jobtui.session.inputs import texts_compared
 from tests.builders import a_job, ago, some
 from tests.conftest import NOW
 from tests.rows import ROWS

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo import run_dir
 from jobtui.backends.sirepo.run_dir import RunDirs
@@ -217,9 +217,9 @@ RUN_DIR = SCRATCH / "3pMDuIiL-e1oQ9PPU-activityAnimation"
 async def test_the_note_of_a_job_on_its_cluster_is_found(client: SshClient) -> None:
     client.replace(RUNS_HERE)
     where, other = f"ssh://cori{quote(str(RUN_DIR))}", "ssh://cori/tmp"
-    noted = some(await SessionJobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", where]))
+    noted = some(await JobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", where]))
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
-    assert await SessionJobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", other]) is None
+    assert await JobReader(tuple, reach_back).noted_on_cluster(["/no/such/directory", other]) is None
 
 
 async def test_an_answer_holds_a_while(there: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_p
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
     file = LogFile(path)
-    job_reader = SessionJobReader(lambda: (file,), reach_back)
+    job_reader = JobReader(lambda: (file,), reach_back)
     step = a_step(text="_Op(run, pb5u) failed", source=str(path), line=1, offset=0)
     lines = await job_reader.lines_behind(step, 10)
     assert [line.text for line in lines] == RECORD.splitlines()[:3]
@@ -292,14 +292,14 @@ async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_p
     with pytest.raises(Unreadable, match="no such file"):
         await job_reader.lines_behind(step, 10)
     await file.aclose()
-    assert await SessionJobReader(lambda: (), reach_back).lines_behind(a_step(), 10) == ()
+    assert await JobReader(lambda: (), reach_back).lines_behind(a_step(), 10) == ()
 
 
 async def test_every_line_of_a_capture_is_found_again() -> None:
     logs = [LogFile(LOCAL / "supervisor.log"), LogFile(LOCAL / "server.log")]
     async with Session([SirepoDb(LOCAL), *logs], SystemClock()) as session:
         await session.catch_up()
-        job_reader = SessionJobReader(lambda: session.sources, session.reach_back)
+        job_reader = JobReader(lambda: session.sources, session.reach_back)
         steps = [step for op in session.store.correlation.ops() for step in op.steps]
         assert len(steps) > 100
         for step in steps[:: max(1, len(steps) // 60)]:
@@ -310,12 +310,12 @@ async def test_every_line_of_a_capture_is_found_again() -> None:
 async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
     job_id = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
     db = SirepoDb(LOCAL)
-    detail = some(await SessionJobReader(lambda: (db,), reach_back).detail(job_id))
+    detail = some(await JobReader(lambda: (db,), reach_back).detail(job_id))
     assert detail.path == f"{LOCAL}/supervisor-job/{job_id}.json"
     gone = SirepoDb(tmp_path / "none")
-    assert await SessionJobReader(lambda: (gone, db), reach_back).detail(job_id) == detail
+    assert await JobReader(lambda: (gone, db), reach_back).detail(job_id) == detail
     with pytest.raises(Unreadable, match="none"):
-        await SessionJobReader(lambda: (gone,), reach_back).detail(job_id)
+        await JobReader(lambda: (gone,), reach_back).detail(job_id)
     await db.aclose()
     await gone.aclose()
 
@@ -334,13 +334,13 @@ ASKED: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize(
-    "question", [name for name, _ in getmembers(SessionJobReader, iscoroutinefunction) if name[0] != "_"]
+    "question", [name for name, _ in getmembers(JobReader, iscoroutinefunction) if name[0] != "_"]
 )
 async def test_a_fault_in_answering_is_said(question: str, expected_faults: Faults) -> None:
     def fail(*asked: object) -> Any:
         raise LookupError("hunter2")
 
-    job_reader = SessionJobReader(fail, fail, fail, fail)
+    job_reader = JobReader(fail, fail, fail, fail)
     named = {"tail": False} if question == "read_file" else {}
     with pytest.raises(Unreadable) as raised:
         await getattr(job_reader, question)(*ASKED[question], **named)

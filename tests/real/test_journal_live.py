@@ -18,7 +18,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import CERTAIN
 from jobtui.analysis.killer import JobEnd, find_killer
 from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.journal.records import WantedStreams
 from jobtui.backends.journal.source import Journal, maker_of
 from jobtui.model.clock import SECOND, Nanos, SystemClock, to_rfc3339
@@ -347,7 +347,7 @@ async def test_the_kernel_is_named_and_only_for_its_own_container(
         done = await asyncio.create_subprocess_exec("sh", "-c", GREEDY.format(group))
         assert await done.wait() == -9
         ending = JobEnd(SystemClock().now(), host.name, names=frozenset({group.name[7:19]}))
-        reader = SessionJobReader(tuple, nothing_again)
+        reader = JobReader(tuple, nothing_again)
         for journal in (str(host.directory), host.gatewayd.spec, host.sshd.spec):
             found = await reader.host_messages(host.name, journal, *ending.window)
             while not find_killer(found, ending).words:  # it comes to the journal a moment later

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
@@ -217,7 +217,7 @@ async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest
         return True
 
     monkeypatch.setattr(Session, "reach_back", reach_back)
-    monkeypatch.setattr(SessionJobReader, "begins_after", lambda self, at: at < ago(200_000))
+    monkeypatch.setattr(JobReader, "begins_after", lambda self, at: at < ago(200_000))
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")

@@ -7,7 +7,7 @@ mount holds up nothing else.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 
@@ -16,19 +16,14 @@ import msgspec
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import (
-    STATUS_FILE,
-    ClusterStatus,
     FileKind,
     FilePart,
-    JobReader,
     NoSuchFile,
     RunFile,
     RunListing,
     Unreadable,
     part_of,
-    sbatch_status,
 )
-from jobtui.model.numbers import read_json
 from jobtui.transport.files import OpenFile, packed_allowance
 from jobtui.transport.worker import Worker
 
@@ -174,15 +169,3 @@ def _reason(error: OSError | ValueError, path: str) -> str:
         return f"{path}: permission denied; run as a user who may read it"
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"{path}: cannot be read: {why}"
-
-
-async def read_noted(job_reader: JobReader, directories: Iterable[str]) -> ClusterStatus | None:
-    for directory in directories:
-        try:
-            part = await job_reader.read_file(directory, STATUS_FILE, tail=False)
-            status = sbatch_status(read_json(part.text))
-        except (Unreadable, ValueError):
-            continue
-        if status is not None:
-            return ClusterStatus(status, directory)
-    return None

@@ -15,7 +15,7 @@ import msgspec
 from jobtui.analysis.explain.case import Evidence, Flaps, lines_wanted
 from jobtui.analysis.incidents import Grouping, Incidents, Sample
 from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
@@ -72,7 +72,7 @@ def gatherer_of(correlator: Correlation, jobs: Iterable[Job], now: Nanos) -> Gat
     for source, told in groupby(sorted(jobs, key=lambda job: job.source), lambda job: job.source):
         store.add_source(source, "sirepo_db")
         store.apply(source, Batch(jobs=tuple(told)))
-    return Gatherer(store, SessionJobReader(lambda: (), reach_back), now)
+    return Gatherer(store, JobReader(lambda: (), reach_back), now)
 
 
 def samples_of(gatherer: Gatherer, jobs: Iterable[Job]) -> list[Sample]:

@@ -21,7 +21,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.incidents import Sample
 from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -227,7 +227,7 @@ def _shifted(batch: Batch, by: int) -> Batch:
     )
 
 
-class StillJobReader(SessionJobReader):
+class StillJobReader(JobReader):
     """Reads lines behind steps out of the logs of a world."""
 
     def __init__(self, world: World, feeds: Sequence[Feed]) -> None:

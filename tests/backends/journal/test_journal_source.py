@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.job_reader import JobReader
 from jobtui.backends.journal.records import WantedStreams
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -247,7 +247,7 @@ async def test_the_record_behind_a_step_is_read_from_its_journal() -> None:
     async def reach_back(at: Nanos, progress: object) -> bool:
         return False
 
-    job_reader = SessionJobReader(lambda: [source], reach_back)
+    job_reader = JobReader(lambda: [source], reach_back)
     assert [raw.text for raw in await job_reader.lines_behind(step, 9)] == [SEND % 1, "  more of it"]
     journal.delete_oldest(1)
     assert await job_reader.lines_behind(step, 9) == ()
