@@ -185,8 +185,11 @@ class JobtuiApp(TerminalApp[None]):
             return
         while isinstance(top := self.screen, LiveScreen) and top.NAME in PASSING:
             self.pop_screen()
-        # One that was gone to takes the place of the one gone to before
-        go = self.switch_screen if self.screen in self._kept.values() else self.push_screen
+        # One that was gone to takes the place of the one gone to before, and of all that was opened from that
+        before = [one for one in self.screen_stack if one in self._kept.values()]
+        while before and self.screen is not before[0]:
+            self.pop_screen()
+        go = self.switch_screen if before else self.push_screen
         go(screen)
 
     def action_command_palette(self) -> None:
@@ -358,7 +361,8 @@ class JobtuiApp(TerminalApp[None]):
         if self._shared.paused_at is None:
             self._shared.pause()
             if isinstance(self.screen, LiveScreen):
-                self.screen.pause_begins()
+                self.screen.show_pause()
+                self.screen._flush()  # what changes in it is kept by `shared`
             return
         self._shared.resume()
         stack = [screen for screen in self.screen_stack if isinstance(screen, LiveScreen)]

@@ -671,7 +671,7 @@ async def test_every_view_reads_as_many_lines_of_a_step_and_none_needs_them(
     ]
 
 
-@pytest.mark.parametrize("part", ["with_continuations", "_Outputs.fresh"])
+@pytest.mark.parametrize("part", ["with_continuations", "_written"])
 def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     part: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:

@@ -186,6 +186,8 @@ class Grouping:
         self._groups: defaultdict[IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
         self._doubtful: list[JobId] = []
         self._looked_at = 0
+        self.passed = 0
+        """Of how many jobs it was decided whether they belong to the time."""
 
     def add(self, sample: Sample) -> None:
         self._looked_at += 1

@@ -38,8 +38,8 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
-from jobtui.model.job_reader import FilePart, Unreadable
-from jobtui.model.jobs import Job, JobStatus, first_seen, is_within
+from jobtui.model.job_reader import Unreadable
+from jobtui.model.jobs import Job, first_seen, is_within
 from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
@@ -50,6 +50,7 @@ from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, safe
 from jobtui.session import Session
+from jobtui.session.evidence import Gatherer, OutputLines
 
 if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
@@ -157,8 +158,9 @@ async def run(reader: Reader) -> Exit:
     fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
-    outputs = [_Outputs(reader, one, chosen, to_end=reader.follows) for one in jobs]
-    written = [line for one in outputs for line in await one.fresh()]
+    known = ((one.job, one.detail) for one in jobs if one.job is not None)
+    outputs = [OutputLines(*one, follows=reader.follows) for one in known]
+    written = await _written(reader.session, outputs, chosen)
     if found.job is None and (of_all := ops_of() or jobs):
         best = found.candidates[0]
         complain(f"{best.kind} {best.id}: lines of {counted(len(of_all), 'job')}")
@@ -171,7 +173,7 @@ async def run(reader: Reader) -> Exit:
     if not reader.follows:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
-    await _follow(reader, found.job, fresh, outputs, logs.values())
+    await _follow(reader, found.job, fresh, outputs, logs.values(), chosen)
     return reader.settle(Exit.FINE)
 
 
@@ -199,7 +201,7 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
         if not reader.follows:
             return answer(_report(reader, lines), reader, Exit.FINE)
         _print_followed(reader, lines, is_first=True)
-        await _follow(reader, None, written.fresh, (), logs.values())
+        await _follow(reader, None, written.fresh, (), logs.values(), chosen)
         return reader.settle(Exit.FINE)
 
 
@@ -390,73 +392,24 @@ class _WholeLogs:
         return JobLine("", at, Component.LOG, f"{line.text}{note}", *origin, Certainty.ADJACENT, cursor)
 
 
-class _Outputs:
-    """The files that a job's output and errors go to: the end of each, and new lines."""
-
-    def __init__(self, reader: Reader, found: "FoundJob", chosen: Chosen, *, to_end: bool) -> None:
-        assert found.job is not None
-        self._session, self.job, self._detail = reader.session, found.job, found.detail
-        self._listed = reader.session.store.job(found.job.id)
-        self._chosen, self._to_end = chosen, to_end
-        self.files: list[tuple[str, str]] = []
-        self._read: dict[str, tuple[int, int]] = {}
-        self.problems: list[str] = []
-
-    async def fresh(self) -> list[JobLine]:
-        """The lines that were not there at the last look; while it is followed, those that are whole."""
-        lines = (self._lines(f"{directory}/{part.name}", part) for directory, part in await self._parts())
-        return [line for of_file in lines for line in of_file if self._chosen(line)]
-
-    async def _parts(self) -> Sequence[tuple[str, FilePart]]:
-        from jobtui.session.evidence import Gatherer  # logs of containers need none of it
-
-        if self.files and not self.problems:
-            read = self._session.job_reader().read_file
-            with suppress(Unreadable):  # it may have moved
-                return [(path, await read(path, name, tail=True)) for path, name in self.files]
-        store, listed = self._session.store, self._session.store.job(self.job.id)
-        if listed is not None and listed != self._listed:
-            with suppress(Unreadable):
-                self._detail = await self._session.job_reader().detail(listed.id)
-            self.job = self._listed = listed
-        ops = store.correlation.ops_of(self.job.id)
-        outputs = await Gatherer.of(self._session).outputs(self.job, self._detail, ops)
-        self.files = [(directory, part.name) for directory, part in outputs.parts]
-        self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
-        if self.job.status is JobStatus.PENDING and not outputs.parts:
-            self.problems.append(f"is not there yet: {self.job.id} is pending")
-        return outputs.parts
-
-    def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:
-        if part.is_binary:
-            self.problems.append(f"{part.name}: {path}: not text; nothing of it is printed")
-            return
-        known, number = self._read.get(path, (0, 0))
-        if part.size < known:  # it was rewritten
-            known, number = 0, 0
-        if part.begin > known:
-            complain(f"{path}: {part.begin - known:,} bytes before its end are not printed")
-        is_counted = part.begin <= known and (number > 0) == (known > 0)
-        offset = part.begin
-        texts = part.text.splitlines(keepends=True)
-        for text, shown in zip(texts, masked_lines(text.rstrip("\r\n") for text in texts), strict=True):
-            if self._to_end and not text.endswith("\n"):
-                break
-            if offset >= known:
-                number += is_counted
-                origin = (path, number, offset)
-                sure = Certainty.FULL_ID
-                yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self.job.id)
-            offset += len(text.encode())
-        self._read[path] = offset, number
+async def _written(session: Session, outputs: Sequence[OutputLines], chosen: Chosen) -> list[JobLine]:
+    """The chosen lines of outputs that are new; what was left out before them is reported."""
+    lines: list[JobLine] = []
+    for one in outputs:
+        lines += filter(chosen, await one.fresh(Gatherer.of(session)))
+        for path, size in one.skipped:
+            complain(f"{path}: {size:,} bytes before its end are left out")
+        one.skipped.clear()
+    return lines
 
 
 async def _follow(
     reader: Reader,
     job: Job | None,
     fresh_lines: Callable[[], Awaitable[list[JobLine]]],
-    outputs: Sequence[_Outputs],
+    outputs: Sequence[OutputLines],
     logs: Collection[Log],
+    chosen: Chosen,
 ) -> None:
     """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
     if reader.partial:  # somebody wanted an end already
@@ -483,7 +436,7 @@ async def _follow(
                     changed.clear()
                     fresh += await fresh_lines()
                 if looks % OUTPUT_LOOKS == 0:
-                    fresh += [line for one in outputs for line in await one.fresh()]
+                    fresh += await _written(reader.session, outputs, chosen)
             if fresh:
                 _print_followed(reader, fresh)
 

@@ -163,7 +163,11 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: scripts.Script
 def _side_record(side: Side) -> dict[str, object]:
     job = side.found.job.id if side.found.job is not None else side.wanted.shown
     body = job_files.script_record(side.answer.script, side.answer.tried, job)
-    return body | {"outputs": job_files.output_records(side.outputs)}
+    outputs = [
+        {"stream": o.stream, "path": show(o.path), "said_by": o.said_by, "unknown": o.unknown or None}
+        for o in side.outputs
+    ]
+    return body | {"outputs": outputs}
 
 
 def _lines(

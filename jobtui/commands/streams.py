@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
@@ -50,20 +50,17 @@ _UNWRITABLE = frozenset(
 codecs.register_error("jobtui.ascii", _replace)
 
 
-def wants_ascii(environment: Mapping[str, str]) -> bool:
-    """Whether a locale was named that has ASCII only, which Python takes for UTF-8."""
-    return (environment.get("LC_ALL") or environment.get("LANG")) in ("C", "POSIX")
-
-
 def prepare_streams() -> None:
     if sys.stdin is None:  # closed by the caller, as with <&-
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - lives as long as we do
+    # Python takes these for UTF-8
+    has_ascii_only = (os.environ.get("LC_ALL") or os.environ.get("LANG")) in ("C", "POSIX")
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as we do
         elif hasattr(stream, "reconfigure"):
-            is_ascii = wants_ascii(os.environ) and stream.isatty()
+            is_ascii = has_ascii_only and stream.isatty()
             stream.reconfigure(errors="jobtui.ascii", **({"encoding": "ascii"} if is_ascii else {}))
 
 

@@ -443,12 +443,6 @@ def title_of(chart: Chart) -> str:
     return TITLES[chart.kind] or f"{unit} {'busy' if unit == 'nodes' else 'running'}"
 
 
-def time_of_cursor(drawn: DrawnChart, column: int, end: Nanos) -> Nanos:
-    """The time of a column: its last instant, as far as anything is known."""
-    begin, behind = drawn.time_of(column)
-    return max(begin, min(Nanos(behind - 1), end))
-
-
 HEADS = ("STATE", "STAYS", "NOW", "HALF WITHIN", "9 OF 10", "LONGEST")
 NAME_CELLS = 20
 GAP = "  "

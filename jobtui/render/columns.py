@@ -32,11 +32,13 @@ SortKey = str | int | float | None
 class RowContext(JobContext, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
-    `relative` shows ages instead of times, `profile_of` tells which of several profiles names its source.
+    `relative` shows ages instead of times, `profile_of` tells which of several profiles names its source,
+    `cause_of` the line of its output that says why it failed, if known.
     """
 
     now: Nanos
     relative: bool = True
+    cause_of: Callable[[Job], str | None] = lambda job: None
     profile_of: Callable[[str], str] = lambda source: ""
 
     def now_of(self, job: Job) -> Nanos:
@@ -191,11 +193,11 @@ def _care(job: Job, context: RowContext) -> str:
 DISPUTED = "sources disagree"
 
 
-def _waits_cell(job: Job, context: RowContext) -> str:
+def _reason_cell(job: Job, context: RowContext) -> str:
     """Why a live job waits, or what went wrong with one that ended."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
-        text = job.error or job.alert
+        text = context.cause_of(job) or job.error or job.alert
     if late := context.late_of(job):
         text = f"{late}; {text}" if text else late
     if context.is_disputed(job):
@@ -278,7 +280,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
                           lambda job, context: show(short_host(context.host_of(job) or "")) or NONE),)),
     Column("percent", "%", lambda job, context: NONE if job.percent is None else f"{job.percent:.0f}",
            fixed(3), 45, about="share that is done", sort=lambda job: job.percent, align="right"),
-    Column("waits", "REASON", _waits_cell, Cells(36, 52, 10_000), 70,
+    Column("reason", "REASON", _reason_cell, Cells(36, 52, 10_000), 70,
            about="what it waits for, or why it failed",
            sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
            style=_care, narrow=(Narrow(_WIDE, Cells(24, 40, 10_000)), Narrow(60, Cells(12, 28, 10_000)))),
@@ -381,7 +383,7 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
     return sizes
 
 
-STEADY = frozenset({"state", "age", "name", "waits", "id"})
+STEADY = frozenset({"state", "age", "name", "reason", "id"})
 """Columns that stay also where no row has anything in them."""
 
 
@@ -401,7 +403,7 @@ def _texts(column: TableColumn[Record, Look], records: Sequence[Record], look: L
     return FAULTS.each("showing a cell", records, lambda record: column.cell(record, look))
 
 
-PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "waits")
+PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "reason")
 """Columns of the table that is printed: user and model are in the id, which is what one copies from it."""
 
 
@@ -411,7 +413,7 @@ def job_table(
     """The jobs as they are printed, with whole ids: they are there to be copied."""
     by_key = {column.key: column for column in JOB_COLUMNS}
     by_key["id"] = msgspec.structs.replace(by_key["id"], cells=fixed(10_000), priority=KEPT)
-    for key, priority in (("waits", KEPT), ("name", 60)):  # the id is there: a reason says more than a name
+    for key, priority in (("reason", KEPT), ("name", 60)):  # the id is there: a reason says more than a name
         by_key[key] = msgspec.structs.replace(by_key[key], priority=priority)
     keys = (*(("profile",) if has_profiles else ()), *PRINTED)
     return printed([by_key[key] for key in keys], jobs, context, cells)
@@ -475,7 +477,7 @@ def fitted(column: TableColumn[Any, Any], text: str, cells: int) -> str:
 BLANK = frozenset({"", NONE})
 MARGIN = 2
 """Cells before the first column, for the sign of a marked row."""
-TIMED = frozenset({"age", "dur", "queued", "started", "ended", "state", "waits"})
+TIMED = frozenset({"age", "dur", "queued", "started", "ended", "state", "reason"})
 """Columns that may change with time alone."""
 
 

@@ -75,14 +75,12 @@ def size_text(size: int) -> str:
     return f"{size}" if unit == 0 else f"{amount:.{int(amount < 9.95)}f}{_UNITS[unit]}"
 
 
-def _size_cell(file: RunFile, look: TimeLook) -> str:
-    return size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other")
-
-
 FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
     TableColumn("name", "", lambda file, look: show(file.name), Cells(10, 40, 10_000), 100,
                 style=lambda file, look: "" if file.kind is FileKind.FILE else "settled"),
-    TableColumn("size", "", _size_cell, fixed(7), 60, "right", style=lambda file, look: "dim"),
+    TableColumn("size", "", lambda file, look:
+                size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other"),
+                fixed(7), 60, "right", style=lambda file, look: "dim"),
     TableColumn("written", "",
                 lambda file, look: look.since(file.written_at) if file.written_at else "",
                 fixed(8), 50, "right", style=lambda file, look: "dim"),
@@ -205,13 +203,6 @@ def _bytes_of(script: bytes) -> str | None:
             "\n".join(masked_lines(text.split("\n"))).encode("utf-8", "surrogateescape")
         ).decode()
     return None
-
-
-def output_records(outputs: Iterable[scripts.OutputFile]) -> list[dict[str, object]]:
-    return [
-        {"stream": o.stream, "path": show(o.path), "said_by": o.said_by, "unknown": o.unknown or None}
-        for o in outputs
-    ]
 
 
 DIFF_STYLES = {

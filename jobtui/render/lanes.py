@@ -35,6 +35,8 @@ def certainty_words(component: Component, certainty: Certainty) -> str:
     """How sure it is that a line, or a span, belongs where it is shown."""
     if component is Component.SPAN:
         return f"{CERTAINTY_OF_TRACE[certainty]}: a span of the job's trace"
+    if component is Component.JOB and certainty is Certainty.FULL_ID:
+        return "in a file to which its program writes"
     return CERTAINTY_WORDS[certainty]
 
 

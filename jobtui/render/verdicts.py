@@ -233,15 +233,14 @@ def chain_record(chain: Chain) -> dict[str, object]:
     """A chain of waits as a JSON document; `inferred` says that holders are."""
     return {
         "inferred": True,
-        "links": list(map(_wait_record, chain.waits)),
+        "links": [
+            fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
+            | {"holders": list(map(_holder_record, wait.holders))}
+            for wait in chain.waits
+        ],
         "cycle": [op.op for op in chain.cycle],
         "range_s": None if chain.range_s is None else list(chain.range_s),
     }
-
-
-def _wait_record(wait: OpWait) -> dict[str, object]:
-    record = fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
-    return {**record, "holders": list(map(_holder_record, wait.holders))}
 
 
 def _holder_record(holder: Holder) -> dict[str, object]:

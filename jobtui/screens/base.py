@@ -5,6 +5,7 @@ What the first paint does not need is imported in the functions that need it, he
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -226,11 +227,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._fault_words = f"{fault.words}{then}"
         self.show_pause()
 
-    def pause_begins(self) -> None:
-        """Show what changed before it; what changes in it is kept by `shared`."""
-        self.show_pause()
-        self._flush()
-
     def pause_ended(self) -> None:
         """Show all that waited: now if current, else when it is."""
         self._pending |= self.shared.waiting
@@ -396,6 +392,17 @@ class FilteringScreen(HeadedScreen):
         """Filter by this text; returns the mistake in it, which means no filter."""
         raise NotImplementedError
 
+    def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
+        self._main.sort_by(key, reverse=reverse)
+        self.show_all()
+
+    def action_sort(self) -> None:
+        keys = (None, *(column.key for column in self._main.columns))
+        self.sort_by(next((after for key, after in pairwise(keys) if key == self._main.sorted_by), None))
+
+    def action_reverse(self) -> None:
+        self.sort_by(self._main.sorted_by, reverse=not self._main.reverse)
+
     async def action_filter(self) -> None:
         if not self.query(FilterBar):
             await self.mount(self.filter_bar(), before=self._rule)
@@ -499,12 +506,3 @@ class TableScreen(FilteringScreen, Generic[Record]):
         self.filter_text = "" if mistake else text.strip()
         self.show_all()
         return mistake
-
-    def action_sort(self) -> None:
-        keys = (None, *(column.key for column in self.COLUMNS))
-        self._table.sorted_by = keys[(keys.index(self._table.sorted_by) + 1) % len(keys)]
-        self.show_all()
-
-    def action_reverse(self) -> None:
-        self._table.reverse = not self._table.reverse
-        self.show_all()

@@ -10,7 +10,7 @@ from time import monotonic
 from textual import work
 
 from jobtui.actions import ScreenName, key_of
-from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, failed_before
+from jobtui.analysis.incidents import EarlierFailures, Grouping, Incident, Incidents, failed_before
 from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.commands import Command
@@ -26,7 +26,6 @@ from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, TableScreen
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, open_screen
-from jobtui.session.evidence import ReadCache
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
@@ -66,7 +65,7 @@ class IncidentsScreen(HeadedScreen):
         self._is_chosen = self._since is not None
         self._found: Incidents | None = None
         self._earlier: EarlierFailures | None = None
-        self._reads: ReadCache | None = None
+        self._grouping = Grouping()
         self._is_due, self._works, self._ended_at, self._took_s = True, True, 0.0, 0.0
         self._is_early = False
         self._main = self._list = RecordTable[Incident](
@@ -97,17 +96,18 @@ class IncidentsScreen(HeadedScreen):
         super().show_all()
         self._list.repaint()
         self._rule.words = self._words()
+        if self._found is None:
+            self._list.empty = (f"looking: {self._grouping.passed:,} of {len(self.shared.store.jobs):,}",)
 
     @work(group="survey")
     async def _survey(self) -> None:
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
-        gatherer = self.shared.gatherer(self._reads)
-        self._reads = gatherer.reads
+        gatherer, self._grouping = self.shared.gatherer(), Grouping()
         try:
             begin = self._begin(now)
-            found, self._earlier = await gatherer.survey(begin, now), None
+            found, self._earlier = await gatherer.survey(begin, now, self._grouping), None
             if not (found.groups or found.alone):
                 self._earlier = failed_before(store.jobs.values(), begin, now)
             if self._earlier is not None and not self._is_chosen:

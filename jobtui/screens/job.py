@@ -291,7 +291,8 @@ class JobScreen(LiveScreen):
         shown_run = subject.run.number if subject.run else None
         self._facts.verdict = subject.verdict
         self._facts.job, self._facts.run, self._facts.absolute = subject.job, shown_run, self.shared.absolute
-        self._main.set_subject(subject)
+        self._main.subject = subject
+        self._main.show_subject()
         self._show_words()
 
     @on(JobTab.TextChanged)

@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from posixpath import split
-from typing import NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,11 +12,11 @@ from jobtui.analysis.scripts import OutputFile, named_outputs, outputs_of
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.scripts import Answer
 from jobtui.render import job_files
-from jobtui.render.spans import Line, Paragraph, Piece
+from jobtui.render.spans import Line, Piece
 from jobtui.render.text import Zone, show
+from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared
-from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.text_pane import SpanPane
 
 MOST_LINES = 2_000
@@ -27,13 +25,6 @@ LONGEST = 500
 """Characters of a line or a value that are shown here."""
 MOST_VARIABLES = 2_000
 NO_NUMBER = "Only jobs of Slurm have an archived script; the Slurm number of this job is not known."
-
-
-class ScriptRead(NamedTuple):
-    """The answers of the archives, and where the output went."""
-
-    answer: Answer
-    outputs: tuple[OutputFile, ...]
 
 
 class ScriptTab(JobTab):
@@ -46,7 +37,8 @@ class ScriptTab(JobTab):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._asked: tuple[object, ...] = ()
-        self._read: ScriptRead | None = None
+        self._read: Answer | None = None
+        self._outputs: tuple[OutputFile, ...] = ()
         self._problem = ""
         self._script = SpanPane()
         self._about = SpanPane()
@@ -68,12 +60,18 @@ class ScriptTab(JobTab):
     def words(self) -> str:
         if self._read is None:
             return self._problem
-        script = self._read.answer.script
+        script = self._read.script
         return show(script.source) if script is not None else "no script was found"
 
     def open(self) -> None:
-        if self._read is not None and self._read.outputs:
-            self._open_outputs(self._read)
+        """Open what it printed as a log; of several files, and places they may be in, one is chosen."""
+        job, outputs = self.subject.job, self._outputs
+        host = job.host if job is not None else None
+        named = ((one, path) for one in outputs for path in reached(one.path, host, self.shared.reach))
+        if goals := [Goal(path, one.stream, log=path) for one, path in named]:
+            Guide(self.app, self.shared).choose("output", goals, is_clear=len(goals) == 1)
+        elif outputs:
+            self.notify("its path is not known in full", timeout=4)
 
     @property
     def copied(self) -> str | None:
@@ -87,7 +85,7 @@ class ScriptTab(JobTab):
             if job is not None:
                 wanted, _, detail = await self.shared.gatherer().script_of(job, detail)
             if wanted is None:
-                self._read, self._problem = None, "no script"
+                self._read, self._outputs, self._problem = None, (), "no script"
                 self._set((), (_line(NO_NUMBER),))
                 return
             if self._read is None:
@@ -95,14 +93,14 @@ class ScriptTab(JobTab):
                 self.post_message(self.TextChanged())
             answer = await self.shared.job_reader.script(wanted)
         except Unreadable as error:
-            self._read, self._problem = None, "the script cannot be looked for"
+            self._read, self._outputs, self._problem = None, (), "the script cannot be looked for"
             self._set((), (_line(show(str(error))),))
             return
         script, named = answer.script, named_outputs(detail.facts) if detail is not None else ()
-        outputs = named or (outputs_of(script, wanted) if script is not None else ())
-        self._read = ScriptRead(answer, outputs)
+        self._read = answer
+        self._outputs = named or (outputs_of(script, wanted) if script is not None else ())
         # a script can be large, and keys are not to wait for it
-        self._set(*await asyncio.to_thread(_drawn, self._read))
+        self._set(*await asyncio.to_thread(_drawn, answer, self._outputs))
 
     def _set(self, script: Iterable[Line], about: Iterable[Line]) -> None:
         lines = tuple(script)
@@ -111,36 +109,14 @@ class ScriptTab(JobTab):
         self._about.set_lines(about)
         self.post_message(self.TextChanged())
 
-    @work(group="outputs", exclusive=True, description="")
-    async def _open_outputs(self, read: ScriptRead) -> None:
-        text: list[Paragraph] = []
-        for output in read.outputs:
-            text += [*await self._output(output), Paragraph()]
-        self.app.push_screen(ReadingScreen(self.shared, "output", text))
 
-    async def _output(self, output: OutputFile) -> Sequence[Paragraph]:
-        problem = "its path is not known in full"
-        host = self.subject.job.host if self.subject.job is not None else None
-        for path in reached(output.path, host, self.shared.reach):
-            directory, name = split(path)
-            try:
-                part = await self.shared.job_reader.read_file(directory, name, tail=True)
-            except Unreadable as error:
-                problem = str(error)
-                continue
-            lines = await asyncio.to_thread(list, job_files.part_lines(part))
-            head = Paragraph(f"{show(output.path)}  {job_files.part_title(part, Zone.mark())}", "accent")
-            return [head, *(Paragraph(span.text, span.style) for span in lines)]
-        return [Paragraph(show(output.path), "accent"), Paragraph(show(problem), "warning")]
-
-
-def _drawn(read: ScriptRead) -> tuple[list[Line], list[Line]]:
-    script = read.answer.script
-    about = [_fact(name, text) for name, text in job_files.head_facts(script, read.outputs)] if script else []
+def _drawn(answer: Answer, outputs: Sequence[OutputFile]) -> tuple[list[Line], list[Line]]:
+    script = answer.script
+    about = [_fact(name, text) for name, text in job_files.head_facts(script, outputs)] if script else []
     about += [
         (),
         _line("tried", "title"),
-        *(_fact(*pair) for pair in job_files.tried_lines(read.answer.tried)),
+        *(_fact(*pair) for pair in job_files.tried_lines(answer.tried)),
     ]
     if script is None:
         return [], about

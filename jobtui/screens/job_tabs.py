@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on, work
@@ -13,7 +15,8 @@ from textual.message import Message
 
 from jobtui.actions import ScreenName
 from jobtui.analysis.compare import CLUTTER
-from jobtui.analysis.timeline import job_lines
+from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.model.health import contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
@@ -33,6 +36,11 @@ from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline, where
 
 if TYPE_CHECKING:
     from jobtui.screens.trace_reader import JobTracing
+
+OUTPUT_EVERY_S = 2.0
+"""How often output is looked at while it is shown."""
+MOST_WRITTEN = 5_000
+"""Lines of output that are kept."""
 
 
 class Subject(NamedTuple):
@@ -55,6 +63,10 @@ class Subject(NamedTuple):
     good_ops: tuple[Op, ...] = ()
     verdict: Verdict | None = None
     tracing: "JobTracing | None" = None
+
+    @property
+    def is_newest(self) -> bool:
+        return self.run is None or self.detail is None or self.run.number == self.detail.runs[-1].number
 
 
 class JobTab(PaneGroup):
@@ -82,10 +94,6 @@ class JobTab(PaneGroup):
 
     def compose(self) -> ComposeResult:
         yield from self.panes
-
-    def set_subject(self, subject: Subject) -> None:
-        self.subject = subject
-        self.show_subject()
 
     def show_subject(self) -> None:
         """Show what it is about now; what is the same is not painted again."""
@@ -249,7 +257,7 @@ def _op_text(op: Op) -> Iterator[Paragraph]:
 
 
 class LogsTab(StepTab):
-    """The lines of a job, and the whole record of the one under the cursor."""
+    """The lines of a job, those of its program's output last, and the whole record of the one chosen."""
 
     NAME = "logs"
     COMMAND = ("logs",)
@@ -260,20 +268,59 @@ class LogsTab(StepTab):
         self._log = JobLog()
         self.panes = (self._log,)
         self._shown: tuple[object, ...] = ()
+        self._lines: list[JobLine] = []
+        self._written: list[JobLine] = []
+        self._words, self._looked_at = "", 0.0
 
     def show_subject(self) -> None:
         subject = self.subject
-        shown = subject.ops, subject.unlinked
+        shown = subject.ops, subject.unlinked, subject.is_newest
         if shown != self._shown:
             self._shown = shown
-            lines = job_lines(subject.job_id, subject.ops, subject.unlinked)
-            self._log.set_lines(lines, tags(lines, self.shared.store.sources()))
-            self.show_step(self.step_here)
+            self._lines = job_lines(subject.job_id, subject.ops, subject.unlinked)
+            self._show_lines()
         self._log.empty = subject.silence
+        self.tick()
+
+    def _show_lines(self) -> None:
+        lines = [*self._lines, *(self._written if self.subject.is_newest else ())]
+        self._log.set_lines(lines, tags(lines, self.shared.store.sources()))
+        self.show_step(self.step_here)
+
+    @property
+    def words(self) -> str:
+        return self._words if self.subject.is_newest else "output is here of the newest run only"
+
+    def tick(self) -> None:
+        """Look at what its program wrote."""
+        detail = self.subject.detail
+        job = self.subject.job or (detail.job if detail is not None else None)
+        if job is not None and monotonic() - self._looked_at >= OUTPUT_EVERY_S:
+            self._looked_at = inf
+            self._read_output(job, detail)
+
+    @work(group="output", description="")
+    async def _read_output(self, job: Job, detail: JobDetail | None) -> None:
+        from jobtui.session.evidence import OutputLines  # most do not look so far
+
+        output = OutputLines(job, detail, follows=True)
+        with contained("reading what its program wrote"):
+            lines = await output.fresh(self.shared.gatherer())
+            if lines[-MOST_WRITTEN:] != self._written:
+                self._written = lines[-MOST_WRITTEN:]
+                self._show_lines()
+            is_cut = output.skipped or len(lines) > MOST_WRITTEN
+            words = ["the newest lines of its output only"] * bool(is_cut)
+            if output.files or (detail is not None and detail.outputs):
+                words += [f"its output {problem}" for problem in output.problems[:1]]
+            self._words = show(" · ".join(words))
+            self.post_message(self.TextChanged())
+        self._looked_at = monotonic()
 
     def open(self) -> None:
         if (line := self._log.record) is not None:
-            open_screen(self.app, ScreenName.LOGS, self.shared, line.source, line.offset)
+            at = None if "://" in line.source else line.offset
+            open_screen(self.app, ScreenName.LOGS, self.shared, line.source, at)
 
     @property
     def copied(self) -> str | None:
@@ -317,10 +364,8 @@ class WhyTab(JobTab):
 
     @property
     def words(self) -> str:
-        run, detail = self.subject.run, self.subject.detail
-        if run is None or detail is None or run.number == detail.runs[-1].number:
-            return ""
-        return f"about run {detail.runs[-1].number}, the newest"
+        detail, is_newest = self.subject.detail, self.subject.is_newest
+        return "" if detail is None or is_newest else f"about run {detail.runs[-1].number}, the newest"
 
     @property
     def copied(self) -> str | None:

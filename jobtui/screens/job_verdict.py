@@ -15,7 +15,6 @@ from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
-    from jobtui.session.evidence import ReadCache
 
 LIVE_S = 5.0
 """How often a verdict is renewed if the job is live, and so may become late, or sources were in doubt."""
@@ -53,7 +52,6 @@ class JobVerdict:
         self._is_due = False
         self._works = False
         self._made_at = 0.0
-        self._reads: ReadCache | None = None
         self._reads_record = job_id is None
         self.job_id = job_id
         self.verdict: Verdict | None = None
@@ -91,8 +89,7 @@ class JobVerdict:
         try:
             while self._is_due and (job_id := self.job_id) is not None:
                 self._is_due = False
-                gatherer = shared.gatherer(self._reads)
-                self._reads = gatherer.reads
+                gatherer = shared.gatherer()
                 if self._reads_record:
                     await self._say(await gatherer.at_hand(job_id), job_id)
                     continue

@@ -53,20 +53,18 @@ class JobLookup:
             return set()
         from jobtui.analysis.explain.verdict import Disputes  # the first paint does not need them
         from jobtui.analysis.late_jobs import LateJobs
-        from jobtui.session.evidence import Gatherer
 
         if self._disputes is None or self._lateness is None:
             self._disputes, self._lateness = Disputes(), LateJobs(lambda *at: self._shared.store.now_at(*at))
             self.note(store.jobs)
-        gatherer = Gatherer(store, self._shared.job_reader, now)
-        disputed = self._disputes.look(store.jobs, now, gatherer.is_disputed)
+        disputed = self._disputes.look(store.jobs, now, self._shared.gatherer().is_disputed)
         return disputed | self._lateness.look(store.jobs, now)
 
     def is_disputed(self, job: Job) -> bool:
         return bool(differing(job)) or (self._disputes is not None and job.id in self._disputes)
 
     def context(self) -> RowContext:
-        store, now = self._shared.store, self._shared.now()
+        store, now, reads = self._shared.store, self._shared.now(), self._shared.reads
         return RowContext(
             now=now,
             offset_s=Zone.offset_s(now),
@@ -75,6 +73,7 @@ class JobLookup:
             driver_of=self.driver_of,
             is_disputed=self.is_disputed,
             late_of=self.late_of,
+            cause_of=lambda job: reads.failing_line(job) if reads is not None else None,
             now_at=store.now_at,
             profile_of=store.profile_of,
         )
@@ -153,7 +152,6 @@ class JobsScreen(JobsFilteringScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._more = ""
-        self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
         store = shared.store
         self._profiles = ProfileLines(
@@ -161,12 +159,12 @@ class JobsScreen(JobsFilteringScreen):
                 store.profiles.values(), store.jobs.values(), store.sources(), store.profile_of, shared.now_of
             )
         )
-        self._main = self._table = JobTable(self._lookup.context, self.columns)
+        self._main = self._table = JobTable(self._lookup.context, shared.usual_columns())
         self._about = self._why = WhyList()
         self._why.shows_cursor = False
         self._judged = JobVerdict(self, shared, self._show_why)
         self._judge_timer: Timer | None = None
-        self.action_mark, self.sort_by = self._table.toggle_mark, self._table.sort_by
+        self.action_mark = self._table.toggle_mark
 
     def body(self) -> Iterator[Widget]:
         yield self._one_line
@@ -260,14 +258,6 @@ class JobsScreen(JobsFilteringScreen):
         words = [self.filter_text] * bool(self.filter_text)
         return taken._replace(command=self.shared.command("jobs", about=words))
 
-    def action_sort(self) -> None:
-        key = self._table.sorted_by
-        keys = (None, *(column.key for column in self.columns))
-        self._table.sort_by(keys[(keys.index(key) + 1) % len(keys)] if key in keys else None)
-
-    def action_reverse(self) -> None:
-        self._table.sort_by(self._table.sorted_by, reverse=not self._table.reverse)
-
     def action_columns(self) -> None:
         open_screen(self.app, ScreenName.COLUMNS, self.shared, self.view(), self.show_view)
 
@@ -357,14 +347,13 @@ class JobsScreen(JobsFilteringScreen):
 
     def show_view(self, view: View) -> None:
         by_key = {column.key: column for column in JOB_COLUMNS}
-        self.columns = tuple(by_key[key] for key in view.columns if key in by_key)
-        self.columns = self.columns or self.shared.usual_columns()
-        self._table.set_columns(self.columns)
+        columns = tuple(by_key[key] for key in view.columns if key in by_key)
+        self._table.set_columns(columns or self.shared.usual_columns())
         self.set_filter(view.filter)
         self.sort_by(view.sort if view.sort in by_key else None, reverse=view.reverse)
 
     def view(self) -> View:
-        table, columns = self._table, tuple(column.key for column in self.columns)
+        table, columns = self._table, tuple(column.key for column in self._table.columns)
         return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
     def _apply_filter(self) -> None:

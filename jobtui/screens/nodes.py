@@ -49,8 +49,7 @@ class NodesScreen(TableScreen[ListedNode]):
     def on_screen_suspend(self) -> None:
         self.shared.ask_for_nodes(None)
 
-    def on_unmount(self) -> None:
-        self.shared.ask_for_nodes(None)
+    on_unmount = on_screen_suspend
 
     def show_all(self) -> None:
         store = self.shared.store

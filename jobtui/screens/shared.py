@@ -90,6 +90,8 @@ class Shared:
     """The user's wishes for its look and keys."""
     overview: "Callable[[Nanos], MemoryOverview] | None" = None
     """Gives all that is remembered of finished runs; None if nothing is."""
+    reads: "ReadCache | None" = field(default=None, init=False)
+    """What was read of jobs for any screen; None before the first look."""
     player: "ReplayPlayer | None" = None
     """Moves through recorded time if there is a recording."""
 
@@ -108,10 +110,11 @@ class Shared:
         ends = ("--",) if any(word.startswith("-") for word in about) else ()
         return Command("jobtui", *self.words, *words, *ends, about=about)
 
-    def gatherer(self, reads: "ReadCache | None" = None) -> "Gatherer":
-        from jobtui.session.evidence import Gatherer
+    def gatherer(self) -> "Gatherer":
+        from jobtui.session.evidence import Gatherer, ReadCache
 
-        return Gatherer(self.store, self.job_reader, self.now(), self.reach, reads)
+        self.reads = self.reads or ReadCache()
+        return Gatherer(self.store, self.job_reader, self.now(), self.reach, self.reads)
 
     def job_attributes(self) -> tuple[str, ...]:
         from jobtui.model.traces import JOB_ATTRIBUTES

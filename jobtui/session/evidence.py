@@ -6,7 +6,7 @@ import posixpath
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice, product, takewhile
@@ -33,7 +33,7 @@ from jobtui.analysis.paths import (
     run_dirs_of,
     spec_of_host,
 )
-from jobtui.analysis.timeline import ops_in, window_of
+from jobtui.analysis.timeline import JobLine, ops_in, window_of
 from jobtui.analysis.times import age
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.registry import SIREPO_DB, of_kind
@@ -53,8 +53,8 @@ from jobtui.model.job_reader import (
 from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
-from jobtui.model.ops import Op
-from jobtui.model.secrets import mask_text
+from jobtui.model.ops import Certainty, Component, Op
+from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
 from jobtui.store.store import Store
@@ -134,6 +134,11 @@ class ReadCache:
         self.records = Bounded[JobId, tuple[tuple[Job, tuple[str, ...]] | None, JobRecord]](TEXTS_KEPT)
         self.causes = Bounded[JobId, tuple[Job | None, Cause | None, frozenset[str]]](TEXTS_KEPT)
         self.left_out = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
+
+    def failing_line(self, job: Job) -> str | None:
+        """The line that says why it failed, None if none is known of the job as it is now."""
+        before, cause, _ = self.causes.get(job.id, (None, None, None))
+        return cause.text if cause is not None and before == job else None
 
 
 _SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+))?")
@@ -645,7 +650,8 @@ class Gatherer:
     async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
         """The incidents between two times. After a cancel the jobs looked at so far are in `grouping`."""
         grouping, began = Grouping() if grouping is None else grouping, monotonic()
-        for job in tuple(self._store.jobs.values()):
+        jobs = tuple(self._store.jobs.values())
+        for grouping.passed, job in enumerate(jobs, 1):
             if monotonic() - began >= TURN_S:
                 await asyncio.sleep(TURN_S / 10)
                 began = monotonic()
@@ -707,6 +713,59 @@ class Gatherer:
     @cached_property
     def _scene(self) -> WaitSnapshot:
         return scene_of(self._store, self._now)
+
+
+class OutputLines:
+    """What the program of a job writes, line by line: the end of each file, then what is new; masked.
+
+    `problems` tell what may be missing, `skipped` of which files how many bytes before a line were too much.
+    With `follows` a line of a job that is live is given once it is whole.
+    """
+
+    def __init__(self, job: Job, detail: JobDetail | None, *, follows: bool) -> None:
+        self.job, self.detail, self._follows = job, detail, follows
+        self._listed: Job | None = None
+        self._ends: dict[str, int] = {}
+        self.files: Sequence[object] = ()
+        self.problems: list[str] = []
+        self.skipped: list[tuple[str, int]] = []
+
+    async def fresh(self, gatherer: Gatherer) -> list[JobLine]:
+        """The lines that were not there at the last look; all of a file that was rewritten."""
+        listed = gatherer._store.job(self.job.id) or self.job
+        if self._listed not in (None, listed):
+            with suppress(Unreadable):
+                self.detail = await gatherer._job_reader.detail(listed.id)
+            self.job = listed
+        self._listed, ops = listed, gatherer._store.correlation.ops_of(listed.id)
+        outputs = await gatherer.outputs(self.job, self.detail, ops)
+        self.files = outputs.parts
+        self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
+        if self.job.status is JobStatus.PENDING and not outputs.parts:
+            self.problems.append(f"is not there yet: {self.job.id} is pending")
+        waits, parts = self._follows and listed.status.is_live, outputs.parts
+        return await asyncio.to_thread(lambda: [line for part in parts for line in self._lines(*part, waits)])
+
+    def _lines(self, directory: str, part: FilePart, waits: bool) -> Iterator[JobLine]:
+        path = f"{directory}/{part.name}"
+        if part.is_binary:
+            self.problems.append(f"{part.name}: {path}: not text; it is left out")
+            return
+        known = self._ends.get(path, 0)
+        known = known if part.size >= known else 0  # else it was rewritten
+        if part.begin > known:
+            self.skipped.append((path, part.begin - known))
+        offset, texts = part.begin, part.text.splitlines(keepends=True)
+        masked = masked_lines(text.rstrip("\r\n") for text in texts)
+        for nth, (text, shown) in enumerate(zip(texts, masked, strict=True), 1):
+            if waits and not text.endswith("\n"):
+                break
+            if offset >= known:
+                number = 0 if part.lines_before is None else part.lines_before + nth
+                origin, sure = (path, number, offset), Certainty.FULL_ID
+                yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self.job.id)
+            offset += len(text.encode())
+        self._ends[path] = offset
 
 
 def scene_of(store: Store, now: Nanos) -> WaitSnapshot:

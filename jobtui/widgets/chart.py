@@ -70,7 +70,8 @@ class ChartView(LineView):
         end = self._chart.end if self._chart is not None else self.window.now()
         if self.window.cursor is None or self._drawn is None:
             return min(end, self.window.until) if self.window.cursor is None else self.window.cursor
-        return charts.time_of_cursor(self._drawn, self._column(self._drawn), end)
+        begin, behind = self._drawn.time_of(self._column(self._drawn))
+        return max(begin, min(Nanos(behind - 1), end))  # its last instant, as far as anything is known
 
     def set_chart(self, chart: Chart) -> None:
         if self._chart is not None and self._chart.kind is not chart.kind:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from textual.message import Message
 
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, RowContext, text_widths
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
@@ -94,11 +94,11 @@ class JobTable(RecordTable[Job]):
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
         """Sort by a column; None puts first what needs a person."""
-        self.sorted_by, self.reverse = key, reverse
+        super().sort_by(key, reverse=reverse)
         self._reorder()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        self._columns = tuple(columns)
+        self.columns = tuple(columns)
         self._drawn.clear()
         self._reorder()
         self.start_over()
@@ -171,7 +171,9 @@ class JobTable(RecordTable[Job]):
 
     def _measure(self, *, only_more: bool) -> None:
         """Give columns the room that the visible jobs need; with `only_more` none leaves or needs less."""
-        texts = text_widths(self._columns, self.visible_jobs, self._look(), self.cells)
+        texts = text_widths(self.columns, self.visible_jobs, self._look(), self.cells)
+        if any(job.status is JobStatus.FAILED for job in self.visible_jobs):
+            texts["reason"] = self.cells  # its failing line may come later, and is not to move the others
         if only_more:
             texts = {key: max(size, self._texts.get(key, 0)) for key, size in texts.items()}
         if texts != self._texts:

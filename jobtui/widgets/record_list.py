@@ -99,7 +99,7 @@ class RecordTable(RecordList[Record]):
         key_of: Callable[[Record], Hashable],
     ) -> None:
         super().__init__()
-        self._columns = tuple(columns)
+        self.columns = tuple(columns)
         self._look = look
         self._key_of = key_of
         self._texts: dict[str, int] = {}
@@ -109,6 +109,9 @@ class RecordTable(RecordList[Record]):
         self.reverse = False
         self.marked: set[Hashable] = set()
         """The keys of the records that are marked."""
+
+    def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
+        self.sorted_by, self.reverse = key, reverse
 
     def toggle_mark(self) -> None:
         if self.record is not None:
@@ -128,15 +131,15 @@ class RecordTable(RecordList[Record]):
 
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
         known = tuple(records)
-        texts = text_widths(self._columns, known[:LOOKED_AT], self._look(), self.cells) if known else {}
+        texts = text_widths(self.columns, known[:LOOKED_AT], self._look(), self.cells) if known else {}
         self._texts = {key: size and max(size, self._texts.get(key, 0)) for key, size in texts.items()}
         super().set_records(known, at)
 
     @property
     def _lines(self) -> TableLines[Record, Any]:
-        laid_out_for = self.cells, self._texts, self._columns
+        laid_out_for = self.cells, self._texts, self.columns
         if self._laid_out is None or self._laid_out[0] != laid_out_for:
-            self._laid_out = laid_out_for, TableLines(self._columns, self.cells, self.MARGIN, self._texts)
+            self._laid_out = laid_out_for, TableLines(self.columns, self.cells, self.MARGIN, self._texts)
         return self._laid_out[1]
 
 

@@ -181,7 +181,7 @@ async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
     await reader.watched(reading())
     assert reader.partial
     await reader.watched(asyncio.sleep(1e6))
-    await _follow(reader, None, fail_later, context, ())
+    await _follow(reader, None, fail_later, context, (), bool)
 
 
 async def test_an_ignored_signal_does_not_end_the_work() -> None:

@@ -166,7 +166,7 @@ async def test_every_screen_is_shown_whatever_its_handlers_raise(
 def test_every_kind_of_place_is_found() -> None:
     found = {node.__name__: [*handlers(node)] for node in nodes()}
     assert "on_key" not in found["JobsScreen"]
-    assert {"action_sort", "_show_words"} <= {*found["JobsScreen"]}
+    assert {"action_columns", "_show_words"} <= {*found["JobsScreen"]}
     assert "_jump" in found["JobtuiApp"]
     assert len(found) > 60
 

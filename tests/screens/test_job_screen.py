@@ -82,24 +82,24 @@ async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
 RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
 
 
-async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
+async def test_a_log_is_followed_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.job_tabs.OUTPUT_EVERY_S", 0.05)
     shutil.copytree(CAPTURE / "supervisor-job", tmp_path / "supervisor-job")
-    run_dir = tmp_path / RUN_DIR
-    run_dir.mkdir(parents=True)
-    (run_dir / "run.log").write_text("".join(f"step {n}\n" for n in range(100)))
-    async with opened(tmp_path) as (app, pilot):
-        await press(pilot, "f", until="step 99")
-        await pilot.resize_terminal(80, 24)
-        with (run_dir / "run.log").open("a") as log:
+    (run_dir := tmp_path / RUN_DIR).mkdir(parents=True)
+    with (run_dir / "run.log").open("a", buffering=1) as log:
+        log.write("".join(f"step {n}\n" for n in range(100)))
+        async with opened(tmp_path) as (app, pilot):
+            await press(pilot, "f", until="step 99")
+            await pilot.resize_terminal(80, 24)
             log.write("step 100 token=hunter2hunter2\n")
-        await see(app, pilot, "step 100")
-        assert "hunter2" not in "\n".join(screen_text(app))
-        await press(pilot, "tab", "g", until="step 0")
-        with (run_dir / "run.log").open("a") as log:
+            assert "hunter2" not in await see(app, pilot, "step 100")
+            await press(pilot, "tab", "g", until="step 0")
             log.write("step 101\n")
-        pane = app.screen.query_one("FilesTab TextPane", TextPane)
-        await wait_until(lambda: "step 101" in pane.text, pilot)
-        assert "step 0" in text(app)
+            await wait_until(lambda: "step 101" in app.screen.query(TextPane).last().text, pilot)
+            assert "step 0" in text(app)
+            await press(pilot, "l", until="run.log:102  step 101")
+            log.write("step 102 token=hunter2hunter2\n")
+            assert "hunter2" not in await see(app, pilot, "run.log:103  step 102")
 
 
 async def test_a_missing_run_directory_is_reported(tmp_path: Path) -> None:
