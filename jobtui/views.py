@@ -65,7 +65,10 @@ class Views:
             text if isinstance(text, str) else "",
             sort if isinstance(sort, str) else None,
             found.get("reverse") is True,
-            tuple(key for key in columns if isinstance(key, str)) if isinstance(columns, list) else (),
+            # `reason` was `waits` before
+            tuple({"waits": "reason"}.get(key, key) for key in columns if isinstance(key, str))
+            if isinstance(columns, list)
+            else (),
         )
 
     def save(self, name: str, view: View) -> None:

@@ -50,10 +50,10 @@ from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, safe
 from jobtui.session import Session
-from jobtui.session.evidence import Gatherer, OutputLines
 
 if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
+    from jobtui.session.evidence import OutputLines
     from jobtui.commands.find import FoundJob
     from jobtui.logs.journal import JournalPages
 
@@ -158,6 +158,8 @@ async def run(reader: Reader) -> Exit:
     fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
+    from jobtui.session.evidence import OutputLines  # logs of containers need none of it
+
     known = ((one.job, one.detail) for one in jobs if one.job is not None)
     outputs = [OutputLines(*one, follows=reader.follows) for one in known]
     written = await _written(reader.session, outputs, chosen)
@@ -392,8 +394,10 @@ class _WholeLogs:
         return JobLine("", at, Component.LOG, f"{line.text}{note}", *origin, Certainty.ADJACENT, cursor)
 
 
-async def _written(session: Session, outputs: Sequence[OutputLines], chosen: Chosen) -> list[JobLine]:
+async def _written(session: Session, outputs: "Sequence[OutputLines]", chosen: Chosen) -> list[JobLine]:
     """The chosen lines of outputs that are new; what was left out before them is reported."""
+    from jobtui.session.evidence import Gatherer
+
     lines: list[JobLine] = []
     for one in outputs:
         lines += filter(chosen, await one.fresh(Gatherer.of(session)))
@@ -407,7 +411,7 @@ async def _follow(
     reader: Reader,
     job: Job | None,
     fresh_lines: Callable[[], Awaitable[list[JobLine]]],
-    outputs: Sequence[OutputLines],
+    outputs: "Sequence[OutputLines]",
     logs: Collection[Log],
     chosen: Chosen,
 ) -> None:
