@@ -53,9 +53,9 @@ from jobtui.session import Session
 
 if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
-    from jobtui.session.evidence import OutputLines
     from jobtui.commands.find import FoundJob
     from jobtui.logs.journal import JournalPages
+    from jobtui.session.evidence import OutputLines
 
 LAST_ROWS = 2 * STEPS_KEPT
 """How many rows of an engine are read at first: of an op no more than half of them are kept."""
