@@ -3,10 +3,15 @@
 import json
 import os
 import re
+import stat
 import sys
+import time
+from binascii import crc32
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pkgutil import get_data
+from mmap import ACCESS_READ, mmap
+
+from jobtui.model.tables import text_of
 
 TYPE_CHECKING = False  # importing it from `typing` would take a fifth of the time
 if TYPE_CHECKING:
@@ -20,14 +25,21 @@ Command = tuple[str, list[str], bool, bool, list[Flag]]
 Table = tuple[dict[str, Command], list[Flag], dict[str, list[str]]]
 """Commands, "" for the dashboard; flags of settings; fields of filters, and the words that they have."""
 
-OFFERED, READ_S = 200, 1.0
-"""How many of the newest jobs are offered, of those that were read in time."""
+OFFERED, WAIT_S = 200, 2.0
+"""How many jobs are offered; how long a shell waits for them where no list of them is kept."""
+FRESH_S, MAKING_S = 5.0, 120
+"""An older list is offered once more while it is made again; how long making one may take."""
+READ, LISTED, LISTS = 5_000, 200_000, 16
+"""Of how many of Sirepo's newest jobs a list says more than the id; its longest; how many lists are kept."""
+VARIABLES = ("JOBTUI_", "SIREPO_", "BALSAM_", "SLURM_", "XDG_CONFIG", "PWD")
+"""Beginnings of variables that may say which jobs there are."""
 
 
 def offer(shell: str, words: Sequence[str]) -> int:
     """Print what may stand for the last of the words typed so far; the exit code."""
     if shell == "bash":
-        words = _joined(words)
+        # readline takes words apart at colons, and what is offered begins after the last one
+        words = re.sub("\0?:\0?", ":", "\0".join(words)).split("\0")
     found, begun = list(_offered(words)), words[-1]
     paths = [row for row in found if row[0].startswith(":")]
     fits = [row for row in found if row[0].startswith(begun) and row not in paths]
@@ -43,24 +55,13 @@ def offer(shell: str, words: Sequence[str]) -> int:
     return 0
 
 
-def _joined(words: Iterable[str]) -> list[str]:
-    """The words without the breaks that readline makes at colons; what is offered begins after the last."""
-    whole = [""]
-    for word in words:
-        if whole[1:] and (word == ":" or whole[-1].endswith(":")):
-            whole[-1] += word
-        else:
-            whole.append(word)
-    return whole[1:]
-
-
 def _offered(words: Sequence[str]) -> Iterable[Row]:
     """The words that can be typed, each with a description; `:file` and `:directory` stand for paths."""
     *before, begun = words
     if "=" in (begun, *before[-1:]) or (begun.startswith("--") and "=" in begun):
         return [(":file", "")]
     commands, settings, fields = table()
-    name, sources = "", list[str]()
+    name, sources = "", dict[str, tuple[str, ...]]()
     flag: Flag | None = None
     pieces = (part for word in before for part in (word.split("=", 1) if word[:2] == "--" else (word,)))
     for piece in filter(None, pieces):
@@ -70,7 +71,9 @@ def _offered(words: Sequence[str]) -> Iterable[Row]:
             known = (*commands[name][4], *settings)
             flag = next((one for one in known if piece in one[0] and one[3] is not None), None)
         elif piece != "=":  # readline gives --flag=value in three pieces
-            sources += (flag[0][0], piece) if flag[2] else ()
+            if flag[2]:
+                setting = flag[0][0].removeprefix("--").replace("-", "_")
+                sources[setting] = (*sources.get(setting, ()), piece)
             flag = None
     if flag is not None:
         return [(word, "") for word in flag[3] or ()]
@@ -86,7 +89,7 @@ def _offered(words: Sequence[str]) -> Iterable[Row]:
 
 def table() -> Table:
     """What `release.words` made of the tables of the program."""
-    commands, settings, fields = json.loads(get_data(__name__, "completion.json") or b"")
+    commands, settings, fields = json.loads(text_of("jobtui", "completion.json"))
     return commands, settings, fields
 
 
@@ -97,40 +100,93 @@ def _filter_words(begun: str, fields: Mapping[str, Sequence[str]]) -> Iterable[s
     return (begun[:end] + word for word in fields.get(field, ())) if end else (f"{name}:" for name in fields)
 
 
-def _jobs(sources: Sequence[str], begun: str) -> Iterable[Row]:
-    """The newest jobs of the sources that are named whose ids begin so, those that failed first."""
-    from jobtui.backends.registry import SIREPO_DB, Gives, gives
-    from jobtui.backends.sirepo.files import newest_jobs
+def _jobs(sources: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[Row]:
+    """The jobs of the named sources whose ids begin so, those that failed first, of the list that is kept."""
+    path, until = _list_of(sources), time.monotonic() + WAIT_S
+    while True:
+        kept: bytes | mmap = b""
+        rows, at, age_s = list[Row](), 0, FRESH_S + 1
+        with suppress(OSError, ValueError), open(os.open(path, os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if (status.st_uid, status.st_mode) == (os.geteuid(), stat.S_IFREG | 0o600):  # ours alone
+                kept, age_s = mmap(file.fileno(), 0, access=ACCESS_READ), abs(time.time() - status.st_mtime)
+        while len(rows) < OFFERED and (at := kept.find(b"\n" + os.fsencode(begun), at) + 1):
+            job_id, _, text = kept[at : kept.find(b"\n", at)].decode(errors="replace").partition("\t")
+            if job_id and (job_id + text).isprintable():
+                rows.append((job_id, text))
+        is_made = age_s > FRESH_S and _is_made_anew(path, sources)
+        if rows or not is_made or time.monotonic() > until:
+            return rows
+        time.sleep(0.01)
+
+
+def _list_of(sources: Mapping[str, tuple[str, ...]]) -> str:
+    """The file of the list for these settings, with this directory and these variables."""
+    variables = sorted(one for one in os.environ.items() if one[0].startswith(VARIABLES))
+    base = os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.expanduser("~/.cache")
+    return os.path.join(base, "jobtui-completion", f"{crc32(os.fsencode(repr((sources, variables)))):08x}")
+
+
+def _is_made_anew(path: str, sources: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether another process makes the list anew: it is started, unless one does."""
+    begun = f"{path}.new"
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with suppress(FileNotFoundError):
+            if time.time() - os.stat(begun).st_mtime > MAKING_S:
+                os.unlink(begun)  # whoever made it has not come to its end
+        file = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        if os.fork() == 0:
+            try:
+                _make(path, sources, file)
+            finally:
+                os._exit(0)
+        os.close(file)
+        return True
+    return os.path.exists(begun)
+
+
+def _make(path: str, sources: Mapping[str, tuple[str, ...]], file: int) -> None:
+    """Write the list to an open file, and put it in its place."""
+    for number in range(3):
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)  # the shell waits until its pipe is closed
+    os.setsid()
+    os.nice(10)
+    import signal
+    from asyncio import timeout
+
+    from jobtui.backends.registry import SIREPO_DB
+    from jobtui.backends.sirepo.files import DIRECTORY, listed
+    from jobtui.commands.context import make_context
+    from jobtui.commands.reader import in_session
+    from jobtui.commands.streams import Exit
     from jobtui.config import load
-    from jobtui.model.jobs import Job, JobStatus
+    from jobtui.grammar import DASHBOARD, Invocation
+    from jobtui.model.jobs import JobStatus
     from jobtui.render.text import show
 
-    async def read(reader: "Reader") -> None:
+    async def read(reader: "Reader") -> Exit:
         with suppress(TimeoutError):
-            async with asyncio.timeout(READ_S):
-                await reader.read_jobs()
-        jobs.extend(reader.session.store.jobs.values())
+            async with timeout(MAKING_S / 2):
+                await reader.read_jobs(READ)
+        known = reader.session.store.jobs
+        own = [job for job in known.values() if plain.fullmatch(job.id)]
+        own.sort(
+            key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0))
+        )
+        rows.extend(f"{job.id}\t{show(f'{job.status.value} {job.owner} {job.name}')}" for job in own)
+        for spec in filter(SIREPO_DB.names, reader.specs):
+            with suppress(OSError):
+                older = sorted(listed(os.path.join(spec.target, DIRECTORY)))
+                rows.extend(f"{job_id}\t" for job_id in older if job_id not in known)
+        return Exit.FINE
 
-    given: dict[str, tuple[str, ...]] = {}
-    for flag, value in zip(sources[::2], sources[1::2], strict=True):
-        name = flag.removeprefix("--").replace("-", "_")
-        given[name] = (*given.get(name, ()), value)
-    config, jobs = load(given, os.environ), list[Job]()
-    named = [spec for spec in config.sources if gives(spec, Gives.JOBS)]
-    if not named or not all(map(SIREPO_DB.names, named)):
-        import asyncio  # takes as long as all the rest
-
-        from jobtui.commands.context import make_context
-        from jobtui.commands.reader import configured, within
-        from jobtui.grammar import DASHBOARD, Invocation
-
-        context = make_context(Invocation(DASHBOARD, (), {}, {}), config, lambda *about: None)
-        named = [spec for spec in configured(context) if gives(spec, Gives.JOBS)]
-        if others := [spec for spec in named if not SIREPO_DB.names(spec)]:
-            asyncio.run(within(context, others, read))
-    for spec in filter(SIREPO_DB.names, named):
-        jobs += newest_jobs(spec.target, OFFERED, begun)
-    plain = re.compile(r"[\w./@#:,+-]+", re.ASCII)  # what no shell takes for something else
-    found = [job for job in jobs if plain.fullmatch(job.id)]
-    found.sort(key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0)))
-    return [(job.id, show(f"{job.status.value} {job.owner} {job.name}")) for job in found[:OFFERED]]
+    signal.alarm(MAKING_S)
+    plain, rows = re.compile(r"[\w./@#:,+-]+", re.ASCII), list[str]()  # what no shell takes for other
+    invocation, config = Invocation(DASHBOARD, (), {}, {}), load(sources, os.environ)
+    in_session(make_context(invocation, config, lambda *about: None), read)
+    with open(file, "w", encoding="utf-8") as lines:
+        lines.write("\n".join(["", *rows[:LISTED], ""]))
+    os.replace(f"{path}.new", path)
+    for one in sorted(os.scandir(os.path.dirname(path)), key=lambda one: one.stat().st_mtime)[:-LISTS]:
+        os.unlink(one.path)

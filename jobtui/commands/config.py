@@ -7,7 +7,7 @@ is never replaced unasked, and then kept beside the new one.
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jobtui.backends.discovery import DiscoveredSource, discover, suggest
@@ -15,7 +15,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import surroundings, warn
 from jobtui.commands.streams import Exit, complain
-from jobtui.config import ConfigError, WrittenSetting, check_text, user_file, written_tables
+from jobtui.config import ConfigError, Effective, WrittenSetting, check_text, user_file, written_tables
 from jobtui.grammar import SETTING_BY_NAME, SETTINGS
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
@@ -65,28 +65,22 @@ def run(context: Context) -> Exit:
 
 def _rows(context: Context) -> list[WrittenSetting]:
     config = context.config
-    rows = []
+    rows, found = list[WrittenSetting](), dict[str, DiscoveredSource]()
+    if not config.sources:
+        found = {one.spec.setting: one for one in discover(surroundings())}
     for setting in SETTINGS:
         effective = config.settings[setting.name]
+        if one := found.get(setting.name):
+            effective = Effective((one.spec.target,), one.origin)
         values = [mask_text(value) for value in effective.values]
         value = values if setting.repeatable else values[-1] if values else None
         rows.append(WrittenSetting(setting.name, value, mask_text(effective.origin)))
-    if not config.sources:
-        found = {finding.spec.setting: finding for finding in discover(surroundings())}
-        rows = [
-            WrittenSetting(row.name, [mask_text(found[row.name].spec.target)], found[row.name].origin)
-            if row.name in found
-            else row
-            for row in rows
-        ]
     return rows
 
 
 HEAD = "# Settings of jobtui. `jobtui config` shows which are in effect, `jobtui --help` lists all.\n"
 KEPT = ".old"
 """Behind the name of a file that was replaced."""
-Chosen = Mapping[str, Sequence[tuple[str, str]]]
-"""Values of settings, each with where it came from."""
 
 
 def run_init(context: Context) -> Exit:
@@ -97,7 +91,7 @@ def run_init(context: Context) -> Exit:
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     agreed = context.flag("yes") is not None
     try:
-        text = file_text(_asked(found) if is_asked and not agreed else _chosen_values(found))
+        text = file_text(_asked(found) if is_asked and not agreed else found)
         check_text(path, text)
         if agreed:
             return _write(path, text, may_replace=False)
@@ -119,7 +113,7 @@ def run_init(context: Context) -> Exit:
         return complain(f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error), Exit.USAGE)
 
 
-def _asked(found: Sequence[DiscoveredSource]) -> Chosen:
+def _asked(found: Sequence[DiscoveredSource]) -> list[DiscoveredSource]:
     if not found:
         print_lines(["Nothing was found that could be read."])
     chosen = [
@@ -141,7 +135,7 @@ def _asked(found: Sequence[DiscoveredSource]) -> Chosen:
             complain(f"{name}: {value!r}: {error}")
             continue
         chosen.append(DiscoveredSource(SourceSpec(name, value), "given"))
-    return _chosen_values(chosen)
+    return chosen
 
 
 def _yes(question: str, *, default: bool) -> bool:
@@ -149,20 +143,14 @@ def _yes(question: str, *, default: bool) -> bool:
     return default if not answer else answer.startswith("y")
 
 
-def _chosen_values(found: Iterable[DiscoveredSource]) -> Chosen:
-    values: dict[str, list[tuple[str, str]]] = {}
-    for one in found:
-        values.setdefault(one.spec.setting, []).append((one.spec.target, one.origin))
-    return values
-
-
-def file_text(chosen: Chosen) -> str:
+def file_text(chosen: Sequence[DiscoveredSource]) -> str:
     lines = [HEAD]
     for setting in SETTINGS:
-        for value, origin in chosen.get(setting.name, ()):
-            lines.append(f"# {show(value)}: {show(origin)}")
-        if values := [value for value, _ in chosen.get(setting.name, ())]:
-            lines.append(f"{setting.name} = {json.dumps(values, ensure_ascii=True)}\n")
+        own = [one for one in chosen if one.spec.setting == setting.name]
+        lines += (f"# {show(one.spec.target)}: {show(one.origin)}" for one in own)
+        if own:
+            values = json.dumps([one.spec.target for one in own], ensure_ascii=True)
+            lines.append(f"{setting.name} = {values}\n")
     if not chosen:
         lines.append('# srdb = ["/srv/sirepo/db"]\n# log = ["supervisor=/var/log/sirepo/supervisor.log"]\n')
     return "\n".join((*lines, text_of("jobtui.commands", "config_end.toml")))

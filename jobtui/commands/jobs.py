@@ -179,7 +179,7 @@ COUNTS = ("running", "pending", "stuck", "failed_1h", "disputed", "sources_down"
 
 async def run_status(reader: Reader) -> Exit:
     """Print the line; ATTENTION when a job is stuck, or its sources contradict each other."""
-    has_more = await reader.read_newest(NEWEST)
+    has_more = await reader.read_jobs(NEWEST)
     counts = _counts(reader)
     newest = NEWEST if has_more else None
     store = reader.session.store

@@ -125,23 +125,19 @@ class Reader:
         roots = tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
         return ClusterAccess(self.context.config.mounts, self.context.config.hosts, roots)
 
-    async def read_jobs(self) -> None:
-        """Read every job there is; out of logs alone when no source knows of jobs."""
-        self.add_job_sources()
-        if self.session.sources:
-            await self.catch_up()
-        else:
-            await self.read_logs(None)
+    async def read_jobs(self, newest: int | None = None) -> bool:
+        """Read jobs, of Sirepo only the newest if so; out of logs alone when no source knows of jobs.
 
-    async def read_newest(self, most: int) -> bool:
-        """Read jobs, of Sirepo only the `most` newest. True if there are more."""
-        self.add_job_sources(most)
-        kinds = {source.kind for source in self.sources}
-        if SIREPO_DB.kind not in kinds:
-            await self.read_jobs()
+        True if there are more.
+        """
+        self.add_job_sources(newest)
+        if not self.session.sources:
+            await self.read_logs(None)
+        elif newest is not None:
+            await self.catch_up((SIREPO_DB.kind,), newest)
+            await self.catch_up({source.kind for source in self.sources} - {SIREPO_DB.kind})
         else:
-            await self.catch_up((SIREPO_DB.kind,), most)
-            await self.catch_up(kinds - {SIREPO_DB.kind})
+            await self.catch_up()
         return any(source.is_first_read for source in self.sources)
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:

@@ -15,7 +15,7 @@ import pytest
 from jobtui.backends.base import SKIPS_NAMED
 from jobtui.backends.sirepo import records
 from jobtui.backends.sirepo import source as sirepo_source
-from jobtui.backends.sirepo.files import MAX_BYTES, RecordTooLarge, newest_jobs, read_file
+from jobtui.backends.sirepo.files import MAX_BYTES, RecordTooLarge, read_file
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_document, read_job
 from jobtui.backends.sirepo.source import JobFiles, SirepoDb
 from jobtui.model.clock import SECOND, Nanos
@@ -83,8 +83,6 @@ async def test_the_first_records_come_soon(db: Db, reader: Reader, monkeypatch: 
     async with aclosing(SirepoDb(db.root, 3)) as source:
         batch = await source.poll(None)
         assert ([job.id for job in batch.jobs], batch.more) == ([jid(age) for age in range(3)], True)
-    offered = [[job.id for job in newest_jobs(str(db.root), 3, begun)] for begun in ("", jid(2))]
-    assert offered == [[jid(age) for age in range(3)], [jid(2)]]
 
 
 async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db: Db, reader: Reader) -> None:

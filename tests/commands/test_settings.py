@@ -1,10 +1,12 @@
 """`config`, `init`, `completion`, `doctor` and `login`: what holds, what is found."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +14,18 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.balsam.login import read_login
-from jobtui.backends.discovery import DiscoveryScope, suggest
+from jobtui.backends.discovery import DiscoveredSource, DiscoveryScope, suggest
 from jobtui.commands.config import file_text
 from jobtui.config import ConfigError, check_text, load
 from jobtui.grammar import COMMANDS, SETTINGS, flags_of
+from jobtui.model.specs import SourceSpec
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
-from tests.commands.running import AT, CAPTURES, ROOT, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, ROOT, Runner, a_db, jobtui, sources_of
 from tests.loopback import served
 from tests.pty_program import PtyProgram
 from tests.rows import ROWS
 from tests.tmux import Tmux
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -41,8 +45,7 @@ def no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_programs")
 def test_init_prints_the_file_off_a_terminal(checkout: Path, plain_environment: Path, run: Runner) -> None:
     ran = run("init")
-    assert ran.code == 0
-    assert tomllib.loads(ran.out) == {"srdb": [str(checkout / "run")]}
+    assert (ran.code, tomllib.loads(ran.out)) == (0, {"srdb": [str(checkout / "run")]})
     assert f"found in {checkout}" in ran.out
     assert not (plain_environment / ".config").exists()
 
@@ -53,26 +56,19 @@ def test_init_writes_for_the_user_alone_and_never_over_a_file(
 ) -> None:
     path = plain_environment / ".config" / "jobtui" / "config.toml"
     assert run("init", "--yes").code == 0
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
     assert load({}, {}).settings["srdb"].values == (str(checkout / "run"),)
     path.write_text("# mine\n")
-    ran = run("init", "--yes")
-    assert (ran.code, ran.err) == (2, f"jobtui: {path}: File exists\n")
+    assert run("init", "--yes")[::2] == (2, f"jobtui: {path}: File exists\n")
     assert path.read_text() == "# mine\n"
-
-
-def test_a_path_that_was_named_is_written_to(checkout: Path, tmp_path: Path, run: Runner) -> None:
-    path = tmp_path / "new" / "c.toml"
-    ran = run("init", "--yes", path)
-    assert ran.code == 0, ran.err
-    assert "srdb" in path.read_text()
 
 
 def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text("# before\n")
-    with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
+    with Tmux(
+        [sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": str(tmp_path)}
+    ) as window:
         window.wait_text("[Y/n]")
         window.press("Enter", until="empty: done.")
         window.type("log=supervsor=x\n")
@@ -81,7 +77,9 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
         window.press("Enter", until="Replace it, and keep the old one as")
         window.press("Enter", until="Nothing was written.")
         assert path.read_text() == "# before\n"
-    with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
+    with Tmux(
+        [sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": str(tmp_path)}
+    ) as window:
         window.wait_text("[Y/n]")
         window.type("n\n")
         window.wait_text("empty: done.")
@@ -93,10 +91,6 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     assert Path(f"{path}.old").read_text() == "# before\n"
 
 
-PATH = "/nowhere"
-"""Where no program of Slurm is."""
-
-
 def found(root: Path, **environ: str) -> list[tuple[str, str]]:
     surroundings = DiscoveryScope(environ, "/", "/nowhere", str(root))
     return [(one.spec.setting, one.spec.target) for one in suggest(surroundings)]
@@ -104,15 +98,10 @@ def found(root: Path, **environ: str) -> list[tuple[str, str]]:
 
 def test_init_finds_the_sources_of_a_machine(tmp_path: Path) -> None:
     assert found(tmp_path) == []
-    squeue = tmp_path / "bin" / "squeue"
-    squeue.parent.mkdir()
-    squeue.touch(0o755)
-    state = tmp_path / "state"
-    state.mkdir()
-    (tmp_path / "etc" / "slurm").mkdir(parents=True)
-    (tmp_path / "etc" / "slurm" / "slurm.conf").write_text(
-        f"ClusterName=c\nstatesavelocation = {state} # x\n"
-    )
+    (squeue := tmp_path / "squeue").touch(0o755)
+    (state := tmp_path / "state").mkdir()
+    (slurm := tmp_path / "etc" / "slurm").mkdir(parents=True)
+    (slurm / "slurm.conf").write_text(f"ClusterName=c\nstatesavelocation = {state} # x\n")
     (tmp_path / "srv" / "sarchive").mkdir(parents=True)
     assert found(tmp_path, PATH=str(squeue.parent)) == [
         ("slurm", "local"),
@@ -125,10 +114,11 @@ def test_init_finds_the_sources_of_a_machine(tmp_path: Path) -> None:
 
 def test_a_file_with_any_value_is_one_that_can_be_read() -> None:
     odd = 'a"b\\c\u00e9 \n x'
-    text = file_text({"srdb": [(odd, "found \n here")], "log": [("server=/x", "given")]})
+    chosen = {"srdb": odd, "log": "server=/x"}
+    text = file_text([DiscoveredSource(SourceSpec(*one), "found \n here") for one in chosen.items()])
     assert tomllib.loads(text) == {"srdb": [odd], "log": ["server=/x"]}
-    assert tomllib.loads(file_text({})) == {}
-    check_text("c.toml", file_text({}))
+    assert tomllib.loads(file_text([])) == {}
+    check_text("c.toml", file_text([]))
     with pytest.raises(ConfigError):
         check_text("c.toml", "srdb = 1")
 
@@ -145,12 +135,11 @@ FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_script_is_understood_by_its_shell(shell: str, run: Runner, tmp_path: Path) -> None:
+def test_a_script_is_understood_by_its_shell(shell: str, run: Runner) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here")
-    path = tmp_path / "script"
-    path.write_text(run("completion", shell).out)
-    checked = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, check=False)
+    script = run("completion", shell).out
+    checked = subprocess.run([shell, "-n", "/dev/stdin"], input=script, capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
@@ -161,12 +150,36 @@ def test_every_command_and_flag_is_offered(run: Runner) -> None:
         assert {*offered} == {one.flag for one in SETTINGS} | {one.flag for one in flags_of(command)}
 
 
-def test_jobs_are_offered_those_that_failed_first(run: Runner) -> None:
-    offered = run("completion", "fish", "--", *sources_of("local"), "explain", "").out.splitlines()
-    statuses = [line.split("\t")[1].split()[0] for line in offered]
+def offered(*words: object) -> str:
+    """What fish is offered, once there is a list of jobs."""
+    wait_for(lambda: jobtui("completion", "fish", "--", *words).out)
+    return jobtui("completion", "fish", "--", *words).out
+
+
+def test_jobs_are_offered_those_that_failed_first() -> None:
+    statuses = re.findall(r"\t(\w+)", offered(*sources_of("local"), "explain", ""))
     assert statuses == sorted(statuses, key=lambda status: status != "failed")
     assert len({*statuses}) > 1
-    assert FAILED in run("completion", "bash", "--", *sources_of("local"), "explain", FAILED[:6]).out.split()
+    assert FAILED in offered(*sources_of("local"), "explain", FAILED[:6]).split()
+
+
+def test_jobs_are_kept_for_the_next_key_and_for_this_user_alone(plain_environment: Path) -> None:
+    db = a_db(plain_environment, aaaaaaaa__bbbbbbbb__m={"status": "error", "uid": "u"})
+    words = "--srdb", db, "explain", ""
+    assert offered(*words) == "aaaaaaaa-bbbbbbbb-m\tfailed u None\n"
+    [path] = plain_environment.glob(".cache/jobtui-completion/????????")
+    db.rename(gone := plain_environment / "gone")
+    assert offered(*words) == "aaaaaaaa-bbbbbbbb-m\tfailed u None\n"
+    assert jobtui("completion", "fish", "--", "--srdb", db.parent, *words).out == ""  # another list
+    gone.rename(db)
+    a_db(plain_environment, aaaaaaaa__cccccccc__m={})  # new, and found although the list is of before
+    os.utime(path, (before := time.time() - 60, before))
+    assert offered(*words[:-1], "aaaaaaaa-c").startswith("aaaaaaaa-cccccccc-m\t")
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+    path.write_bytes(b"\nbbb\tok\nccc\t\x1b[2J\xff\n")
+    assert offered(*words) == "bbb\tok\n"
+    path.chmod(0o640)  # anybody could have written it
+    assert offered(*words).startswith("aaaaaaaa-bbbbbbbb-m\t")
 
 
 @pytest.mark.parametrize(("words", "offered"), ROWS["what bash offers"])
@@ -196,14 +209,9 @@ def test_every_capture_is_fine(capture: str, run: Runner) -> None:
 
 
 @pytest.fixture
-def balsam() -> RecordedBalsam:
-    return RecordedBalsam()
-
-
-@pytest.fixture
-def url(balsam: RecordedBalsam, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with served(balsam) as address:
+    with served(RecordedBalsam()) as address:
         yield address
 
 
@@ -212,36 +220,33 @@ def path(plain_environment: Path) -> Path:
     return plain_environment / ".balsam" / "client.yml"
 
 
-def enter(program: PtyProgram, password: bytes) -> None:
-    program.wait_seen(b"User [")
-    program.press(b"operator\n")
-    program.wait_seen(b"Password: ")
-    program.press(password + b"\n")
+def enter(program: PtyProgram, *answers: bytes) -> None:
+    for question, answer in zip((b"User [", b"Password: "), answers, strict=True):
+        program.wait_seen(question)
+        program.press(answer + b"\n")
 
 
 def test_a_wrong_password(url: str, path: Path) -> None:
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
-        enter(program, b"wrong")
+        enter(program, b"operator", b"wrong")
         program.wait_seen(b"the password is wrong")
         assert program.wait_end(20) == 1
     assert not path.exists()
 
 
-def test_a_login_to_another_server_is_not_replaced_unasked(url: str, path: Path) -> None:
+def test_a_login_to_a_second_server_replaces_none_unasked_and_is_kept_beside_it(
+    url: str, path: Path, run: Runner
+) -> None:
     write_login(path, "https://other.example.org", "theirs")
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
         program.wait_seen(b"[r]eplace it, or keep this one [b]eside it")
         program.press(b"\n")
         assert program.wait_end(20) == 0
-    assert read_login(str(path)).token == "theirs"
-
-
-def test_a_login_to_a_second_server_is_kept_beside_the_first(url: str, path: Path, run: Runner) -> None:
-    write_login(path, "https://other.example.org", "theirs")
+    assert ([*path.parent.iterdir()], read_login(str(path)).token) == ([path], "theirs")
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
         program.wait_seen(b"[b]eside it")
         program.press(b"b\n")
-        enter(program, b"right-password")
+        enter(program, b"operator", b"right-password")
         program.wait_seen(b"logged in to")
         assert program.wait_end(20) == 0
         assert b"right-password" not in program.seen

@@ -1,15 +1,10 @@
-"""The files of a supervisor's db directory. Completion in a shell waits for it: it imports nothing heavy."""
+"""The files of a supervisor's db directory."""
 
 import os
 import re
-import stat
-from contextlib import suppress
 from functools import partial
 
-from jobtui.backends.sirepo.records import read_job
-from jobtui.model.health import FAULTS
 from jobtui.model.ids import JID, JobId
-from jobtui.model.jobs import Job
 
 DIRECTORY = "supervisor-job"
 SUFFIX = ".json"
@@ -28,9 +23,9 @@ class RecordTooLarge(Exception):
     """A file is larger than what is read. The text says how large."""
 
 
-def listed(directory: int | str, begun: str = "") -> list[JobId]:
-    """The ids of all records in a directory that begin so, in no order. Raises OSError."""
-    names = [name for name in os.listdir(directory) if name.startswith(begun)]
+def listed(directory: int | str) -> list[JobId]:
+    """The ids of all records in a directory, in no order. Raises OSError."""
+    names = os.listdir(directory)
     parts = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
     return [jid for part in parts for jid in _NAMES.findall(f"/{'/'.join(part)}/")]
 
@@ -42,12 +37,9 @@ def _written(directory: int, jid: JobId) -> float:
         return 0.0
 
 
-def newest(directory: int, most: int, begun: str = "") -> list[JobId]:
-    """The ids of all records in a directory that begin so; of more than `most` those written last come first.
-
-    Raises OSError.
-    """
-    jids = listed(directory, begun)
+def newest(directory: int, most: int) -> list[JobId]:
+    """The ids of all records in a directory; of more than `most` the newest come first. Raises OSError."""
+    jids = listed(directory)
     return sorted(jids, key=partial(_written, directory), reverse=True) if len(jids) > most else jids
 
 
@@ -69,23 +61,3 @@ def read_file(name: str, directory: int | None) -> bytes:
     if size > MAX_BYTES:
         raise RecordTooLarge(f"{size} bytes, more than the {MAX_BYTES} that are read")
     return b"".join(parts)
-
-
-def newest_jobs(root: str, most: int, begun: str) -> list[Job]:
-    """The jobs written last whose ids begin so, as far as they and their directory can be read."""
-
-    def job_of(jid: JobId) -> Job | None:
-        with suppress(OSError, RecordTooLarge):
-            status = os.stat(jid + SUFFIX, dir_fd=directory)
-            if stat.S_ISREG(status.st_mode):
-                return read_job(read_file(jid + SUFFIX, directory), jid, status.st_mtime_ns, root)[0]
-        return None
-
-    with suppress(OSError):
-        directory = os.open(os.path.join(root, DIRECTORY), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            jids = newest(directory, most, begun)[:most]
-            return [job for job in FAULTS.each("reading a record", jids, job_of) if job]
-        finally:
-            os.close(directory)
-    return []
