@@ -59,16 +59,14 @@ class Views:
         found = self._own(self._read()).get(name)
         if not isinstance(found, dict):
             return None
-        # What is not of the right kind is left out
+        # What is not of the right kind is left out; `reason` was `waits` before
         text, sort, columns = found.get("filter"), found.get("sort"), found.get("columns")
+        known = columns if isinstance(columns, list) else ()
         return View(
             text if isinstance(text, str) else "",
             sort if isinstance(sort, str) else None,
             found.get("reverse") is True,
-            # `reason` was `waits` before
-            tuple({"waits": "reason"}.get(key, key) for key in columns if isinstance(key, str))
-            if isinstance(columns, list)
-            else (),
+            tuple("reason" if key == "waits" else key for key in known if isinstance(key, str)),
         )
 
     def save(self, name: str, view: View) -> None:

@@ -176,8 +176,7 @@ class Shelf:
     """A `JobReader` with these files, and scripts by the number of their job."""
 
     def __init__(self, files: Mapping[str, str], scripts: Mapping[str, model.ArchivedScript]) -> None:
-        self._files = files
-        self._scripts = scripts
+        self._files, self._scripts = files, scripts
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         if (text := self._files.get(f"{path}/{name}")) is None:
