@@ -129,7 +129,8 @@ async def run(reader: Reader) -> Exit:
     reader.follows = reader.context.flag("follow") is not None
     if (code := await _print_journals(reader, reader.context.words[0])) is not None:
         return code
-    from jobtui.commands.find import print_not_found, resolve  # journals are asked before it is there
+    from jobtui.commands.find import print_not_found, resolve  # journals are asked before these are there
+    from jobtui.session.evidence import OutputLines
 
     found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is not None and is_array(found.job):
@@ -158,10 +159,7 @@ async def run(reader: Reader) -> Exit:
     fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
-    from jobtui.session.evidence import OutputLines  # logs of containers need none of it
-
-    known = ((one.job, one.detail) for one in jobs if one.job is not None)
-    outputs = [OutputLines(*one, follows=reader.follows) for one in known]
+    outputs = [OutputLines(one.job, one.detail, follows=reader.follows) for one in jobs if one.job]
     written = await _written(reader.session, outputs, chosen)
     if found.job is None and (of_all := ops_of() or jobs):
         best = found.candidates[0]

@@ -670,8 +670,7 @@ class Gatherer:
 
         left, right = self._side(this, None, verdicts), self._side(other, choice.number, verdicts)
         files = await texts_compared(self._job_reader, left, right)
-        doubts = self.blind_spots()
-        return compare(left, right, choice.why, self._now, files, verdicts, doubts)
+        return compare(left, right, choice.why, self._now, files, verdicts, self.blind_spots())
 
     def _side(self, detail: JobDetail, number: int | None, verdicts: Sequence[Verdict]) -> "RunSide":
         """A run of a job, the last one where there is none of this number, and where its files may be."""
