@@ -401,7 +401,6 @@ async def _written(session: Session, outputs: "Sequence[OutputLines]", chosen: C
         lines += filter(chosen, await one.fresh(Gatherer.of(session)))
         for path, size in one.skipped:
             complain(f"{path}: {size:,} bytes before its end are left out")
-        one.skipped.clear()
     return lines
 
 

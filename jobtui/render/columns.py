@@ -197,7 +197,7 @@ def _reason_cell(job: Job, context: RowContext) -> str:
     """Why a live job waits, or what went wrong with one that ended."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
-        text = context.cause_of(job) or job.error or job.alert
+        text = context.cause_of(job) or (job.error or "").rstrip().rpartition("\n")[2] or job.alert
     if late := context.late_of(job):
         text = f"{late}; {text}" if text else late
     if context.is_disputed(job):

@@ -56,6 +56,7 @@ from jobtui.model.logs import RawLine
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.state_runs import RUN_ERROR, by_run
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
 from jobtui.store.store import Store
 
@@ -100,9 +101,9 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
         return None if before is None or line is None else before + line
 
     others = tuple((number(line), text) for line, text in cause.alternatives)
-    at = (cause.line or 1) - 1
-    near = (line.rpartition("\r")[2].rstrip() for line in reversed(part.text.split("\n")[:at]))
-    above = reversed([mask_text(line)[:LONGEST_LAST] for line in islice(takewhile(bool, near), MOST_ABOVE)])
+    lines = part.text.split("\n")[: (cause.line or 1) - 1]
+    up = takewhile(bool, (line.rstrip().rpartition("\r")[2] for line in reversed(lines)))
+    above = reversed([mask_text(line)[:LONGEST_LAST] for line in islice(up, MOST_ABOVE)])
     return cause._replace(line=number(cause.line), alternatives=others, source=source, above=(*above,))
 
 
@@ -409,20 +410,6 @@ class Gatherer:
         why = "its name is that of the file; which script it was given is not known"
         return exact or [Candidate("job", job.id, 0.5, why, job.id) for job in newest if is_named[job.id]]
 
-    def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
-        """The last good job of the same user and kind before one that failed and has no good run itself."""
-        job = failed.job
-        if job is None or failed.detail is None or job.status not in ENDED_BADLY or not job.owner:
-            return None
-        from jobtui.analysis.compare import choose  # most jobs have not failed
-
-        mine = [one for one in self._store.jobs.values() if one.owner == job.owner]
-        before = (one for one in mine if 0 < (one.ended_at or 0) <= (job.queued_at or 0))
-        chosen = choose(job, failed.detail.runs, before)
-        if chosen is None or chosen.number is not None:
-            return None
-        return self._store.jobs[chosen.job_id], tuple(self._store.correlation.ops_of(chosen.job_id))
-
     async def at_hand(self, job_id: JobId) -> Evidence:
         """The same, but that no server, scheduler or cluster is asked for the record."""
         job = self._store.job(job_id)
@@ -530,6 +517,10 @@ class Gatherer:
                 found = await asyncio.to_thread(find_cause, part.text)
                 if found is not None and (best is None or found.confidence > best.confidence):
                     best = numbered(found, part, path)
+        ends = [one for run in by_run(stated.changes)[-1:] for one in run if one.after == RUN_ERROR]
+        for end in ends[-1:] if best is None else ():
+            found = find_cause(str((end.detail or {}).get("error") or ""))
+            return found and found._replace(line=None, source=f"{end.source} event {end.id}")
         agent = self._store.correlation.agent_of(job.id)
         if best is not None or agent is None or not agent.cluster_log:
             return best
@@ -545,8 +536,7 @@ class Gatherer:
         """The evidence with what the journal of the job's host says of its end; for a stuck job with the last
         lines it wrote. Unchanged if nobody can have ended the program, or the time of the end is not known.
         """
-        if (good := self._good_before(evidence)) is not None:
-            evidence = msgspec.structs.replace(evidence, good=good)
+        evidence = msgspec.structs.replace(evidence, good=_good_before(self._store, evidence))
         knows, verdict, job = self._store.correlation, explain(evidence), evidence.job
         if verdict.concern is Concern.STUCK and job is not None and job.started_at is not None:
             return msgspec.structs.replace(evidence, last_lines=await self._last_lines(job, evidence))
@@ -738,7 +728,7 @@ class OutputLines:
             self.job = listed
         self._listed, ops = listed, gatherer._store.correlation.ops_of(listed.id)
         outputs = await gatherer.outputs(self.job, self.detail, ops)
-        self.files = outputs.parts
+        self.files, self.skipped = outputs.parts, []
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
         if self.job.status is JobStatus.PENDING and not outputs.parts:
             self.problems.append(f"is not there yet: {self.job.id} is pending")
@@ -765,6 +755,21 @@ class OutputLines:
                 yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self.job.id)
             offset += len(text.encode())
         self._ends[path] = offset
+
+
+def _good_before(store: Store, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
+    """The last good job of the same user and kind before one that failed and has no good run itself."""
+    job = failed.job
+    if job is None or failed.detail is None or job.status not in ENDED_BADLY or not job.owner:
+        return None
+    from jobtui.analysis.compare import choose  # most jobs have not failed
+
+    mine = [one for one in store.jobs.values() if one.owner == job.owner]
+    before = (one for one in mine if 0 < (one.ended_at or 0) <= (job.queued_at or 0))
+    chosen = choose(job, failed.detail.runs, before)
+    if chosen is None or chosen.number is not None:
+        return None
+    return store.jobs[chosen.job_id], tuple(store.correlation.ops_of(chosen.job_id))
 
 
 def scene_of(store: Store, now: Nanos) -> WaitSnapshot:

@@ -19,8 +19,7 @@ NOT_KEPT = "runs of one job share a directory: the files of earlier runs are not
 
 
 async def texts_compared(job_reader: "JobReader", left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
-    is_slurm_alone = left.job.system == SLURM and not left.dirs
-    names = () if is_slurm_alone else FILES
+    names = () if left.job.system == SLURM and not left.dirs else FILES
     if left.job.id == right.job.id:
         return tuple(FileDiff(name, note=NOT_KEPT) for name in names)
     files = [await _file(job_reader, name, left.dirs, right.dirs) for name in names]
