@@ -32,7 +32,7 @@ def log_elsewhere(shared: Shared, agent: Agent, log: AgentLog) -> ErrorScreen:
             f"A part of it was forwarded to {show(agent.supervisor)}, which can be read in the logs."
         )
     text = "\n\n".join(parts)
-    return ErrorScreen(shared, f"log of {show(agent.agent)}", text, CopyTarget(text, log.command))
+    return ErrorScreen(shared, f"log of {show(agent.agent)}", text, CopyTarget(log.command or text, log.command))
 
 
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:

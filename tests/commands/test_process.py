@@ -255,7 +255,7 @@ def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
     told = run(*words, "--timeout", "60s", *flags)
     untold = run(*words, "--timeout", "0s", "--srdb", tmp_path)
     assert told.code == untold.code == 3
-    assert "The supervisor was restarted after this run was asked for" in told.out
+    assert "The supervisor was restarted after this run was requested" in told.out
     assert f"{play.jid} is still running" in untold.err
 
 
