@@ -36,7 +36,7 @@ from jobtui.model.ids import (
     numbered,
     split_jid,
 )
-from jobtui.model.jobs import Job, JobDetail, JobStatus, first_seen
+from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
 from jobtui.render.columns import KEPT, TableColumn, at_least, printed
@@ -207,16 +207,12 @@ async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, .
         return await _exact(reader, jobs[0])
     if not jobs:
         return None
-    found = sorted((reader.session.store.jobs[one] for one in jobs), key=_failed_first)
-    why = f"of {best.kind} {best.id}"
+    why, known = f"of {best.kind} {best.id}", reader.session.store.jobs
+    found = sorted((known[one] for one in jobs), key=lambda job: job.status is not JobStatus.FAILED)
     of_it = tuple(Candidate("job", one.id, best.score, f"{why}, {one.status}", one.id) for one in found)
     complain(f"{_shown(thing)} is {_a(best.kind)} with {len(jobs)} jobs; name one of them:")
     offer(reader, (best, *of_it), "")
     return FoundJob(candidates=(best, *of_it, *candidates[1:]), jobs=jobs)
-
-
-def _failed_first(job: Job) -> tuple[bool, int]:
-    return job.status is not JobStatus.FAILED, -(first_seen(job) or 0)
 
 
 SHOWN_LENGTH = 60

@@ -31,8 +31,8 @@ def log_elsewhere(shared: Shared, agent: Agent, log: AgentLog) -> ErrorScreen:
         parts.append(
             f"A part of it was forwarded to {show(agent.supervisor)}, which can be read in the logs."
         )
-    text = "\n\n".join(parts)
-    return ErrorScreen(shared, f"log of {show(agent.agent)}", text, CopyTarget(log.command or text, log.command))
+    taken = CopyTarget("", log.command)
+    return ErrorScreen(shared, f"log of {show(agent.agent)}", "\n\n".join(parts), taken)
 
 
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
