@@ -37,8 +37,8 @@ from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline, where
 if TYPE_CHECKING:
     from jobtui.screens.trace_reader import JobTracing
 
-OUTPUT_EVERY_S = 2.0
-"""How often output is looked at while it is shown."""
+OUTPUT_EVERY_S, FAR_EVERY_S = 2.0, 15.0
+"""How often output is looked at while it is shown, here and on another machine."""
 MOST_WRITTEN = 5_000
 """Lines of output that are kept."""
 
@@ -270,7 +270,7 @@ class LogsTab(StepTab):
         self._shown: tuple[object, ...] = ()
         self._lines: list[JobLine] = []
         self._written: list[JobLine] = []
-        self._words, self._looked_at = "", 0.0
+        self._words, self._look_at = "", 0.0
 
     def show_subject(self) -> None:
         subject = self.subject
@@ -295,8 +295,8 @@ class LogsTab(StepTab):
         """Look at what its program wrote."""
         detail = self.subject.detail
         job = self.subject.job or (detail.job if detail is not None else None)
-        if job is not None and monotonic() - self._looked_at >= OUTPUT_EVERY_S:
-            self._looked_at = inf
+        if job is not None and monotonic() >= self._look_at:
+            self._look_at = inf
             self._read_output(job, detail)
 
     @work(group="output", description="")
@@ -315,7 +315,8 @@ class LogsTab(StepTab):
                 words += [f"its output {problem}" for problem in output.problems[:1]]
             self._words = show(" · ".join(words))
             self.post_message(self.TextChanged())
-        self._looked_at = monotonic()
+        is_far = any("://" in directory for directory, _ in output.files)
+        self._look_at = monotonic() + (FAR_EVERY_S if is_far else OUTPUT_EVERY_S)
 
     def open(self) -> None:
         if (line := self._log.record) is not None:

@@ -715,7 +715,7 @@ class OutputLines:
         self.job, self.detail, self._follows = job, detail, follows
         self._listed: Job | None = None
         self._ends: dict[str, int] = {}
-        self.files: Sequence[object] = ()
+        self.files: Sequence[tuple[str, FilePart]] = ()
         self.problems: list[str] = []
         self.skipped: list[tuple[str, int]] = []
 
