@@ -23,16 +23,19 @@ Opening = tuple[str, int | None, Nanos | None]
 """The name of a log, the position in it, None for its end, and a time to go to instead if it goes so far."""
 
 
-def log_elsewhere(shared: Shared, agent: Agent, log: AgentLog) -> ErrorScreen:
+class AgentLogScreen(ErrorScreen):
     """Where to find an agent's log that cannot be read here; masked."""
-    parts = [f"The log of agent {show(agent.agent)} cannot be read from here."]
-    parts += [f"{name}: {text}" for name, text, _ in log_facts(log)]
-    if agent.log is not None and agent.log == agent.supervisor:
-        parts.append(
-            f"A part of it was forwarded to {show(agent.supervisor)}, which can be read in the logs."
-        )
-    taken = CopyTarget("", log.command)
-    return ErrorScreen(shared, f"log of {show(agent.agent)}", "\n\n".join(parts), taken)
+
+    def __init__(self, shared: Shared, agent: Agent, log: AgentLog) -> None:
+        parts = [f"The log of agent {show(agent.agent)} cannot be read from here."]
+        parts += [f"{name}: {text}" for name, text, _ in log_facts(log)]
+        if agent.log is not None and agent.log == agent.supervisor:
+            parts.append(f"A part of it is in {show(agent.supervisor)}, which can be read in the logs.")
+        taken = CopyTarget("", log.command)
+        super().__init__(shared, f"log of {show(agent.agent)}", "\n\n".join(parts), taken)
+
+    def copied(self) -> str:
+        return str(self._taken.command) or super().copied()
 
 
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
@@ -112,7 +115,7 @@ class AgentsScreen(TableScreen[Agent]):
         if (opening := where_to_open(self.shared, agent, log)) is not None:
             open_screen(self.app, ScreenName.LOGS, self.shared, *opening)
         else:
-            self.app.push_screen(log_elsewhere(self.shared, agent, log))
+            self.app.push_screen(AgentLogScreen(self.shared, agent, log))
 
     def action_jobs(self) -> None:
         if (agent := self._table.record) is None:

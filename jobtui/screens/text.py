@@ -51,9 +51,6 @@ class ErrorScreen(ReadingScreen):
         super().__init__(shared, title, lines, taken)
         self._modal = True
 
-    def copied(self) -> str:
-        return str(self._taken.command) or super().copied()
-
     def compose(self) -> ComposeResult:
         with Container(id="sheet"):
             yield self._strip
