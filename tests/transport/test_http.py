@@ -251,7 +251,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "is asked too much": (reply("429 Slow down", Retry_After="70"), "requests (429): wait 70 s"),
     "names a date": (
         reply("429 Slow down", Retry_After=formatdate(time.time() + 3_650, usegmt=True)),
-        "requests (429): wait 36",
+        "requests (429): wait ",
     ),
     "is not ready": (reply("503 Unavailable", Retry_After="soon"), "is not ready (503)"),
     "answers with a login page": (reply("200 OK", PAGE, Content_Type="text/html"), "a login page"),
