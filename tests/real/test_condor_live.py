@@ -333,7 +333,7 @@ def test_a_damaged_event_costs_that_event_and_not_all_that_follow(tmp_path: Path
     path.write_text(submitted() + "000 (8.0.0) 2026-11-20 10:0\0\n...\n" + executing())
     with pytest.raises(subprocess.CalledProcessError):
         read_by_library(path)  # why it is not what reads logs here
-    assert [fact.what for fact in facts_in(path)] == ["submit", "execute"]
+    assert [fact.what for fact in facts_in(path)] == ["submit", "log_gap", "execute"]
 
 
 class Scene(NamedTuple):

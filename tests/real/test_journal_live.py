@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.pty_meter import percentile
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.analysis.explain.case import CERTAIN
+from jobtui.analysis.explain.case import SURE
 from jobtui.analysis.killer import JobEnd, find_killer
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import JobReader
@@ -355,6 +355,6 @@ async def test_the_kernel_is_named_and_only_for_its_own_container(
             killer = find_killer(found, ending)
             told = f"memory cgroup of {group.name[:19]} reached 40 MB (host {host.name}, "
             assert killer.words.startswith(f"killed by the kernel: {told}")
-            assert killer.confidence == CERTAIN
+            assert killer.confidence == SURE
             other = find_killer(found, ending._replace(names=frozenset({"0123456789ab"})))
             assert (other.words, bool(other.near)) == ("", True)
