@@ -361,8 +361,7 @@ class JobtuiApp(TerminalApp[None]):
         if self._shared.paused_at is None:
             self._shared.pause()
             if isinstance(self.screen, LiveScreen):
-                self.screen.show_pause()
-                self.screen._flush()  # what changes in it is kept by `shared`
+                self.screen.pause_begins()
             return
         self._shared.resume()
         stack = [screen for screen in self.screen_stack if isinstance(screen, LiveScreen)]

@@ -114,8 +114,8 @@ def _jobs(sources: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[Row]:
             job_id, _, text = kept[at : kept.find(b"\n", at)].decode(errors="replace").partition("\t")
             if job_id and (job_id + text).isprintable():
                 rows.append((job_id, text))
-        is_made = age_s > FRESH_S and _is_made_anew(path, sources)
-        if rows or not is_made or time.monotonic() > until:
+        is_coming = age_s > FRESH_S and _renew(path, sources)
+        if rows or not is_coming or time.monotonic() > until:
             return rows
         time.sleep(0.01)
 
@@ -127,8 +127,8 @@ def _list_of(sources: Mapping[str, tuple[str, ...]]) -> str:
     return os.path.join(base, "jobtui-completion", f"{crc32(os.fsencode(repr((sources, variables)))):08x}")
 
 
-def _is_made_anew(path: str, sources: Mapping[str, tuple[str, ...]]) -> bool:
-    """Whether another process makes the list anew: it is started, unless one does."""
+def _renew(path: str, sources: Mapping[str, tuple[str, ...]]) -> bool:
+    """Start a process that makes the list, unless one runs. True if one runs now."""
     begun = f"{path}.new"
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

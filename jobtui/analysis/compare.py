@@ -1,7 +1,4 @@
-"""Compares two runs: which one to compare with, what differs, and which steps took longer.
-
-The caller passes what reads files. All text is masked.
-"""
+"""Compares two runs: which one to compare with, what differs, which steps took longer. All text is masked."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -227,6 +227,10 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._fault_words = f"{fault.words}{then}"
         self.show_pause()
 
+    def pause_begins(self) -> None:
+        self.show_pause()
+        self._flush()  # what changes in it from now on is kept by `shared`
+
     def pause_ended(self) -> None:
         """Show all that waited: now if current, else when it is."""
         self._pending |= self.shared.waiting
