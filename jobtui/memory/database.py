@@ -59,14 +59,11 @@ def kept(text: str) -> str:
     return storable(mask_text(text))
 
 
-def hash_of(job_id: str, *, with_label: bool = False) -> int:
-    """A number to find a job by, whichever label its cluster has now; several jobs may have the same.
-
-    `with_label` gives the number that earlier versions kept.
-    """
+def hash_of(job_id: str) -> int:
+    """A number to find a job by, whichever label its cluster has now; several jobs may have the same."""
     from hashlib import blake2b
 
-    parts = None if with_label else numbered(job_id)
+    parts = numbered(job_id)
     text = job_id if parts is None else system_job_id(parts.system, parts.number)
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=7).digest(), "big")
 
@@ -247,8 +244,8 @@ class _Reading:
     def marks_of(self, text: str) -> list[int]:
         """The signatures of a job, else those that hold a text or are made of it."""
         of_any = "job = ? OR instr(job, '@') = 0 OR instr(?, '@') = 0"
-        sql = f"SELECT DISTINCT signature FROM run WHERE hash IN (?, ?) AND signature > ? AND ({of_any})"
-        if found := self._rows(sql, hash_of(text), hash_of(text, with_label=True), FAILED, text, text):
+        sql = f"SELECT DISTINCT signature FROM run WHERE hash = ? AND signature > ? AND ({of_any})"
+        if found := self._rows(sql, hash_of(text), FAILED, text, text):
             return [mark for (mark,) in found]
         sql = "SELECT id FROM signature WHERE instr(lower(text), lower(?)) OR text = ? LIMIT ?"
         return [mark for (mark,) in self._rows(sql, text, signature(text), MOST_FOUND)]

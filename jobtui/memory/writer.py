@@ -67,8 +67,9 @@ class MemoryWriter(DatabaseWriter):
         mark = self._mark(one) if one.is_failed else 0
         values = [self._number(getattr(one, name)) for name in FIELDS]
         number, user = hash_of(job := kept(one.id)), self._number(one.user)
-        sql = "SELECT user FROM run WHERE hash IN (?, ?) AND ended = ?"
-        known = self._db.execute(sql, (number, hash_of(job, with_label=True), ended)).fetchall()
+        known = self._db.execute(
+            "SELECT user FROM run WHERE hash = ? AND ended = ?", (number, ended)
+        ).fetchall()
         if known:
             number = hash_of(f"{job} of {one.user}")  # one of another cluster ended in the same second
         row = (job, number, ended, kind, self._number(one.verdict), mark, *values, one.waited_s, one.ran_s)

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from jobtui.analysis.recurrence import kind_of
-from jobtui.memory.database import FILE_NAME, Memory, hash_of
+from jobtui.memory.database import FILE_NAME, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Faults
@@ -86,18 +86,6 @@ def test_a_run_counts_once_whichever_label_its_cluster_has(tmp_path: Path) -> No
     for one in told:
         assert [seen.count for seen in memory.signatures(now, one.id)] == [2]
     assert memory.signatures(now, "slurm/23") == ()
-
-
-def test_a_run_that_was_kept_by_its_label_is_found_and_counts_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, path = replace(a_run(22, "a big ugly error"), id="slurm@hpc/22"), tmp_path / FILE_NAME
-    with monkeypatch.context() as once:
-        once.setattr("jobtui.memory.writer.hash_of", lambda text, **_: hash_of(text, with_label=True))
-        written(path, run)
-    memory = written(path, run)
-    assert rows(path) == 1
-    assert [seen.count for seen in memory.signatures(Nanos(run.ended_at + SECOND), run.id)] == [1]
 
 
 def test_explain_and_incidents_say_that_a_failure_was_seen_before(run: Runner, tmp_path: Path) -> None:
