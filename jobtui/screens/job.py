@@ -31,10 +31,10 @@ from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_script import ScriptTab
 from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab
-from jobtui.screens.job_trace import TraceTab
 from jobtui.screens.job_verdict import JobVerdict
 from jobtui.screens.shared import CopyTarget, Shared, start
 from jobtui.screens.text import ErrorScreen
+from jobtui.screens.trace import TraceTab
 from jobtui.screens.trace_reader import JobTracing
 from jobtui.store.store import Changes
 from jobtui.widgets.frame import KeyLine, RuleLine, SourceStrip, TabLine
