@@ -11,9 +11,17 @@ from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import Allocation
 from jobtui.model.ids import JobId, labels_of
 from jobtui.model.slurm import Cluster
-from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
 from jobtui.render.columns import cells_of
-from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
+from jobtui.render.nodes import (
+    ALLOCATION_COLUMNS,
+    NODE_COLUMNS,
+    ServerLook,
+    broken_first,
+    controller_words,
+    live_first,
+    node_facts,
+    site_lines,
+)
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, TableScreen
@@ -118,7 +126,7 @@ class AllocationsScreen(HeadedScreen):
         store, look = self.shared.store, self.look()
         self._sites.set_text(site_lines(store.sites(), look))
         self._sites.styles.height = 1 + max(1, len(store.sites()))
-        self._table.set_records(in_order(store.allocations(), look))
+        self._table.set_records(live_first(store.allocations(), look))
 
     def paragraphs(self) -> Iterator[Paragraph]:
         yield Paragraph(self._sites.text)

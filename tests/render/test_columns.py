@@ -12,7 +12,6 @@ from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import AgentState, HeldOp
 from jobtui.render.agents import AGENT_COLUMNS, RECENT_S, STATES, is_trouble, state_style, urgent_first
-from jobtui.render.allocations import ALLOCATION_COLUMNS
 from jobtui.render.columns import (
     DEFAULT_COLUMNS,
     JOB_COLUMNS,
@@ -25,7 +24,7 @@ from jobtui.render.columns import (
     sort_records,
 )
 from jobtui.render.memory import SEEN_COLUMNS
-from jobtui.render.nodes import NODE_COLUMNS
+from jobtui.render.nodes import ALLOCATION_COLUMNS, NODE_COLUMNS
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.text import safe, width
 from jobtui.render.traces import TRACE_COLUMNS

@@ -9,9 +9,9 @@ from jobtui.analysis.compare import last_good
 from jobtui.model.changes import Allocation, Site
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus, Run
-from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
 from jobtui.render.columns import cells_of, text_widths
 from jobtui.render.facts import matter, status_words
+from jobtui.render.nodes import ALLOCATION_COLUMNS, ServerLook, live_first, site_lines
 from jobtui.render.runs import ran_s, side_by_side, waited_s
 from jobtui.render.sources import judge, judge_all, labels, strip_line
 from jobtui.render.spans import Piece, width_of
@@ -165,7 +165,7 @@ def cells(one: Allocation, look: ServerLook = LOOK) -> dict[str, tuple[str, str]
 
 
 def test_live_allocations_come_first() -> None:
-    assert in_order((OVER, REFUSED, GIVEN), LOOK) == [GIVEN, REFUSED, OVER]
+    assert live_first((OVER, REFUSED, GIVEN), LOOK) == [GIVEN, REFUSED, OVER]
     texts = [text for text, _ in cells(GIVEN).values() if text not in ("", NONE)]
     assert texts == ["● running", "4", "4711", "64", "~10m", "1h", "20s", "theta", "prod", "experiment:a"]
     assert cells(REFUSED)["note"] == ("no budget", "error")
@@ -206,7 +206,7 @@ def test_several_servers_have_different_labels() -> None:
     there = replace(GIVEN, source="c", nodes=7)
     sites = [*site_lines([SITE, replace(SITE, source="c")], look)]
     assert [site.text.split()[1] for site in sites[1:]] == ["theta@here", "theta@there"]
-    assert in_order((there, OVER, GIVEN), look) == [GIVEN, OVER, there]
+    assert live_first((there, OVER, GIVEN), look) == [GIVEN, OVER, there]
     assert cells(there, look)["server"][0] == "there"
     assert text_widths(ALLOCATION_COLUMNS, [GIVEN], LOOK, 120).items() >= {"server": 0, "note": 0}.items()
 
