@@ -28,8 +28,8 @@ from jobtui.model.job_reader import LINES_BEHIND, FileKind, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.scripts import ScriptSource
 from jobtui.model.verdicts import Verdict
-from jobtui.recording.bundle import MOST_JOBS, BundleCollector
 from jobtui.recording.database import About, Item, RecordingError
+from jobtui.recording.recorder import MOST_JOBS, BundleCollector
 from jobtui.recording.replay import masked_answer
 from jobtui.render.job_files import in_order, is_tailed
 from jobtui.render.text import show
