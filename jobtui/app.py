@@ -101,7 +101,6 @@ class JobtuiApp(TerminalApp[None]):
         shared.hosts, shared.mounts = session.hosts, session.mounts
         shared.player, shared.overview = session.player(), session.overview()
         shared.trace_client = lambda: session.traces
-        shared.names_of_jobs = session.job_attributes
         shared.ask_for_nodes = session.ask_for_nodes
         return shared
 

@@ -397,7 +397,6 @@ def _session(context: Context, sources: Sequence[Unopened], observer: "Observer 
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
     session.store.name_profiles(context.config.profile_of_source)
     session.memory = partial(_open_memory, context.memory) if context.remembers else None
-    session.job_attributes = context.config.job_attributes
     session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
     return session
 

@@ -342,7 +342,7 @@ class Guide:
         try:
             async with asyncio.timeout(ASKED_S):
                 ways = await ways_by_attribute(
-                    self._shared.trace_client(), job_id, self._shared.job_attributes()
+                    self._shared.trace_client(), job_id, self._shared.store.traces.job_attributes
                 )
         except TimeoutError:
             words = f"no trace of {job_id} was found: no answer within {ASKED_S:g} s"

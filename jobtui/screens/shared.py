@@ -74,8 +74,6 @@ class Shared:
     """The views that the user kept."""
     commands: History = field(default_factory=History)
     """History of `:` commands."""
-    names_of_jobs: tuple[str, ...] = ()
-    """The attributes in which spans name a job, as configured; none: the usual ones."""
     marks: "ServiceMarks | None" = field(default=None, init=False)
     live: Store = field(init=False)
     """The live store; `store` is a snapshot during a pause."""
@@ -115,11 +113,6 @@ class Shared:
 
         self.reads = self.reads or ReadCache()
         return Gatherer(self.store, self.job_reader, self.now(), self.reach, self.reads)
-
-    def job_attributes(self) -> tuple[str, ...]:
-        from jobtui.model.traces import JOB_ATTRIBUTES
-
-        return self.names_of_jobs or JOB_ATTRIBUTES
 
     def usual_columns(self) -> "tuple[Column, ...]":
         from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS

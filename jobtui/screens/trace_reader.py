@@ -126,7 +126,9 @@ class JobTracing:
             return
         self.note(job, ops, unlinked)
         if self.reader is None and job is not None:
-            self.ways = await ways_from_job(self._shared.trace_client(), job, self._shared.job_attributes())
+            self.ways = await ways_from_job(
+                self._shared.trace_client(), job, self._shared.store.traces.job_attributes
+            )
             if self.ways.found:
                 self._follow(TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why))
         self.is_looked_for = True
@@ -157,7 +159,7 @@ class JobTracing:
             return self.is_looked_for and is_job_renewed
         if self.reader is not None or not self.is_looked_for:
             return False
-        book, names = self._shared.live.traces, self._shared.job_attributes()
+        book, names = self._shared.live.traces, self._shared.store.traces.job_attributes
         some = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
         known = {one.trace_id for one in self.ways.candidates}
         return not {one.trace_id for one in candidates(some, self._job, names)} <= known
@@ -167,7 +169,7 @@ class JobTracing:
         if trace is None or self._job is None:
             return False
         senders = {id(span.resource): span.resource for span in trace.spans}.values()
-        written = (names_job(one.attributes, self._shared.job_attributes()) for one in senders)
+        written = (names_job(one.attributes, self._shared.store.traces.job_attributes) for one in senders)
         return any(name is not None and is_same_job(name, self._job.id) for name in written)
 
     def _follow(self, link: TraceLink) -> None:
@@ -184,7 +186,7 @@ class JobTracing:
     def _alone(self, trace: Trace) -> Trace:
         if self._job is None:
             return trace
-        found: OwnTrace = alone(trace, self._job.id, self._shared.job_attributes(), self._job.host)
+        found: OwnTrace = alone(trace, self._job.id, self._shared.store.traces.job_attributes, self._job.host)
         self.others = len(found.others)
         return found.trace
 

@@ -94,7 +94,7 @@ class TracesScreen(TableScreen[ListedTrace]):
         began, is_whole = monotonic(), True
         try:
             if self.shared.trace_client is not None:
-                search = TraceSearch(names=self.shared.job_attributes(), most=LISTED)
+                search = TraceSearch(names=self.shared.store.traces.job_attributes, most=LISTED)
                 async with aclosing(self.shared.trace_client().searching(search)) as lists:
                     async for found in lists:
                         await self._list(found)

@@ -51,8 +51,6 @@ class Session:
         """The journals of docker hosts and clusters, as configured, by the name of the host."""
         self.mounts: Mapping[str, str] = {}
         """Directories of this machine by those on clusters that are mounted there, as configured."""
-        self.job_attributes: tuple[str, ...] = ()
-        """The attributes of spans with the id of a job, as configured; empty for the usual ones."""
         self.alarms = Alarms()
         """What to do when a job begins to need a person, as configured."""
         self.memory: Callable[[], Memory] | None = None
@@ -208,6 +206,7 @@ class Session:
             old = list(self._pollers)
             again = Store(EmptyCorrelation(), self.clock)
             again.name_profiles(self.store.profiles)
+            again.traces.job_attributes = self.store.traces.job_attributes
             fresh = [self._poller(self._replay.in_place_of(poller.source), again) for poller in old]
             await asyncio.gather(*(poller.catch_up() for poller in fresh))
             self._put_in_place(old, fresh)

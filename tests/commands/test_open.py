@@ -32,7 +32,7 @@ class Dashboard:
     def __call__(
         self, session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
-        self.words, self.job_attributes = list(words), session.job_attributes
+        self.words, self.job_attributes = list(words), session.store.traces.job_attributes
         asyncio.run(self._read(session))
         self.opened.append((open_at, title))
 

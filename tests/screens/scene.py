@@ -19,6 +19,7 @@ from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, HeldOp, Op, OpStatus
 from jobtui.model.slurm import Cluster
+from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
@@ -73,7 +74,7 @@ class Scene:
     open_at: JobId | None = None
     theme: str = DARK.name
     agents: Sequence[Agent] = ()
-    job_attributes: tuple[str, ...] = ()
+    job_attributes: tuple[str, ...] = JOB_ATTRIBUTES
     clusters: tuple[Cluster, ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,8 +92,8 @@ class Scene:
         )
         self.correlation = FakeCorrelation(ops(), self.agents)
         self.session = Session([], self.clock)
-        self.session.job_attributes = self.job_attributes
         self.session.store = Store(self.correlation, self.clock)
+        self.session.store.traces.job_attributes = self.job_attributes
         for source in (self.db, self.log, self.dead):
             self.session.add(source)
         words = [word for source in self.session.sources for word in (FLAGS[source.kind], source.name)]
