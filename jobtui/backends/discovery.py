@@ -41,7 +41,7 @@ class DiscoveredSource(NamedTuple):
 
 
 def _database(around: DiscoveryScope) -> DiscoveredSource | None:
-    """The one that a variable names, else one of a checkout: here or above, in this directory, the usual."""
+    """The one that a variable names, else the nearest: here or above, in a checkout, in the usual one."""
     if root := around.environ.get("SIREPO_SRDB_ROOT", "").strip():
         return DiscoveredSource(specs.SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
     checkouts = [around.directory]
@@ -50,9 +50,9 @@ def _database(around: DiscoveryScope) -> DiscoveredSource | None:
     checkouts.append(os.path.join(around.directory, "sirepo"))
     checkouts.append(os.path.join(around.home, CHECKOUT_IN_HOME))
     for directory in checkouts:
-        root = os.path.join(directory, DEVELOPMENT_DIR)
-        if os.path.isdir(os.path.join(root, SUPERVISOR_DB)):
-            return DiscoveredSource(specs.SourceSpec("srdb", root), f"found in {directory}")
+        for root in (os.path.join(directory, DEVELOPMENT_DIR), directory):
+            if os.path.isdir(os.path.join(root, SUPERVISOR_DB)):
+                return DiscoveredSource(specs.SourceSpec("srdb", root), f"found {SUPERVISOR_DB} in {root}")
     return None
 
 
@@ -81,7 +81,7 @@ def _balsam_login(around: DiscoveryScope) -> DiscoveredSource | None:
 
 
 LOOKED_FOR = (
-    f"SIREPO_SRDB_ROOT, {DEVELOPMENT_DIR}/{SUPERVISOR_DB} of a Sirepo checkout here or above, "
+    f"SIREPO_SRDB_ROOT, {SUPERVISOR_DB} or {DEVELOPMENT_DIR}/{SUPERVISOR_DB} here or above, "
     "Sirepo's units on this machine, ~/.balsam/client.yml"
 )
 

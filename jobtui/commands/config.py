@@ -97,7 +97,7 @@ def run_init(context: Context) -> Exit:
             return _write(path, text, may_replace=False)
         if not is_asked:
             sys.stdout.write(text)
-            return Exit.FINE
+            return complain(f"not written; `jobtui init --yes` writes it to {show(path)}", Exit.FINE)
         print_lines(["", *text.splitlines(), ""])
         is_there = os.path.lexists(path)
         question = f"Write it to {show(path)}?"

@@ -374,7 +374,7 @@ def warn(context: Context) -> None:
 
 
 def no_source() -> Exit:
-    complain(f"no source is configured, and there is no {LOOKED_FOR}; type one of")
+    complain(f"no source is configured, and none was found: looked for {LOOKED_FOR}; type one of")
     complain("    jobtui init                                # find what is here, such as Slurm and archives")
     complain("    jobtui --srdb DIR --log supervisor=FILE    # read these")
     complain("    jobtui demo                                # look around in a simulated job system")

@@ -36,7 +36,8 @@ def test_sirepos_own_variable_is_found_before_the_nearest_checkout(
     (found,) = discover(around._replace(environ={"SIREPO_SRDB_ROOT": "/srv/sirepo/db"}))
     assert found == (SourceSpec("srdb", "/srv/sirepo/db"), "SIREPO_SRDB_ROOT")
     nearest = a_run(tmp_path / "here" / "deep")
-    assert [finding.spec for finding in discover(around)] == [nearest]
+    inside = around._replace(directory=f"{nearest.target}/user/EPRSqtUW")
+    assert [[finding.spec for finding in discover(at)] for at in (around, inside)] == [[nearest]] * 2
 
 
 @pytest.mark.parametrize("checkout", ["here", "here/deep", "here/deep/sirepo", "home/src/radiasoft/sirepo"])

@@ -46,7 +46,8 @@ def no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_init_prints_the_file_off_a_terminal(checkout: Path, plain_environment: Path, run: Runner) -> None:
     ran = run("init")
     assert (ran.code, tomllib.loads(ran.out)) == (0, {"srdb": [str(checkout / "run")]})
-    assert f"found in {checkout}" in ran.out
+    assert f"found supervisor-job in {checkout}" in ran.out
+    assert "not written; `jobtui init --yes` writes it to" in ran.err
     assert not (plain_environment / ".config").exists()
 
 
