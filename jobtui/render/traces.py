@@ -139,15 +139,16 @@ def _taken(spans: Sequence[Span]) -> str:
 
 CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
     TableColumn("change", "  CHANGE", lambda step, look: CHANGES[step.change][0], fixed(9), 100,
-                style=lambda step, look: CHANGES[step.change][1]),
+                style=lambda step, look: CHANGES[step.change][1],
+                narrow=(Narrow(50, fixed(1), lambda step, look: CHANGES[step.change][0][0], ""),)),
     TableColumn("step", "STEP", _step, Cells(16, 40, 10_000), 99,
                 style=lambda step, look: "settled" if step.change is ChangeKind.SAME else ""),
     TableColumn("service", "SERVICE", lambda step, look: show(step.span.service), Cells(10, 18, 24), 50,
                 style=lambda step, look: "dim"),
-    TableColumn("this", "THIS", lambda step, look: _taken(step.this), Cells(7, 8, 8), 80, "right"),
-    TableColumn("other", "OTHER", lambda step, look: _taken(step.other), Cells(7, 8, 8), 80, "right"),
-    TableColumn("longer", "LONGER", _longer, Cells(8, 9, 9), 90, "right",
-                style=lambda step, look: CHANGES[step.change][1]),
+    TableColumn("this", "THIS", lambda step, look: _taken(step.this), Cells(7, 8, 8), 79, "right"),
+    TableColumn("other", "OTHER", lambda step, look: _taken(step.other), Cells(7, 8, 8), 78, "right"),
+    TableColumn("longer", "LONGER", _longer, Cells(8, 9, 9), 90, "right", style=lambda step, look:
+                "" if step.change is ChangeKind.FAILED else CHANGES[step.change][1]),
 )  # fmt: skip
 
 
