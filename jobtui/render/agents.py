@@ -79,7 +79,7 @@ AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
                 narrow=(Narrow(160, Cells(4, 8, 16), text_cell(lambda one: short_host(one.host or ""))),)),
     text_column("container", "CONTAINER", lambda agent: agent.container, Cells(14, 14, 20), 25),
     text_column("holds", "HOLDS", held_words, Cells(30, 30, 10_000), 85,
-                narrow=(Narrow(100, Cells(16, 20, 10_000)), Narrow(60, Cells(14, 20, 10_000)))),
+                narrow=(Narrow(100, Cells(25, 25, 10_000)), Narrow(60, Cells(14, 20, 10_000)))),
     time_column("last", "LAST", lambda agent: agent.last_message_at, fixed(6), 45),
     count_column("messages", "MSGS", lambda agent: agent.messages, fixed(6), 35),
     count_column("restarts", "RESTARTS", lambda agent: agent.restarts or None, fixed(8), 30),

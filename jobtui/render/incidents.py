@@ -61,7 +61,7 @@ def earlier_words(window_s: float, earlier: EarlierFailures, shown: Sequence[Inc
     before = max(earlier.jobs, sum(len(one.jobs) for one in shown))
     wide = earlier.window_s
     if shown:
-        where = ", at any time" if wide is None else f", in {period(wide)}"
+        where = ":" if wide is None else f"; those of {period(wide)}:"
     else:
         where = "" if wide is None else f" (try --since {duration(wide)})"
     return f"no failures in the last {period(window_s)}; {before:,} before{where}"

@@ -77,7 +77,7 @@ def size_text(size: int) -> str:
 
 FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
     TableColumn("name", "", lambda file, look: show(file.name), Cells(10, 40, 10_000), 100,
-                style=lambda file, look: "" if file.kind is FileKind.FILE else "settled"),
+                keeps_ends=True, style=lambda file, look: "" if file.kind is FileKind.FILE else "settled"),
     TableColumn("size", "", lambda file, look:
                 size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other"),
                 fixed(7), 60, "right", style=lambda file, look: "dim"),

@@ -25,10 +25,10 @@ _CONTAINER = re.compile(r"srj-(?P<kind>[sp])-(?P<user>\w{1,4})\w*(?P<instance>\.
 
 
 def stream_label(name: str) -> str:
-    """A stream of a journal in few cells: `supervisor@v3`, `p-VUlh@v7`; safe to show."""
+    """A stream of a journal in few cells: `supervisor@v3`, `p-VUlh@v7`; of a path its end; safe to show."""
     stream, at, host = name.rpartition("@")
     if not at or "/" in name:
-        return show(name)
+        return show("/".join(name.split("/")[-3:]))
     if found := _CONTAINER.fullmatch(stream):
         return show(f"{found['kind']}-{found['user']}{found['instance'] or ''}@{host}")
     return show(f"{stream.removeprefix(_PREFIX)}@{host}")
@@ -176,10 +176,8 @@ def _style(line: JobLine) -> str:
 
 
 def facet_value(facet: Facet) -> str:
-    """A value, safe to show; of the path of a log the last three parts."""
-    if facet.field == "log":
-        return stream_label("/".join(facet.value.split("/")[-3:]))
-    return show(mask_line(facet.value))
+    """A value, safe to show."""
+    return stream_label(facet.value) if facet.field == "log" else show(mask_line(facet.value))
 
 
 def facet_words(facet: Facet) -> str:

@@ -40,7 +40,7 @@ JOBS_LISTED = 1_000
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn("jobs", "JOBS", lambda one, look: f"{len(one.jobs):,}", fixed(5), 100,
                 style=lambda one, look: "error" if one.is_ongoing(look.now) else "warning", align="right"),
-    TableColumn("what", "WHAT", lambda one, look: show(one.code), Cells(14, 20, 22), 75),
+    TableColumn("what", "WHAT", lambda one, look: show(one.code), Cells(20, 20, 22), 75),
     time_column("first", "FIRST", lambda one: one.times[0] if one.times else None, fixed(8), 60,
                 style=lambda one, look: "dim"),
     time_column("last", "LAST", lambda one: one.times[-1] if one.times else None, fixed(8), 80,
@@ -48,7 +48,7 @@ INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn("rate", "RATE", lambda one, look: rendered.rate_bars(one, look.now),
                 fixed(rendered.RATE_CELLS), 50, style=lambda one, look: "dim"),
     TableColumn("common", "IN COMMON", lambda one, look: rendered.common_words(one),
-                Cells(24, 40, 10_000), 99, narrow=(Narrow(60, Cells(20, 40, 10_000)),)),
+                Cells(30, 40, 10_000), 99, narrow=(Narrow(60, Cells(20, 40, 10_000)),)),
 )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ class IncidentsScreen(HeadedScreen):
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
             shown = (*found.groups, *found.alone)
-            return f"{rendered.earlier_words(self._span_s, self._earlier, shown)} · {groups}"
+            return f"{rendered.earlier_words(self._span_s, self._earlier, shown)} {groups}"
         what = groups if self._list.count else "nothing failed"
         early = " · still reading" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""

@@ -154,7 +154,8 @@ class Choice(NamedTuple):
 
 
 CHOICE_COLUMNS: tuple[TableColumn[Choice, object], ...] = (
-    TableColumn("words", "", lambda choice, look: choice.words, Cells(20, 60, 10_000), 100),
+    TableColumn("words", "", lambda choice, look: choice.words, Cells(20, 60, 10_000), 100,
+                keeps_ends=True),
     TableColumn("reason", "", lambda choice, look: choice.reason, Cells(24, 60, 10_000), 50,
                 style=lambda choice, look: "dim"),
 )  # fmt: skip

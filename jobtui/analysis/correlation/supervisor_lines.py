@@ -252,7 +252,7 @@ _AGENT_ENDS: Mapping[str, tuple[AgentState, str, str]] = {
     "agent_closed": (AgentState.LOST, "its connection ended", "agent lost"),
     "agent_exited": (AgentState.LOST, "it ended with code {returncode}", "agent exited"),
     "agent_killed": (AgentState.KILLED, "the supervisor stopped it", ""),
-    "agent_idle": (AgentState.KILLED, "stopped, as it was idle", ""),
+    "agent_idle": (AgentState.KILLED, "stopped when idle", ""),
 }  # fmt: skip
 """An agent's end by the shape of the line: its state then, the reason, and the step of the ops it had."""
 _ENDED = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
