@@ -284,10 +284,8 @@ def summary_parts(
         )
     yield from map(Paragraph, memory_lines(verdict.remembered))
     for one in verdict.evidence:
-        yield from (Paragraph(f"{INDENT}{show(line)}", "dim", item=one, whole=False) for line in one.above)
-        if one.text not in verdict.sentence:
-            yield Paragraph(evidence_head(one, 0), "dim", item=one, whole=False)
-            yield Paragraph(f"{INDENT}{show(one.text)}", "", item=one, whole=False)
+        if one.above or one.text not in verdict.sentence:
+            yield from _fact_parts(one, 0, "")
     yield from (Paragraph(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
 
 
@@ -305,10 +303,7 @@ def why_parts(
     if verdict.evidence:
         yield from _why_head("evidence")
     for one in verdict.evidence:
-        head = evidence_head(one, most and most - len(INDENT))
-        yield Paragraph(f"{INDENT}{head}", "dim", item=one, whole=False)
-        for text, style in (*((line, "dim") for line in one.above), (one.text, "")):
-            yield Paragraph(f"{INDENT * 2}{show(text)}", style, item=one, whole=False)
+        yield from _fact_parts(one, most and most - len(INDENT), INDENT)
     for line in (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)):
         yield Paragraph(line, "" if line.startswith(INDENT) else "heading")
     if verdict.blind_spots:
@@ -321,6 +316,12 @@ def why_parts(
         pressed = keys(step)
         words = f"{pressed}  or  {show(step.command)}" if pressed else show(step.command)
         yield Paragraph(f"{INDENT * 2}{words}", "accent", item=step, whole=not pressed)
+
+
+def _fact_parts(one: Fact, most: int | None, indent: str) -> Iterator[Paragraph]:
+    yield Paragraph(f"{indent}{evidence_head(one, most)}", "dim", item=one, whole=False)
+    for text, style in (*((line, "dim") for line in one.above), (one.text, "")):
+        yield Paragraph(f"{indent}{INDENT}{show(text)}", style, item=one, whole=False)
 
 
 def _why_head(title: str) -> Iterator[Paragraph]:

@@ -97,8 +97,8 @@ def about(source: SourceHealth) -> Iterator[Paragraph]:
     if source.note:
         yield Paragraph(show(source.note))
     if source.news_at is not None:
-        usual = f"; usually one every {duration(source.pause_s)} or sooner" if source.pause_s else ""
-        yield Paragraph(f"something new came at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
+        usual = f"; it usually comes every {duration(source.pause_s)} or sooner" if source.pause_s else ""
+        yield Paragraph(f"new data last came at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
     if not source.error and not source.note and not source.skipped:
         yield Paragraph("nothing failed" if source.read_at is not None else "not read yet", "dim")
     if source.skipped:
