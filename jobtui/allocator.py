@@ -6,7 +6,6 @@ the process. It also stops to give large blocks back as soon as a few of them ha
 told otherwise (mallopt(3)): a text that was read then goes back to the system when it is dropped.
 """
 
-import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,6 @@ HEAPS = 1
 
 @cache
 def _glibc() -> "ctypes.CDLL | None":
-    if not sys.platform.startswith("linux"):
-        return None
     import ctypes  # a one-shot command needs none of this
 
     library = ctypes.CDLL(None)

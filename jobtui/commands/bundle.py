@@ -125,7 +125,7 @@ def good_one(reader: Reader, found: FoundJob) -> Job | None:
     assert found.job is not None
     runs = found.detail.runs if found.detail is not None else ()
     jobs = reader.session.store.jobs
-    choice = choose(found.job, runs, ()) or choose(found.job, runs, jobs.values())
+    choice = choose(found.job, runs, jobs.values())
     return None if choice is None or choice.job_id == found.job.id else jobs.get(choice.job_id)
 
 

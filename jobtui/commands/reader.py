@@ -150,12 +150,6 @@ class Reader:
             await self.catch_up({one.kind for one in self.session.sources if of_kind(one.kind).in_parts})
         return await self.session.look_up(job_id)
 
-    async def noted_of(self, job: Job) -> "ClusterStatus | None":
-        """The note about the job on its cluster, if that can be reached from here."""
-        from jobtui.session.evidence import Gatherer  # only questions about one job need it
-
-        return await Gatherer.of(self.session).noted(job)
-
     async def slurm_of(self, job: Job, noted: "ClusterStatus | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
         if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
@@ -165,16 +159,16 @@ class Reader:
         return slurm_of(job, self.session.store.jobs.values(), number)
 
     async def gather(self, job: Job, detail: JobDetail | None) -> "Evidence":
-        from jobtui.session.evidence import Gatherer, with_memory
+        from jobtui.session.evidence import Gatherer, with_memory  # only questions about one job need it
 
         is_recorded = self.context.replay is not None and not job.needs_logs
         if job.status.is_live and (job.system == BALSAM.kind or is_recorded):
             await self.read_jobs()  # allocations, sites and what a recorded job waited for come with all jobs
         await self.read_logs(detail)
-        noted = await self.noted_of(job)
+        gatherer = Gatherer.of(self.session)
+        noted = await gatherer.noted(job)
         await self.slurm_of(job, noted)
         slurm_id = noted.status.slurm_id if noted is not None else None
-        gatherer = Gatherer.of(self.session)
         found = await gatherer.gather(job.id, detail, slurm_id)
         found = await with_memory(found, self.session.job_reader())
         return await gatherer.with_killer(found)

@@ -32,6 +32,7 @@ from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
 from jobtui.render.table import fact_lines, paint
 from jobtui.render.text import NONE, Zone, date_time, duration, show
+from jobtui.session.evidence import Gatherer
 
 
 class Location(NamedTuple):
@@ -100,7 +101,7 @@ async def run(reader: Reader) -> Exit:
     with contained("looking for locations"):
         await reader.read_logs(found.detail)
         job = reader.session.store.with_agent(job)
-        noted = await reader.noted_of(job)
+        noted = await Gatherer.of(reader.session).noted(job)
         slurm = await reader.slurm_of(job, noted)
         locations += locations_of(reader, job, detail)
         if noted is not None:

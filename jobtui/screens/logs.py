@@ -438,7 +438,10 @@ class LogsScreen(LogScreen):
             lines[:0], at_edge = page.lines, page.at_edge or not page.lines
             position = lines[0].position if lines else position
         counts = await asyncio.to_thread(count_facets, lines)
-        add = lambda one: self._set_conditions((*reader.conditions, one))  # noqa: E731
+
+        def add(one: Condition) -> None:
+            self._set_conditions((*reader.conditions, one))
+
         of = counted(len(lines), "line") if at_edge else f"the newest {len(lines):,} lines"
         self.open_late(screen_at(ScreenName.FACETS, self.shared, counts, of, add))
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from operator import attrgetter
 
+from textual import on
+from textual.events import ScreenSuspend, Unmount
 from textual.widget import Widget
 
 from jobtui.actions import ScreenName
@@ -54,10 +56,10 @@ class NodesScreen(TableScreen[ListedNode]):
     def on_screen_resume(self) -> None:
         self.shared.ask_for_nodes(NODES_EVERY_S)
 
-    def on_screen_suspend(self) -> None:
+    @on(ScreenSuspend)
+    @on(Unmount)
+    def _ask_no_more(self) -> None:
         self.shared.ask_for_nodes(None)
-
-    on_unmount = on_screen_suspend
 
     def show_all(self) -> None:
         store = self.shared.store
