@@ -14,6 +14,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.model.jobs import JobDetail
 from jobtui.render.runs import comparison_lines, comparison_record, step_records
 from jobtui.render.table import painted
+from jobtui.session.comparison import compared
 from jobtui.session.evidence import Gatherer
 
 CSV_COLUMNS = ("step", "component", "this", "other", "parts", "slower")
@@ -39,7 +40,7 @@ async def run(reader: Reader) -> Exit:
     if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         await reader.open_archives()
     verdicts = [await judged(reader, one) for one in ((found,) if other is found else (found, other))]
-    made = await Gatherer.of(reader.session).compared(_record(found), _record(other), choice, verdicts)
+    made = await compared(Gatherer.of(reader.session), _record(found), _record(other), choice, verdicts)
     report = Report(
         "compare",
         lambda: comparison_record(made),

@@ -45,7 +45,8 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
 
 
 async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Comparison | str:
-    from jobtui.analysis.explain.verdict import explain  # the first paint does not need it
+    from jobtui.analysis.explain.verdict import explain  # the first paint does not need them
+    from jobtui.session.comparison import compared
 
     store = shared.store
     detail = await _record(shared, job_id)
@@ -62,7 +63,7 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
         return "the record of the other run could not be read"
     gatherer = shared.gatherer()
     verdicts = [explain(await gatherer.whole(one)) for one in dict.fromkeys((job_id, choice.job_id))]
-    return await gatherer.compared(detail, other, choice, verdicts)
+    return await compared(gatherer, detail, other, choice, verdicts)
 
 
 async def _record(shared: Shared, job_id: JobId) -> JobDetail | None:

@@ -33,7 +33,7 @@ from jobtui.analysis.paths import (
     run_dirs_of,
     spec_of_host,
 )
-from jobtui.analysis.timeline import JobLine, ops_in, window_of
+from jobtui.analysis.timeline import JobLine
 from jobtui.analysis.times import age
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.registry import SIREPO_DB, of_kind
@@ -61,7 +61,6 @@ from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.analysis.compare import Comparison, Partner, RunSide
     from jobtui.analysis.find import Candidate
     from jobtui.backends.job_reader import JobReader
     from jobtui.model.scripts import Wanted
@@ -324,7 +323,7 @@ class Gatherer:
         reach: ClusterAccess = NOWHERE,
         reads: ReadCache | None = None,
     ) -> None:
-        self._store, self._job_reader, self._now, self._reach = store, job_reader, now, reach
+        self.store, self.job_reader, self.now, self.reach = store, job_reader, now, reach
         self.reads = reads or ReadCache()
         self._asked = self._outputs_read = 0
         self._sources = store.sources()
@@ -339,8 +338,8 @@ class Gatherer:
         """The note about the newest run on its cluster, if that can be reached from here."""
         if job is None or job.mode != CLUSTER_MODE:
             return None
-        job, ops = self._store.with_agent(job), self._store.correlation.ops_of(job.id)
-        noted = await self._job_reader.noted_on_cluster(run_dirs_of(job, None, ops, self._reach))
+        job, ops = self.store.with_agent(job), self.store.correlation.ops_of(job.id)
+        noted = await self.job_reader.noted_on_cluster(run_dirs_of(job, None, ops, self.reach))
         at = noted.status.submitted_at if noted is not None else None
         return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
@@ -354,26 +353,26 @@ class Gatherer:
 
         if job.system == SLURM:
             return wanted_of_slurm(job, detail), job, detail
-        noted, ops = await self.noted(job), self._store.correlation.ops_of(job.id)
+        noted, ops = await self.noted(job), self.store.correlation.ops_of(job.id)
         status = noted.status if noted is not None else SbatchStatus("", submitted_as(ops))
         if (slurm := slurm_of(job, self._slurm_jobs, status.slurm_id)) is None:
             return wanted_of_sirepo(status), job, detail
         detail = None
         with suppress(Unreadable):
-            detail = await self._job_reader.detail(slurm.id)
+            detail = await self.job_reader.detail(slurm.id)
         return wanted_of_slurm(slurm, detail), slurm, detail
 
     async def whole(self, job_id: JobId) -> Evidence:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         found = await self._with_record(job_id, await self._read_record(job_id))
-        return await self.with_killer(await with_memory(found, self._job_reader))
+        return await self.with_killer(await with_memory(found, self.job_reader))
 
     async def jobs_on_disk(self, text: str) -> tuple["Candidate", ...]:
         """The newest jobs whose files or records tell what a text names: number, script, failing line."""
         from jobtui.analysis.find import LEAST_ERROR, Candidate, is_path, named_in_files  # few ask
 
         (numbers, said), found = named_in_files(text), []
-        newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
+        newest = sorted(self.store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
         on_cluster = [job for job in newest if job.mode == CLUSTER_MODE] if numbers else []
         for job in on_cluster[:MOST_LOOKED_AT]:
             noted = await self.noted(job)
@@ -412,9 +411,9 @@ class Gatherer:
 
     async def at_hand(self, job_id: JobId) -> Evidence:
         """The same, but that no server, scheduler or cluster is asked for the record."""
-        job = self._store.job(job_id)
+        job = self.store.job(job_id)
         found = await (self.gather(job_id) if job is None or self._is_asked_for(job) else self.kept(job))
-        return await with_memory(found, self._job_reader)
+        return await with_memory(found, self.job_reader)
 
     async def kept(self, job: Job) -> Evidence:
         """The same with its record, for which of servers and schedulers MOST_ASKED are asked at most."""
@@ -427,10 +426,10 @@ class Gatherer:
     async def _read_record(self, job_id: JobId) -> JobRecord:
         detail, problems = None, []
         try:
-            detail = await self._job_reader.detail(job_id)
+            detail = await self.job_reader.detail(job_id)
         except Unreadable as error:
             problems.append(f"its record cannot be read: {error}")
-        noted = await self.noted(self._store.job(job_id))
+        noted = await self.noted(self.store.job(job_id))
         return JobRecord(detail, noted.status.slurm_id if noted is not None else None, tuple(problems))
 
     async def _kept_record(self, job: Job) -> JobRecord:
@@ -439,8 +438,8 @@ class Gatherer:
         """
         dirs = tuple[str, ...]()
         if job.mode == CLUSTER_MODE:
-            ops = self._store.correlation.ops_of(job.id)
-            dirs = run_dirs_of(self._store.with_agent(job), None, ops, self._reach)
+            ops = self.store.correlation.ops_of(job.id)
+            dirs = run_dirs_of(self.store.with_agent(job), None, ops, self.reach)
         before, record = self.reads.records.get(job.id, (None, JobRecord()))
         if before == (job, dirs):
             return record
@@ -466,7 +465,7 @@ class Gatherer:
         wants_chain: bool = True,
     ) -> Evidence:
         """The evidence on a job. `detail` is its record and `slurm_id` its number in Slurm, if read."""
-        stated, knows = self.stated(job_id, detail, slurm_id), self._store.correlation
+        stated, knows = self.stated(job_id, detail, slurm_id), self.store.correlation
         run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
         parts = split_jid(job_id) if run is not None else None
         is_over = stated.job is not None and not stated.job.status.is_live
@@ -480,8 +479,8 @@ class Gatherer:
             agents=self._scene.agents,
             flaps=self._flaps if stated.ops else NO_FLAPS,
             chain=wait_chain(run, self._scene) if waits and run is not None else Chain(),
-            allocations=self._store.allocations(),
-            sites=self._store.sites(),
+            allocations=self.store.allocations(),
+            sites=self.store.sites(),
             cause=cause,
         )
 
@@ -496,9 +495,9 @@ class Gatherer:
         before, known, looked = self.reads.causes.get(job.id, (None, None, frozenset()))
         if (before == job and known is not None) or self._outputs_read == MOST_JOBS_READ:
             return known if before == job else None
-        agent = self._store.correlation.agent_of(job.id)
-        dirs = run_dirs_of(self._store.with_agent(job), stated.detail, stated.ops, self._reach)
-        files = *output_dirs(stated.detail, self._reach), (agent and agent.cluster_log) or ""
+        agent = self.store.correlation.agent_of(job.id)
+        dirs = run_dirs_of(self.store.with_agent(job), stated.detail, stated.ops, self.reach)
+        files = *output_dirs(stated.detail, self.reach), (agent and agent.cluster_log) or ""
         if before != job or not looked.issuperset((*dirs, *files)):
             self._outputs_read += 1
             known = None
@@ -521,12 +520,12 @@ class Gatherer:
         for end in ends[-1:] if best is None else ():
             found = find_cause(str((end.detail or {}).get("error") or ""))
             return found and found._replace(line=None, source=f"{end.source} event {end.id}")
-        agent = self._store.correlation.agent_of(job.id)
+        agent = self.store.correlation.agent_of(job.id)
         if best is not None or agent is None or not agent.cluster_log:
             return best
-        for path in reached(agent.cluster_log, agent.host, self._reach):
+        for path in reached(agent.cluster_log, agent.host, self.reach):
             with suppress(Unreadable):
-                part = await self._job_reader.read_file(*posixpath.split(path), tail=True)
+                part = await self.job_reader.read_file(*posixpath.split(path), tail=True)
                 before, about = about_job(part.text, job.id)
                 found = await asyncio.to_thread(find_cause, about, first_line=before + 1)
                 return found and numbered(found, part, path)
@@ -536,8 +535,8 @@ class Gatherer:
         """The evidence with what the journal of the job's host says of its end; for a stuck job with the last
         lines it wrote. Unchanged if nobody can have ended the program, or the time of the end is not known.
         """
-        evidence = msgspec.structs.replace(evidence, good=_good_before(self._store, evidence))
-        knows, verdict, job = self._store.correlation, explain(evidence), evidence.job
+        evidence = msgspec.structs.replace(evidence, good=_good_before(self.store, evidence))
+        knows, verdict, job = self.store.correlation, explain(evidence), evidence.job
         if verdict.concern is Concern.STUCK and job is not None and job.started_at is not None:
             return msgspec.structs.replace(evidence, last_lines=await self._last_lines(job, evidence))
         if not may_be_killed(verdict, evidence.cause):
@@ -547,9 +546,9 @@ class Gatherer:
         ending = ending_of(evidence, knows.agent_of(evidence.job_id), knows.ops())
         if ending is None:
             return evidence
-        journal = spec_of_host(ending.host, self._reach.hosts) or ""
+        journal = spec_of_host(ending.host, self.reach.hosts) or ""
         try:
-            entries = await self._job_reader.host_messages(ending.host, journal, *ending.window)
+            entries = await self.job_reader.host_messages(ending.host, journal, *ending.window)
         except Unreadable as error:
             killer = Killer(doubt=f"who ended it: {error}", is_read=False)
         else:
@@ -574,11 +573,11 @@ class Gatherer:
 
         Scripts there name more, to which their commands write.
         """
-        job = self._store.with_agent(job)
-        found = Outputs(self._job_reader, job, self._reach)
-        for name, dirs in output_dirs(detail, self._reach).items():
+        job = self.store.with_agent(job)
+        found = Outputs(self.job_reader, job, self.reach)
+        for name, dirs in output_dirs(detail, self.reach).items():
             await found.read_named(name, dirs)
-        faults, directories = list[str](), run_dirs_of(job, detail, ops, self._reach)
+        faults, directories = list[str](), run_dirs_of(job, detail, ops, self.reach)
         command = dict(detail.facts).get("command", "") if detail is not None else ""
         for directory in directories:
             try:
@@ -599,13 +598,13 @@ class Gatherer:
         slurm_jobs: Iterable[Job] | None = None,
     ) -> Evidence:
         """What its own sources say of a job. `slurm_jobs` are those that it may run as, None for all."""
-        store, knows = self._store, self._store.correlation
+        store, knows = self.store, self.store.correlation
         job = store.job(job_id) or (detail.job if detail is not None else None)
         slurm = None
         if job is not None and job.mode == CLUSTER_MODE:
             slurm = slurm_of(job, self._slurm_jobs if slurm_jobs is None else slurm_jobs, slurm_id)
         return Evidence(
-            job_id=job_id, now=self._now, job=job, detail=detail, sources=self._sources,
+            job_id=job_id, now=self.now, job=job, detail=detail, sources=self._sources,
             origins=store.origins, writers_read=knows.writers_read, ops=knows.ops_of(job_id),
             restarted_ops=knows.restarted_ops(job_id), slurm=slurm, changes=store.changes_of(job_id),
             reasons=store.reasons_of(job_id) + (store.reasons_of(slurm.id) if slurm is not None else ()),
@@ -617,16 +616,16 @@ class Gatherer:
 
     def blind_spots(self) -> tuple[str, ...]:
         """The faults of all sources, whichever job they may concern."""
-        return tuple(source_doubts(self._sources, self._store.correlation.writers_read, self._now))
+        return tuple(source_doubts(self._sources, self.store.correlation.writers_read, self.now))
 
     async def sample(self, job: Job) -> Sample:
         """A job as incidents use it, judged on all evidence; cheap where record and logs are good."""
-        if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
+        if job.status not in ENDED_BADLY and not needs_person(job, self.store.now_at(job.source, self.now)):
             stated = self.stated(job.id) if job.status in ENDED_WELL else None
             # Nothing contradicts its record, and no log has a later run
             if stated and not contradictions(stated) and not (stated.ops and Case(stated).is_record_old):
                 run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
-                agent = self._store.correlation.agent_of(job.id)
+                agent = self.store.correlation.agent_of(job.id)
                 driver, host = run.driver if run else None, agent.host if agent else None
                 return Sample(job, driver=driver, host=host)
             # A live record is no heartbeat, and a missing one may have run: its logs may know better
@@ -640,7 +639,7 @@ class Gatherer:
     async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
         """The incidents between two times. After a cancel the jobs looked at so far are in `grouping`."""
         grouping, began = Grouping() if grouping is None else grouping, monotonic()
-        jobs = tuple(self._store.jobs.values())
+        jobs = tuple(self.store.jobs.values())
         for grouping.passed, job in enumerate(jobs, 1):
             if monotonic() - began >= TURN_S:
                 await asyncio.sleep(TURN_S / 10)
@@ -648,32 +647,8 @@ class Gatherer:
             with contained("explaining"):
                 if is_within(job, since, until):
                     grouping.add(await self.sample(job))
-        found = grouping.found(self.blind_spots(), min(until, self._now))
-        return await _with_seen(found, self._store, self._job_reader, self._now)
-
-    async def compared(
-        self, this: JobDetail, other: JobDetail, choice: "Partner", verdicts: Sequence[Verdict]
-    ) -> "Comparison":
-        """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
-        from jobtui.analysis.compare import compare  # few look so far
-        from jobtui.session.inputs import texts_compared
-
-        left, right = self._side(this, None, verdicts), self._side(other, choice.number, verdicts)
-        files = await texts_compared(self._job_reader, left, right)
-        return compare(left, right, choice.why, self._now, files, verdicts, self.blind_spots())
-
-    def _side(self, detail: JobDetail, number: int | None, verdicts: Sequence[Verdict]) -> "RunSide":
-        """A run of a job, the last one where there is none of this number, and where its files may be."""
-        from jobtui.analysis.compare import RunSide
-
-        runs, knows = detail.runs, self._store.correlation
-        run = next((one for one in runs if one.number == number), runs[-1] if runs else None)
-        ops = knows.ops_of(detail.job.id)
-        ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
-        job, agent = self._store.with_agent(detail.job), knows.agent_of(detail.job.id)
-        causes = (one.cause for one in verdicts if one.job_id == job.id and (run is None or run is runs[-1]))
-        dirs = run_dirs_of(job, detail, ops, self._reach)
-        return RunSide(job, run, ops, agent, dirs, detail, next(causes, None))
+        found = grouping.found(self.blind_spots(), min(until, self.now))
+        return await _with_seen(found, self.store, self.job_reader, self.now)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""
@@ -683,7 +658,7 @@ class Gatherer:
             if key not in self.reads.texts:
                 lines: tuple[RawLine, ...] | None = None
                 with contained("reading the lines of a step"), suppress(Unreadable):
-                    lines = await self._job_reader.lines_behind(step, LINES_BEHIND)
+                    lines = await self.job_reader.lines_behind(step, LINES_BEHIND)
                 if lines is None:
                     continue
                 self.reads.texts[key] = "\n".join(line.text for line in lines)
@@ -693,15 +668,15 @@ class Gatherer:
 
     @cached_property
     def _flaps(self) -> Flaps:
-        return Flaps(self._store.correlation.agents())
+        return Flaps(self.store.correlation.agents())
 
     @cached_property
     def _slurm_jobs(self) -> tuple[Job, ...]:
-        return tuple(job for job in self._store.jobs.values() if job.system == SLURM)
+        return tuple(job for job in self.store.jobs.values() if job.system == SLURM)
 
     @cached_property
     def _scene(self) -> WaitSnapshot:
-        return scene_of(self._store, self._now)
+        return scene_of(self.store, self.now)
 
 
 class OutputLines:
@@ -721,12 +696,12 @@ class OutputLines:
 
     async def fresh(self, gatherer: Gatherer) -> list[JobLine]:
         """The lines that were not there at the last look; all of a file that was rewritten."""
-        listed = gatherer._store.job(self.job.id) or self.job
+        listed = gatherer.store.job(self.job.id) or self.job
         if self._listed not in (None, listed):
             with suppress(Unreadable):
-                self.detail = await gatherer._job_reader.detail(listed.id)
+                self.detail = await gatherer.job_reader.detail(listed.id)
             self.job = listed
-        self._listed, ops = listed, gatherer._store.correlation.ops_of(listed.id)
+        self._listed, ops = listed, gatherer.store.correlation.ops_of(listed.id)
         outputs = await gatherer.outputs(self.job, self.detail, ops)
         self.files, self.skipped = outputs.parts, []
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]

@@ -24,7 +24,7 @@ from jobtui.model.job_reader import FilePart, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
-from jobtui.session.inputs import texts_compared
+from jobtui.session.comparison import texts_compared
 from tests.builders import a_job, ago, some
 from tests.conftest import NOW
 from tests.rows import ROWS

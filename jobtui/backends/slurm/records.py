@@ -43,10 +43,6 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
     reason = reason_of(job.reason or "None")
     waits = status is JobStatus.PENDING
     times = (job.ended_at, job.started_at, job.submitted_at)
-    if job.status is JobStatus.PENDING:
-        message: str | None = reason.words
-    else:
-        message = canceled_words(job) if job.status is JobStatus.CANCELED else words_of("phases", job.state)
     sirepo = jid_of_run_dir(job.directory) if job.directory else None
     return Job(
         id=system_job_id(label, key_of(job)),
@@ -64,7 +60,7 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         updated_at=next((at for at in times if at is not None), None),
         ended_at=None if left else job.ended_at,
         runs=job.restarts + (job.started_at is not None),
-        message=left or message,
+        message=left or _message_of(job, reason.words),
         error=error_of(job),
         alert=reason.words if waits and reason.is_stuck else None,
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
@@ -75,6 +71,12 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         reason=intern(job.reason),
         exit=str(job.exit) if job.exit is not None else "",
     )
+
+
+def _message_of(job: SlurmJob, waits_for: str) -> str | None:
+    if job.status is JobStatus.PENDING:
+        return waits_for
+    return canceled_words(job) if job.status is JobStatus.CANCELED else words_of("phases", job.state)
 
 
 def canceled_words(job: SlurmJob) -> str:

@@ -638,15 +638,6 @@ async def test_the_receiver_listens_on_loopback_and_says_so(receiver: Receiver) 
     await nowhere.aclose()
 
 
-async def test_a_batch_that_was_lost_comes_again(receiver: Receiver) -> None:
-    cursor = (await receiver.poll(None)).cursor
-    await send(receiver, export(SPAN))
-    first = await receiver.poll(cursor)
-    assert first.spans
-    assert await receiver.poll(cursor) == first
-    assert (await receiver.poll(first.cursor)).spans == ()
-
-
 @pytest.mark.parametrize(("host", "listens_at", "is_refused"), ROWS["names of this host"])
 def test_other_names_are_refused(
     host: str, listens_at: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch

@@ -1,21 +1,55 @@
-"""What two jobs were given, side by side: the files in their run directories and their archived scripts."""
+"""Two jobs side by side, with what they were given: the files in their run directories, archived scripts."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jobtui.analysis.compare import SCRIPT, FileDiff, RunSide, diff_files, script_files
-from jobtui.analysis.keys import CLUSTER_MODE
+from jobtui.analysis.compare import (
+    SCRIPT,
+    Comparison,
+    FileDiff,
+    Partner,
+    RunSide,
+    compare,
+    diff_files,
+    script_files,
+)
+from jobtui.analysis.paths import CLUSTER_MODE, run_dirs_of
 from jobtui.analysis.scripts import diff_scripts, wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.job_reader import NoSuchFile, Unreadable
+from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Wanted
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.verdicts import Verdict
+from jobtui.session.evidence import Gatherer
 
 if TYPE_CHECKING:
     from jobtui.backends.job_reader import JobReader
 
 FILES = ("in.json", "parameters.py")
 NOT_KEPT = "runs of one job share a directory: the files of earlier runs are not kept"
+
+
+async def compared(
+    gatherer: Gatherer, this: JobDetail, other: JobDetail, choice: Partner, verdicts: Sequence[Verdict]
+) -> Comparison:
+    """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
+    left, right = _side(gatherer, this, None, verdicts), _side(gatherer, other, choice.number, verdicts)
+    files = await texts_compared(gatherer.job_reader, left, right)
+    return compare(left, right, choice.why, gatherer.now, files, verdicts, gatherer.blind_spots())
+
+
+def _side(gatherer: Gatherer, detail: JobDetail, number: int | None, verdicts: Sequence[Verdict]) -> RunSide:
+    """A run of a job, the last one where there is none of this number, and where its files may be."""
+    runs, store = detail.runs, gatherer.store
+    run = next((one for one in runs if one.number == number), runs[-1] if runs else None)
+    ops = store.correlation.ops_of(detail.job.id)
+    ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
+    job, agent = store.with_agent(detail.job), store.correlation.agent_of(detail.job.id)
+    causes = (one.cause for one in verdicts if one.job_id == job.id and (run is None or run is runs[-1]))
+    dirs = run_dirs_of(job, detail, ops, gatherer.reach)
+    return RunSide(job, run, ops, agent, dirs, detail, next(causes, None))
 
 
 async def texts_compared(job_reader: "JobReader", left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
