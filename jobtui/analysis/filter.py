@@ -31,8 +31,8 @@ from jobtui.analysis.filter_syntax import (
 )
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.analysis.spelling import nearest
-from jobtui.analysis.times import DAY, age, parse_duration, parse_moment
-from jobtui.model.clock import Nanos
+from jobtui.analysis.times import age, parse_duration, parse_moment
+from jobtui.model.clock import DAY, Nanos
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
 from jobtui.model.jobs import Job, JobStatus, age_s, first_seen, last_active
 from jobtui.model.numbers import real

@@ -16,6 +16,7 @@ from itertools import product
 from typing import NamedTuple
 from urllib.parse import quote
 
+from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.model.clock import SECOND, Nanos, utc_of
 from jobtui.model.commands import Command
 from jobtui.model.ids import jid_of_run_dir, split_jid
@@ -186,7 +187,6 @@ def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "")
         yield f"{SSH}{spec.removeprefix(SSH).partition('/')[0]}{quote(path)}"
 
 
-CLUSTER_MODE = "sbatch"
 OUTPUT_ENDS = (".log", ".out", ".err")
 OUTPUT_NAMES = ("run.log", "job.out")
 """The files with what programs print: Sirepo's, Balsam's."""

@@ -7,7 +7,7 @@ import math
 import re
 from typing import NamedTuple
 
-from jobtui.model.clock import SECOND, Nanos, time_of_iso
+from jobtui.model.clock import DAY, SECOND, Nanos, time_of_iso
 from jobtui.model.numbers import real, whole
 
 NONE = "–"
@@ -96,7 +96,6 @@ def parse_duration(text: str, *, in_order: bool = True) -> float | None:
     return seconds if seconds <= _MOST_S else None
 
 
-DAY = 86_400 * SECOND
 _DATE_TIME = (
     r"(?:(?P<date>\d{4}-\d\d-\d\d)|(?P<day>today|yesterday))?(?:(?:^|[T ])"
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"

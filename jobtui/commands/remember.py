@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.keys import ENDS
 from jobtui.analysis.recurrence import day_of, finished
 from jobtui.analysis.signature import failure_text
 from jobtui.analysis.times import parse_moment
@@ -46,8 +47,6 @@ from jobtui.session import Session
 from jobtui.session.evidence import MOST_JOBS_READ, Gatherer
 from jobtui.store.store import Changes
 
-OVER = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
-"""The statuses that the memory keeps. How a missing or purged job ended is not known."""
 JOBS_BETWEEN_RESTS = 64
 Answer = TypeVar("Answer")
 
@@ -101,7 +100,7 @@ class FinishedRuns:
         if job_id not in self._known and job.system == SIREPO and job.runs > 1:
             await self._earlier_runs(job)
         known = self._known.setdefault(job_id, None)
-        if job.status not in OVER or known == (ended := job.ended_at or job.updated_at):
+        if job.status not in ENDS or known == (ended := job.ended_at or job.updated_at):
             return
         self._known[job_id] = ended
         job = self._session.store.with_agent(job)
@@ -119,7 +118,7 @@ class FinishedRuns:
         with suppress(Unreadable):
             detail = await self._session.job_reader().detail(job.id)
             for run in detail.runs[:-1] if detail is not None else ():
-                if run.status in OVER:
+                if run.status in ENDS:
                     failed = run.status is JobStatus.FAILED
                     text = (run.error or run.alert or run.native_status) if failed else ""
                     one = finished(job, run.status.value, text, run)

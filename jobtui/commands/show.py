@@ -9,8 +9,8 @@ import msgspec
 
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import differing, flags_of, waits_for
-from jobtui.analysis.keys import slurm_words
-from jobtui.analysis.paths import CLUSTER_MODE, OUTPUT_NAMES, AgentLog, log_of, output_dirs, run_dirs_of
+from jobtui.analysis.keys import CLUSTER_MODE, slurm_words
+from jobtui.analysis.paths import OUTPUT_NAMES, AgentLog, log_of, output_dirs, run_dirs_of
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
 from jobtui.commands.printing import Report, answer, first

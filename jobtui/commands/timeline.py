@@ -17,6 +17,7 @@ from jobtui.render.json_output import op_record, step_record
 from jobtui.render.lanes import TimeStyle, folded, op_glyph
 from jobtui.render.table import paint
 from jobtui.render.text import clock_time, duration, show
+from jobtui.render.verdicts import INDENT
 
 STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
     TableColumn("time", "TIME", lambda row, names: clock_time(row.at), at_least(8), KEPT),
@@ -31,7 +32,6 @@ STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
 CSV_COLUMNS = (
     "op", "name", "agent", "status", "step", "at", "component", "text", "source", "line", "certainty",
 )  # fmt: skip
-INDENT = "  "
 
 
 async def run(reader: Reader) -> Exit:

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from jobtui.model.clock import SECOND, Clock, Nanos
+from jobtui.model.specs import LOOPBACK
 
 Row = dict[str, Any]
 
@@ -37,7 +38,6 @@ ERRORS = (
 )
 APPS = ("lammps.Equilibrate", "elegant.Track", "warpx.Stage")
 ENDED = frozenset({"JOB_FINISHED", "FAILED"})
-LOOPBACK = "127.0.0.1"
 TOKEN = "demo"
 MOST = 100_000
 """Rows of a page."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from jobtui.demo.balsam import HISTORY_S
 from jobtui.demo.incidents import INCIDENTS, Arrivals, Scenario, play
 from jobtui.demo.messages import LIVE, TABLES, Record
 from jobtui.demo.programs import ARCHIVE, RealDisk
@@ -26,7 +27,6 @@ from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.specs import LogRole, SourceSpec
 
 SPANS = "spans.jsonl"
-HISTORY_S = 3 * 3600
 TICK_S = 0.1
 EARLY_S = 110.0
 """Seconds between arrivals in the history."""

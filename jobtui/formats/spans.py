@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text, decoded, opened
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import MICROSECOND, Nanos
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import SpanId, TraceId, span_id_of_hex, trace_id_of_hex
 from jobtui.model.numbers import whole_of
@@ -280,7 +280,6 @@ def _with_camel_names(value: object, depth: int) -> object:
     return [_with_camel_names(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
-MICROSECOND = 1_000
 LATEST_US = 1 << 53
 """Later times are beyond what JSON's numbers hold."""
 CHILD_OF = "CHILD_OF"

@@ -9,21 +9,19 @@ soon as all blocks before them are counted. Nothing here knows of threads.
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
-from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, mark_before, offset_of_time
+from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, TimeOf, mark_before, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, FileStat, OpenFile, written_at
 
 PAGE_BYTES = 4 << 20
 """How much is read for one page at most, and the longest line that is given as one."""
 _FIRST_READ = 64 << 10
 _ALIGN_READ = 4 << 10
-
-TimeOf = Callable[[bytes], Nanos | None]
 
 
 def line_start(source: ByteSource, offset: int) -> int:

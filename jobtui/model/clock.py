@@ -16,7 +16,8 @@ from jobtui.model.numbers import whole
 
 Nanos = NewType("Nanos", int)
 
-SECOND = 1_000_000_000
+MICROSECOND, MILLISECOND, SECOND = 1_000, 1_000_000, 1_000_000_000
+MINUTE, DAY = 60 * SECOND, 86_400 * SECOND
 LATEST_S = 9_183_110_400
 """The year 2261, after which nanoseconds no longer fit into 64 bits."""
 _FIRST_S, _LAST_S = -62_135_510_400, 253_402_214_400
@@ -167,7 +168,7 @@ def spread_between(offsets: Offsets, one: str, other: str) -> float:
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
 TIME_LENGTH = len("Nov 20 20:34:30")
-SKEW = 86_400 * SECOND
+SKEW = DAY
 """How far a line may be ahead of its file's newest time before it is taken for last year's.
 
 Clocks and zones differ, and a log that goes back for a whole year is rare.

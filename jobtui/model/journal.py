@@ -7,7 +7,7 @@ from typing import NamedTuple, NewType
 
 import msgspec
 
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import MICROSECOND, Nanos
 
 Cursor = NewType("Cursor", str)
 """The position of an entry. Opaque; two journals give one entry different cursors."""
@@ -99,16 +99,15 @@ class Slice(NamedTuple):
 
 ORDINAL_BITS = 12
 """Bits of a position that number the entries received in the same microsecond."""
-_MICROSECOND = 1_000
 
 
 def position_at(at: Nanos) -> int:
     """The position, as of a line of a log, of the first entry received at this time."""
-    return at // _MICROSECOND << ORDINAL_BITS
+    return at // MICROSECOND << ORDINAL_BITS
 
 
 def time_at(position: int) -> Nanos:
-    return Nanos((position >> ORDINAL_BITS) * _MICROSECOND)
+    return Nanos((position >> ORDINAL_BITS) * MICROSECOND)
 
 
 class Gap(NamedTuple):

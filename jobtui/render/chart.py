@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, CurveStep, rate, rate_at, rate_width, steps
 from jobtui.analysis.reports.rates import StateTime
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import DAY, SECOND, Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import Line, Piece, fitting, padded, width_of
 from jobtui.render.styles import STATUS_STYLES
@@ -85,7 +85,6 @@ def put_line(cells: Cells, found: Sequence[CurveStep], top: float, number: int, 
         before = row
 
 
-DAY = 86_400 * SECOND
 STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
     172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000,

@@ -10,11 +10,10 @@ from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
 from jobtui.render.table import paint
 from jobtui.render.text import show
-from jobtui.render.verdicts import code
+from jobtui.render.verdicts import INDENT, code
 
 INCIDENT_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
 SHARED = "name value count=jobs elsewhere elsewhere_of=good"
-INDENT = "  "
 LABEL_CELLS = len("verdicts ")
 JOBS_NAMED = 200
 """Jobs of a group that are named."""

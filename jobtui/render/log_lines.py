@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from jobtui.analysis.log_shapes import LINE_HEAD, Facet, FacetCount
 from jobtui.analysis.timeline import BAD, JobLine
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import DAY, MINUTE, Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ops import Certainty
 from jobtui.model.pages import Level, LogLine, Overview, Query, Stretch
 from jobtui.model.secrets import mask_line
+from jobtui.render.chart import BARS
 from jobtui.render.columns import Cells, TableColumn, count_column, fixed
 from jobtui.render.sources import labels
 from jobtui.render.spans import Line, Piece, fitting, padded, width_of
@@ -266,12 +267,9 @@ def _split(span: Piece, at: int, ranges: Ranges, style: str) -> list[Piece]:
     return parts
 
 
-BARS = " ▁▂▃▄▅▆▇█"
 FEWEST_BARS = 8
 SMALLEST = 20
 """Cells below which there are no bars."""
-_DAY = 86_400 * SECOND
-_MINUTE = 60 * SECOND
 
 
 class Histogram:
@@ -325,8 +323,8 @@ def _ends(timed: Sequence[Stretch]) -> tuple[Nanos, Nanos]:
 
 def _time(at: Nanos, other: Nanos) -> str:
     """A time of day; with its date where the other one is not of the same day."""
-    if at // _DAY == other // _DAY:
-        return clock_time(at)[:5] if abs(at - other) > 2 * _MINUTE else clock_time(at)
+    if at // DAY == other // DAY:
+        return clock_time(at)[:5] if abs(at - other) > 2 * MINUTE else clock_time(at)
     return date_time(at)[5:16]
 
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Literal
 
 from jobtui.analysis.times import NONE, age, duration
-from jobtui.model.clock import SECOND, Nanos, shown_seconds
+from jobtui.model.clock import MONTHS, SECOND, Nanos, shown_seconds
 from jobtui.model.secrets import mask_text
 
 __all__ = ["NONE", "age", "duration"]  # from here too
@@ -226,19 +226,13 @@ def short_time(at: Nanos, now: Nanos) -> str:
     then, today = _broken_down(at), _broken_down(now)
     if then[:3] == today[:3]:
         return time.strftime("%H:%M", then)
-    return (
-        f"{_MONTHS[then.tm_mon - 1]} {then.tm_mday}" if then.tm_year == today.tm_year else f"{then.tm_year}"
-    )
+    return f"{MONTHS[then.tm_mon - 1]} {then.tm_mday}" if then.tm_year == today.tm_year else f"{then.tm_year}"
 
 
 def _broken_down(at: Nanos, local: bool | None = None) -> time.struct_time:
     local = Zone.is_local if local is None else local
     seconds = shown_seconds(at)
     return time.localtime(seconds) if local else time.gmtime(seconds)
-
-
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-"""Not those of the locale, which may be wider."""
 
 
 def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:

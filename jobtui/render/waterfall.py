@@ -11,6 +11,7 @@ from jobtui.analysis.traces.failures import EXCEPTION as EXCEPTION_EVENT
 from jobtui.analysis.traces.failures import FailureKind, Findings
 from jobtui.analysis.traces.layout import ServiceMark, SpanRun, TraceLayout, TraceLine
 from jobtui.analysis.traces.tree import Tree, end_of, flags_of_span
+from jobtui.model.clock import MICROSECOND, MILLISECOND, SECOND
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
 from jobtui.model.tables import tables_of
@@ -18,10 +19,6 @@ from jobtui.model.traces import Span
 from jobtui.render.spans import Line, padded, width_of
 from jobtui.render.spans import Piece as Text
 from jobtui.render.text import NONE, fit, show, width
-
-MICROSECOND = 1_000
-MILLISECOND = 1_000_000
-_SECOND = 1_000_000_000
 
 FLAG_WORDS: Mapping[str, str] = tables_of("jobtui.render", "signs")["span_flags"]
 
@@ -36,9 +33,9 @@ def span_time(nanos: int | None) -> str:
         return f"{nanos}ns" if nanos else "0"
     if nanos < MILLISECOND:
         return f"{nanos / MICROSECOND:.1f}µs" if nanos < 100 * MICROSECOND else f"{nanos // MICROSECOND}µs"
-    if nanos < _SECOND:
+    if nanos < SECOND:
         return f"{nanos / MILLISECOND:.1f}ms" if nanos < 10 * MILLISECOND else f"{nanos // MILLISECOND}ms"
-    return duration(nanos / _SECOND)
+    return duration(nanos / SECOND)
 
 
 GIVEN_CELLS = 24

@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 
 from jobtui.actions import ScreenName, hints_at, key_of
 from jobtui.analysis.compare import last_good
-from jobtui.analysis.paths import CLUSTER_MODE
+from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
 from jobtui.backends.registry import Gives, kinds_that_give
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import DAY, SECOND, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_reader import Unreadable
@@ -44,7 +44,6 @@ SLACK_S = 600
 """How much is read before the submission of a run, seconds: its agent was started before it."""
 PATIENCE_S = 10.0
 """How long is waited for logs that were not read at all yet."""
-DAY = 86_400 * SECOND
 MB = 1_000_000
 TELL_S = 0.25
 """How often progress of reading is reported."""

@@ -7,7 +7,8 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from jobtui.analysis.paths import CLUSTER_MODE, output_dirs, run_dirs_of
+from jobtui.analysis.keys import CLUSTER_MODE
+from jobtui.analysis.paths import output_dirs, run_dirs_of
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.columns import TimeLook

@@ -14,7 +14,8 @@ from jobtui.analysis.compare import (
     diff_files,
     script_files,
 )
-from jobtui.analysis.paths import CLUSTER_MODE, run_dirs_of
+from jobtui.analysis.keys import CLUSTER_MODE
+from jobtui.analysis.paths import run_dirs_of
 from jobtui.analysis.scripts import diff_scripts, wanted_of_sirepo, wanted_of_slurm
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.job_reader import NoSuchFile, Unreadable

@@ -20,9 +20,8 @@ from jobtui.analysis.explain.flow import usual_length
 from jobtui.analysis.explain.verdict import contradictions, explain, may_be_killed, source_doubts
 from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
 from jobtui.analysis.incidents import ENDED_BADLY, ENDED_WELL, Grouping, Incidents, Sample, sample_of
-from jobtui.analysis.keys import slurm_of
+from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
 from jobtui.analysis.paths import (
-    CLUSTER_MODE,
     NOWHERE,
     OUTPUT_ENDS,
     OUTPUT_NAMES,

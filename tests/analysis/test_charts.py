@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.counts import MINUTES, JobTally, RateCounter
 from jobtui.analysis.reports.charts import Chart, ChartData, ChartKind, KnownJobs, chart_of, material_of
-from jobtui.analysis.reports.curves import BLOCK, MINUTE, Curve, Series, rate, rate_at, steps
+from jobtui.analysis.reports.curves import BLOCK, Curve, Series, rate, rate_at, steps
 from jobtui.model.changes import Allocation, StateChange
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import MINUTE, SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.builders import a_job, ago, some

@@ -12,8 +12,8 @@ import pytest
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
-from jobtui.demo.balsam import TOKEN, BalsamSite, serving
-from jobtui.demo.live import HISTORY_S, SPANS, LiveDemo
+from jobtui.demo.balsam import HISTORY_S, TOKEN, BalsamSite, serving
+from jobtui.demo.live import SPANS, LiveDemo
 from jobtui.demo.messages import Record
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.otlp_protobuf import read_telemetry

@@ -28,6 +28,7 @@ from jobtui.analysis.correlation.job_events import JobEvents, place_calls
 from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, known_agents, step_of
 from jobtui.analysis.correlation.supervisor_lines import HANDLERS, STATUS_NEWS, note_place
 from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
+from jobtui.formats.parser import FORMAT
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
 from jobtui.model.bounded import Bounded
@@ -195,7 +196,6 @@ def _components() -> dict[str, Component]:
     return {shape.name: shape.component for shape in load("sirepo").shapes}
 
 
-FORMAT = "balsam_site"
 WHY = "its state comes from events; this is what its site wrote"
 
 

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobtui.analysis.keys import ENDS
 from jobtui.analysis.reports import rates
 from jobtui.analysis.reports.curves import Curve, Series, Window
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
-
-ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
 
 
 def changes_of_job(job: Job) -> Iterator[StateChange]:

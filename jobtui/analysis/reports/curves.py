@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple, cast
 
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import MINUTE, SECOND, Nanos
 
 DIGITS = 9
 """Sums of thirds and sixty-fourths of nodes leave dust behind; what is below this is dust."""
@@ -52,7 +52,6 @@ BLOCK = 256
 """Points whose extremes are known together."""
 MOST = 1e15
 """The largest value drawn: nobody has more nodes, and axes must end somewhere."""
-MINUTE = 60 * SECOND
 WIDTHS = tuple(
     count * unit
     for unit, counts in (

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from jobtui.analysis.reports.curves import Series
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
+from jobtui.model.state_runs import RUNNING
 
-RUNNING = "RUNNING"
 FINISHED = "JOB_FINISHED"
 
 Delta = tuple[Nanos, float]

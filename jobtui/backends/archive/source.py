@@ -29,7 +29,7 @@ import msgspec
 
 from jobtui.backends.base import Batch, Closable, PolledSource
 from jobtui.formats.sarchive import parse_environment, slurm_names, torque_tasks
-from jobtui.model.clock import SECOND, Nanos, SystemClock, time_of_iso, to_rfc3339, utc_of
+from jobtui.model.clock import DAY, Nanos, SystemClock, time_of_iso, to_rfc3339, utc_of
 from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import (
@@ -49,7 +49,6 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.files import odd_kind, source_error
 from jobtui.transport.worker import Worker
 
-DAY = 86_400 * SECOND
 FORMS = ("%Y%m%d", "%Y%m", "%Y")
 WHOLE = ""
 """The name of the period of what is kept without directories."""

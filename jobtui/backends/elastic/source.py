@@ -9,7 +9,7 @@ from jobtui.backends import engine
 from jobtui.backends.elastic.client import Document, ElasticClient, SearchAnswer, TextFieldError
 from jobtui.backends.journal.source import Journal, journal_of
 from jobtui.formats.json_values import as_dict, as_list
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.clock import MILLISECOND, SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import SourceError, SourceUnreachable, rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole_of
@@ -21,7 +21,6 @@ LEFT_OUT_MOST = 1_000
 """The most ids that a search leaves out; others that come again are dropped here."""
 NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
-MILLISECOND = 1_000_000
 SERVER_WAITS = "20s"
 """The time after which the server returns what it has found so far."""
 VALUES_MOST = 1_000

@@ -26,14 +26,13 @@ from jobtui.backends.traces.client import (
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import telemetry_of
 from jobtui.model import traces
-from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.clock import MICROSECOND, Nanos, to_rfc3339
 from jobtui.model.health import FAULTS, SourceError, SourceMissing
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.http import Params
 
-MICROSECOND = 1_000
 MOST_WHOLE = 20
 """Traces that are asked for at once where they come whole."""
 

@@ -15,7 +15,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.traces import client as client
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import attributes_of, telemetry_of
-from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.clock import MILLISECOND, SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole, whole_of
@@ -25,7 +25,6 @@ from jobtui.transport.http import Params
 
 CHECK_S = 60
 """How far back a poll asks for one trace."""
-MILLISECOND = 1_000_000
 PARTIAL = "PARTIAL"
 TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
 """The error of a search over more hours than a server is configured to search."""
