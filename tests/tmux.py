@@ -55,6 +55,10 @@ class Tmux:
     def type(self, text: str) -> None:
         self.run("send-keys", "-l", "--", text)
 
+    def paste(self, text: str) -> None:
+        """As a terminal pastes it: in brackets, where the program asks for them."""
+        self.run("set-buffer", "--", text, ";", "paste-buffer", "-p")
+
     def text(self) -> str:
         return self.run("capture-pane", "-p")
 

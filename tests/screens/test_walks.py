@@ -229,11 +229,14 @@ def test_every_question_is_answered_by_keys(about: str) -> None:
     run = TERMINAL[about]["run"].format(docker=shlex.join(sources), records=shlex.join(sources[:2]))
     with Tmux([sys.executable, "-m", "jobtui", *shlex.split(run)], 120, 40) as window:
         for wanted, keys, *words in TERMINAL[about]["steps"]:
-            for key in keys.split():
+            before, _, pasted = keys.partition("paste ")
+            for key in before.split():
                 is_named = key in NAMED_KEYS or len(key) == 1
                 window.keys(key) if is_named else window.type(key)
                 if key in OPENED:
                     window.wait_text(OPENED[key])
+            if pasted:
+                window.paste(pasted)
             try:
                 window.wait_text(partial(shows, words))
             except AssertionError as error:
