@@ -8,7 +8,7 @@ import json
 import random
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -252,6 +252,10 @@ def serving(directory: Path, seed: int, clock: Clock) -> Iterator[tuple[str, Pat
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # who asked may be gone, as a command that has its answer
+                super().handle()
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)

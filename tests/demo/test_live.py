@@ -3,8 +3,11 @@
 import json
 import os
 import re
+import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -131,6 +134,18 @@ def grown(seed: int = 1, seconds: int = 0) -> BalsamSite:
     site = BalsamSite(seed, NOW)
     site.advance(Nanos(NOW + seconds * SECOND))
     return site
+
+
+def test_nothing_is_said_of_who_went_away_before_the_answer(
+    served: Served, capfd: pytest.CaptureFixture[str]
+) -> None:
+    address = urlsplit(served[0])
+    for _ in range(20):
+        with socket.create_connection((address.hostname, address.port)) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.send(b"GET /jobs/ HTTP/1.1\r\n")
+    assert httpx.get(served[0]).status_code == 401
+    assert capfd.readouterr().err == ""
 
 
 async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None:
