@@ -500,7 +500,7 @@ def watch_clusters(session: Session, roots: Sequence[str]) -> None:
 
     def see(changes: Changes) -> None:
         is_first = not users
-        changed = filter(None, map(session.store.job, changes.jobs))
+        changed = filter(None, map(session.store.jobs.get, changes.jobs))
         users.update(dict.fromkeys(job.owner for job in changed if job.mode == CLUSTER_MODE))
         if is_first and users:
             read_copies(session, roots, users)

@@ -1,6 +1,6 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class JobLookup:
         self._disputes: Disputes | None = None
         self._lateness: LateJobs | None = None
 
-    def note(self, changed: Iterable[JobId]) -> None:
+    def note(self, changed: Collection[JobId]) -> None:
         if self._disputes is not None and self._lateness is not None:
             self._disputes.note(changed, self._shared.now())
             self._lateness.note(changed)
@@ -183,7 +183,7 @@ class JobsScreen(JobsFilteringScreen):
         self._table.apply(self.shared.store.jobs.values())
 
     def take(self, changes: Changes) -> None:
-        find = self.shared.store.job
+        find = self.shared.store.jobs.get
         jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
         self._table.apply(jobs, changes.gone)
         self._lookup.note(changes.jobs)

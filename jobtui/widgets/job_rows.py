@@ -164,6 +164,8 @@ class JobRows:
 
     def __init__(self, now: Callable[[], Nanos], now_at: ClockOf = here) -> None:
         self._now, self._now_at = now, now_at
+        self._times: dict[str, Nanos] = {}
+        """The time by the clock of each source, the same for all jobs that are looked at in one go."""
         self.jobs: dict[JobId, Job] = {}
         self.tally = JobTally(now)
         self.needy: set[JobId] = set()
@@ -200,6 +202,7 @@ class JobRows:
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
         jobs = list(changed)
+        self._times.clear()
         if len(jobs) > BULK:
             for job in jobs:
                 self._take(job)
@@ -292,6 +295,7 @@ class JobRows:
     def sweep(self) -> bool:
         """Look again at some jobs whose flags time alone may change; whether rows moved."""
         moved = False
+        self._times.clear()
         rounds = (*next(self._live_round), *next(self._failed_round))
         for job_id in (*rounds, *(next(self._round) if self._ages else ())):
             if job := self.jobs.get(job_id):
@@ -328,7 +332,7 @@ class JobRows:
         self._failed.pop(job.id, None)
         if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
             with contained("judging a job"):
-                now = self._now_at(job.source, self._now())
+                now = self._time_of(job.source)
                 is_quiet = now - self._newest_event >= FRESH_S * SECOND
                 since = self._newest_event - LAST_S * SECOND if is_quiet else now - FRESH_S * SECOND
                 if job.ended_at > since:
@@ -337,8 +341,13 @@ class JobRows:
     def _judge(self, job: Job) -> None:
         self.needy.discard(job.id)
         with contained("judging a job"):
-            if not job.is_quasi and needs_person(job, self._now_at(job.source, self._now())):
+            if not job.is_quasi and needs_person(job, self._time_of(job.source)):
                 self.needy.add(job.id)
+
+    def _time_of(self, source: str) -> Nanos:
+        if (now := self._times.get(source)) is None:
+            now = self._times[source] = self._now_at(source, self._now())
+        return now
 
     def _drop(self, job_id: JobId) -> bool:
         self.tally.move(self.jobs.pop(job_id, None), None)
