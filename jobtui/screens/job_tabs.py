@@ -36,6 +36,7 @@ from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline, where
 
 if TYPE_CHECKING:
     from jobtui.screens.trace_reader import JobTracing
+    from jobtui.session.evidence import OutputLines
 
 OUTPUT_EVERY_S, FAR_EVERY_S = 2.0, 15.0
 """How often output is looked at while it is shown, here and on another machine."""
@@ -271,6 +272,8 @@ class LogsTab(StepTab):
         self._lines: list[JobLine] = []
         self._written: list[JobLine] = []
         self._words, self._look_at = "", 0.0
+        self._output: OutputLines | None = None
+        self._output_of: tuple[Job, JobDetail | None] | None = None
 
     def show_subject(self) -> None:
         subject = self.subject
@@ -303,9 +306,11 @@ class LogsTab(StepTab):
     async def _read_output(self, job: Job, detail: JobDetail | None) -> None:
         from jobtui.session.evidence import OutputLines  # most do not look so far
 
-        output = OutputLines(job, detail, follows=True)
+        if self._output is None or self._output_of != (job, detail):
+            self._output, self._output_of = OutputLines(job, detail, follows=True), (job, detail)
+        output = self._output
         with contained("reading what its program wrote"):
-            lines = await output.fresh(self.shared.gatherer())
+            lines = await output.fresh(self.shared.gatherer(), again=True)
             if lines[-MOST_WRITTEN:] != self._written:
                 self._written = lines[-MOST_WRITTEN:]
                 self._show_lines()

@@ -88,6 +88,8 @@ MOST_ABOVE = 2
 """Lines above that which says why, such as the call that failed; none from before an empty line."""
 AFTER_LAST = 4_000
 """Characters of an agent's log after the last that names a job, which may be about it."""
+LISTED_EVERY_S = 30.0
+"""How often further files of a job are looked for while those that are known are followed."""
 CLOCKS_APART_S = 60
 """A file last written this long before a run began is of an earlier run."""
 
@@ -234,7 +236,7 @@ class Outputs:
         self.problems: list[str] = []
         self.notes: list[str] = []
 
-    async def _read(self, directory: str, name: str, since: Nanos | int = 0) -> None:
+    async def read(self, directory: str, name: str, since: Nanos | int = 0) -> None:
         """Read a file unless its name was read, it is older, or there are enough. Raises Unreadable."""
         if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
             part = await self._reader.read_file(directory, name, tail=True)
@@ -258,7 +260,7 @@ class Outputs:
         faults = []
         for directory, end in product(directories, ("", *ROTATED_ENDS)):
             try:
-                await self._read(directory, f"{name}{end}")
+                await self.read(directory, f"{name}{end}")
                 return
             except Unreadable as error:
                 faults.append(f"{name}: {error}")
@@ -285,7 +287,7 @@ class Outputs:
                 self.shared[path] = f"{path} was last written before this run began"
         for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
             with suppress(Unreadable):
-                await self._read(directory, name)
+                await self.read(directory, name)
         # A command has its arguments with it
         scripts = [one.name for one in files if f"/{one.name} " in f"{command} "]
         if not command and not is_shared:
@@ -300,7 +302,7 @@ class Outputs:
                     for place in (path,) if path[0] != "/" else reached(path, self._job.host, self._reach):
                         with suppress(Unreadable):
                             file = posixpath.split(posixpath.join(directory, place))
-                            await self._read(*file, since=self._begin)
+                            await self.read(*file, since=self._begin)
 
 
 async def written_by(gatherer: "Gatherer", job: Job, detail: JobDetail, path: str) -> tuple[str, ...]:
@@ -682,26 +684,38 @@ class OutputLines:
     """What the program of a job writes, line by line: the end of each file, then what is new; masked.
 
     `problems` tell what may be missing, `skipped` of which files how many bytes before a line were too much.
-    With `follows` a line of a job that is live is given once it is whole.
+    With `follows` a line of a job that is live is given once it is whole. Files that were found are read by
+    name, and others looked for every LISTED_EVERY_S, when the record changed and while there are problems.
     """
 
     def __init__(self, job: Job, detail: JobDetail | None, *, follows: bool) -> None:
         self.job, self.detail, self._follows = job, detail, follows
         self._listed: Job | None = None
+        self._listed_at = 0.0
         self._ends: dict[str, int] = {}
         self.files: Sequence[tuple[str, FilePart]] = ()
         self.problems: list[str] = []
         self.skipped: list[tuple[str, int]] = []
 
-    async def fresh(self, gatherer: Gatherer) -> list[JobLine]:
-        """The lines that were not there at the last look; all of a file that was rewritten."""
+    async def fresh(self, gatherer: Gatherer, *, again: bool = False) -> list[JobLine]:
+        """The lines that were not there at the last look; `again` all, as of a file that was rewritten."""
         listed = gatherer.store.job(self.job.id) or self.job
+        is_due = bool(self.problems) or monotonic() >= self._listed_at + LISTED_EVERY_S
+        known = () if is_due or self._listed != listed else self.files
+        self._listed_at = self._listed_at if known else monotonic()
+        if again:
+            self._ends.clear()
         if self._listed not in (None, listed):
             with suppress(Unreadable):
                 self.detail = await gatherer.job_reader.detail(listed.id)
             self.job = listed
         self._listed, ops = listed, gatherer.store.correlation.ops_of(listed.id)
-        outputs = await gatherer.outputs(self.job, self.detail, ops)
+        outputs = Outputs(gatherer.job_reader, gatherer.store.with_agent(self.job), gatherer.reach)
+        with suppress(Unreadable):
+            for directory, part in known:
+                await outputs.read(directory, part.name)
+        if not known or len(outputs.parts) < len(known):
+            outputs = await gatherer.outputs(self.job, self.detail, ops)
         self.files, self.skipped = outputs.parts, []
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
         if self.job.status is JobStatus.PENDING and not outputs.parts:

@@ -14,6 +14,7 @@ from jobtui.app import JobtuiApp
 from jobtui.backends.job_reader import JobReader
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo import run_dir as sirepo_run_dir
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
@@ -100,6 +101,13 @@ async def test_a_log_is_followed_while_it_grows(tmp_path: Path, monkeypatch: pyt
             await press(pilot, "l", until="run.log:102  step 101")
             log.write("step 102 token=hunter2hunter2\n")
             assert "hunter2" not in await see(app, pilot, "run.log:103  step 102")
+            with monkeypatch.context() as patched:
+                patched.setattr(sirepo_run_dir, "list_files", None)  # files that are known are read by name
+                log.write("step 103\n")
+                await see(app, pilot, "run.log:104  step 103")
+            (run_dir / "other.log").write_text("another begins\n")
+            monkeypatch.setattr("jobtui.session.evidence.LISTED_EVERY_S", 0.0)
+            await see(app, pilot, "other.log:1  another begins")
 
 
 async def test_a_missing_run_directory_is_reported(tmp_path: Path) -> None:
