@@ -1,6 +1,6 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class JobLookup:
         self._disputes: Disputes | None = None
         self._lateness: LateJobs | None = None
 
-    def note(self, changed: Collection[JobId]) -> None:
+    def note(self, changed: Iterable[JobId]) -> None:
         if self._disputes is not None and self._lateness is not None:
             self._disputes.note(changed, self._shared.now())
             self._lateness.note(changed)
@@ -301,14 +301,14 @@ class JobsScreen(JobsFilteringScreen):
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
-        table, text = self._table, self.filter_text
+        table, text, total = self._table, self.filter_text, len(self._table.rows.jobs)
         more = "+" if table.rows.has_more else self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
-        table.empty = (f"no job passes the filter; {key_of('back')} ends it",) if text and table.total else ()
-        hidden = table.total - table.count
+        table.empty = (f"no job passes the filter; {key_of('back')} ends it",) if text and total else ()
+        hidden = total - table.count
         count = counted(table.count, "job").replace(" ", f"{more} ")
         if text:
-            count = f"{table.count:,}{more} of {counted(table.total, 'job').replace(' ', f'{self._more} ')}"
+            count = f"{table.count:,}{more} of {counted(total, 'job').replace(' ', f'{self._more} ')}"
         elif hidden and not table.rows.has_more:
             count += f", {hidden:,}{more} internal hidden ({key_of('show_hidden')})"
         parts = [

@@ -703,8 +703,7 @@ class OutputLines:
         is_due = bool(self.problems) or monotonic() >= self._listed_at + LISTED_EVERY_S
         known = () if is_due or self._listed != listed else self.files
         self._listed_at = self._listed_at if known else monotonic()
-        if again:
-            self._ends.clear()
+        self._ends = {} if again else self._ends
         if self._listed not in (None, listed):
             with suppress(Unreadable):
                 self.detail = await gatherer.job_reader.detail(listed.id)

@@ -160,9 +160,7 @@ class FilterBar(Vertical):
         self.close(None)
 
     def action_step(self, by: int) -> None:
-        self._put(self.history.step(by, self._input.value))
-
-    def _put(self, text: str) -> None:
+        text = self.history.step(by, self._input.value)
         if text != self._input.value:
             self._input.put(text, len(text))
 

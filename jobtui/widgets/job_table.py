@@ -53,10 +53,6 @@ class JobTable(RecordTable[Job]):
         return len(self.rows)
 
     @property
-    def total(self) -> int:
-        return len(self.rows.jobs)
-
-    @property
     def record(self) -> Job | None:
         return self.rows.jobs.get(self.cursor_id) if self.cursor_id is not None else None
 
@@ -79,8 +75,7 @@ class JobTable(RecordTable[Job]):
         before = len(self.rows)
         seen = (self._visible, self.cursor - self.top)
         moved = self.rows.apply(jobs, gone)
-        for job_id in gone:
-            self.marked.discard(job_id)
+        self.marked.difference_update(gone)
         changed_ids = (*gone, *(job.id for job in jobs))
         is_drawn = any([self._drawn.pop(job_id, None) is not None for job_id in changed_ids])
         self._work_on()

@@ -119,7 +119,7 @@ async def read(
 
 async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
     table = scene.app.screen_stack[0].query_one(JobTable)
-    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+    await wait_until(lambda: scene.is_read() and len(table.rows.jobs) == len(jobs()), pilot)
     return table
 
 

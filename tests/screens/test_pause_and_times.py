@@ -37,7 +37,7 @@ def top(app: JobtuiApp) -> str:
 async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None:
     async with read() as (scene, pilot):
         table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: table.total == len(jobs()), pilot)
+        await wait_until(lambda: len(table.rows.jobs) == len(jobs()), pilot)
         await press(pilot, "p", until=lambda: "paused 21:00:00Z, 0 changes waiting" in top(scene.app))
         await pilot.press("j", "j")
         assert table.cursor == 2
@@ -48,7 +48,7 @@ async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None
         assert text_of(table) == before
         assert "21:00:00Z" in screen_text(scene.app)[1]
         await press(pilot, "p", until=lambda: "out of memory" in "\n".join(text_of(table)))
-        assert table.total == len(jobs()) - 1
+        assert len(table.rows.jobs) == len(jobs()) - 1
         assert "paused" not in top(scene.app)
         await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
 

@@ -6,7 +6,7 @@ wrong clock, or if sources disagree. The sentence then says so first. It does no
 """
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 
 import msgspec
@@ -68,11 +68,10 @@ class Disputes:
     def __contains__(self, job_id: object) -> bool:
         return job_id in self._found
 
-    def note(self, changed: Collection[JobId], now: Nanos) -> None:
+    def note(self, changed: Iterable[JobId], now: Nanos) -> None:
         """Note that these jobs changed. Each is checked later, once."""
-        for job_id in self._due.keys() & changed:
-            del self._due[job_id]
-        self._due.update(dict.fromkeys(changed, Nanos(now + REST)))
+        for job_id in changed:
+            _put_off(self._due, job_id, Nanos(now + REST))
 
     def look(
         self, jobs: Mapping[JobId, Job], now: Nanos, is_disputed: IsDisputed, budget_s: float = BUDGET_S
