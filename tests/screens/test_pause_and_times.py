@@ -15,7 +15,7 @@ from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, an_op, job_id
 from tests.fakes import batch
 from tests.screens.captured import on_logs, until
-from tests.screens.scene import FAILED, Scene, jobs, read
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, read
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, text_of
 
@@ -35,9 +35,7 @@ def top(app: JobtuiApp) -> str:
 
 
 async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None:
-    async with read() as (scene, pilot):
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: len(table.rows.jobs) == len(jobs()), pilot)
+    async with on_jobs() as (scene, pilot, table):
         await press(pilot, "p", until=lambda: "paused 21:00:00Z, 0 changes waiting" in top(scene.app))
         await pilot.press("j", "j")
         assert table.cursor == 2
