@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of
-from jobtui.model.ops import Component, Op, Step
+from jobtui.model.ops import BY_SUPERVISOR, Component, Op, Step
 
 MATTERS_S = 0.05
 """Clocks that are certainly no farther apart count as one."""
@@ -23,7 +23,6 @@ PAIRS_KEPT = 500
 """How many of the newest ops between two machines give the bounds: a clock drifts, or is set."""
 
 _AGENTS = frozenset({Component.AGENT, Component.JOB_CMD})
-_SUPERVISORS = frozenset({Component.SUPERVISOR, Component.DRIVER})
 
 
 class OffsetBounds:
@@ -36,7 +35,7 @@ class OffsetBounds:
         sent, arrived, replied = op.sent_at, op.arrived_at, op.replied_at
         if arrived is None or op.sends != 1:
             return
-        supervisor, agent = _clock(op.steps, _SUPERVISORS, ""), _clock(op.steps, _AGENTS, "arrived")
+        supervisor, agent = _clock(op.steps, BY_SUPERVISOR, ""), _clock(op.steps, _AGENTS, "arrived")
         if supervisor is None or agent is None or supervisor == agent:
             return
         low = None if replied is None else (arrived - replied - _grain(replied)) / SECOND

@@ -15,6 +15,7 @@ from os.path import commonprefix
 from typing import NamedTuple, TypeVar
 
 from jobtui.analysis.filter_syntax import (
+    YES_NO_WORDS,
     All,
     FieldComparison,
     FilterError,
@@ -135,7 +136,6 @@ ANY_FLAG = "any"
 FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, LATE)} | {
     flag.value: flag.value for flag in Flag
 }
-YES_NO_WORDS: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 
 VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.STATUS: tuple(STATUS_WORDS),

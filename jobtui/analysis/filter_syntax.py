@@ -230,6 +230,7 @@ Test = Callable[[Record], bool]
 AnyTest = Callable[..., bool]
 Texts = Callable[[Record], Iterable[str]]
 TEXT_OPS = (":", "=", "!=")
+YES_NO_WORDS: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def compile_node(

@@ -21,7 +21,7 @@ import msgspec
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.condor import CondorFact
-from jobtui.model.health import Skip, SourceError
+from jobtui.model.health import SKIPS_NAMED, Skip, SourceError
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, ReasonSeen
 from jobtui.model.logs import LogRecord
@@ -105,8 +105,8 @@ def batch_of(found: "Telemetry") -> Batch:
     )
 
 
-SKIPS_NAMED = 20
-"""How many of the things that a batch skips are named, the last ones."""
+WINDOW_S = 24 * 3600
+"""How far back events and ended jobs are read at first."""
 
 
 def skipping(batch: Batch, skips: Sequence[Skip]) -> Batch:

@@ -30,7 +30,7 @@ from jobtui.backends.log_start import (
 )
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import Skip, SourceError, SourceMissing, contained
+from jobtui.model.health import SKIPS_NAMED, Skip, SourceError, SourceMissing, contained
 from jobtui.transport import blocks
 from jobtui.transport.files import FileId, FileStat, OpenFile, explained, look, source_error, written_at
 
@@ -54,7 +54,7 @@ class PollResult:
 
     def __init__(self, limits: blocks.Limits) -> None:
         self.records: list[Any] = []
-        self.skips: deque[Skip] = deque(maxlen=blocks.SKIPS_NAMED)
+        self.skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
         self.skip_count = 0
         self.lines = 0
         self.bytes = 0

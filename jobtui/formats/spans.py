@@ -23,12 +23,11 @@ from typing import TypeVar
 
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text, decoded, opened
 from jobtui.model.clock import MICROSECOND, Nanos
-from jobtui.model.health import Skip, rows_of
+from jobtui.model.health import SKIPS_NAMED, Skip, rows_of
 from jobtui.model.ids import SpanId, TraceId, span_id_of_hex, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.traces import Resource, Span, SpanEvent, SpanKind, SpanLink, SpanLog, SpanStatus, Telemetry
 
-SKIPS_NAMED = 20
 DEEPEST_VALUE = 20
 """Attribute values nested deeper are left out."""
 KINDS: tuple[SpanKind, ...] = tuple(SpanKind)

@@ -12,6 +12,7 @@ from jobtui.model.ids import JobId
 SILENT_S = 300
 """A launcher that was silent for this many seconds is dead to its server; the agent of a site may be."""
 RUNNING = "running"
+ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
 UNLISTED = "unlisted"
 """The state of an allocation that a launcher names and its server does not list."""
 

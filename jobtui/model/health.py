@@ -49,6 +49,8 @@ GRAIN_S = 2.0
 """Servers give whole seconds: a clock that is off by less than this may be right."""
 QUIET_S = 60.0
 """A source without a successful poll for this many seconds does not show the present."""
+SKIPS_NAMED = 20
+"""How many of the things that were skipped are named; all are counted."""
 
 
 FEWEST_NEWS, LEAST_PAUSE_S, UNUSUAL, FADING = 10, 120.0, 5.0, 0.95

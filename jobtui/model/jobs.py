@@ -157,6 +157,8 @@ class JobStatus(StrEnum):
 
 
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
+FOR_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
+"""What jobs wait for that are before others, or after them."""
 
 NOT_DONE = "failed: "
 """Begins the state of a file's transfer that failed; the reason follows."""

@@ -139,6 +139,7 @@ def in_order(steps: Iterable[AnyStep]) -> tuple[AnyStep, ...]:
 
 
 _PARTS = {component: part for part, component in enumerate(Component)}
+BY_SUPERVISOR = frozenset({Component.SUPERVISOR, Component.DRIVER})
 
 
 class OpFacts(msgspec.Struct, kw_only=True):
@@ -214,6 +215,7 @@ class AgentState(StrEnum):
 
 
 _LIVE = frozenset({AgentState.STARTING, AgentState.CONNECTED, AgentState.IDLE})
+UNWANTED_ENDS = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
 
 
 class HeldOp(msgspec.Struct, frozen=True):

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from jobtui.analysis.paths import AgentLog, LogKind
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.numbers import counted
-from jobtui.model.ops import Agent, AgentState
+from jobtui.model.ops import UNWANTED_ENDS, Agent, AgentState
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import (
+    MODES,
     Cells,
     Narrow,
     TableColumn,
@@ -33,8 +34,6 @@ RECENT_S = 3600.0
 
 STATES: Mapping[str, tuple[str, str, int]] = tables_of("jobtui.render", "signs")["agents"]
 """Sign and style of a state, and its rank in the order of the table."""
-_BAD = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
-_KINDS = {"sequential": "seq", "parallel": "par"}
 
 
 def plain_style(agent: Agent, look: TimeLook) -> str:
@@ -43,13 +42,13 @@ def plain_style(agent: Agent, look: TimeLook) -> str:
 
 def is_trouble(agent: Agent, now: Nanos) -> bool:
     """Whether an agent was lost or did not come, and lately. One whose end has no time counts too."""
-    if agent.state not in _BAD:
+    if agent.state not in UNWANTED_ENDS:
         return False
     return agent.since is None or seconds_between(agent.since, now) < RECENT_S
 
 
 def state_style(agent: Agent, look: TimeLook) -> str:
-    settled = agent.state in _BAD and not is_trouble(agent, look.now)
+    settled = agent.state in UNWANTED_ENDS and not is_trouble(agent, look.now)
     return "settled" if settled else STATES[agent.state][1]
 
 
@@ -73,7 +72,7 @@ AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     time_column("for", "FOR", lambda agent: agent.since, fixed(6), 80),
     text_column("agent", "AGENT", lambda agent: agent.agent, fixed(5), 95),
     text_column("driver", "DRIVER", lambda agent: agent.driver.removesuffix("Driver"), Cells(6, 6, 10), 60),
-    text_column("kind", "KIND", lambda agent: _KINDS.get(agent.kind, agent.kind), Cells(4, 4, 6), 50),
+    text_column("kind", "KIND", lambda agent: MODES.get(agent.kind, agent.kind), Cells(4, 4, 6), 50),
     text_column("user", "USER", lambda agent: agent.uid, fixed(8), 90),
     text_column("host", "HOST", lambda agent: agent.host, Cells(4, 12, 30), 55,
                 narrow=(Narrow(160, Cells(4, 8, 16), text_cell(lambda one: short_host(one.host or ""))),)),

@@ -20,7 +20,7 @@ from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """It has a letter in its first and last label, so that no address is taken for one."""
-_MODES = {"sequential": "seq", "parallel": "par"}
+MODES = {"sequential": "seq", "parallel": "par"}
 _MINUTE_S = 60.0
 _STATUS_ORDER = {status: index for index, status in enumerate(JobStatus)}
 _RUNNING_ORDER = 1 << 64
@@ -272,7 +272,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
     text_column("app", "APP", lambda job: job.app, Cells(5, 7, 12), 40, about="application"),
     text_column("model", "MODEL", lambda job: job.model, Cells(12, 21, 32), 50, keeps_ends=True,
                 about="model that the application computes"),
-    text_column("mode", "MODE", lambda job: _MODES.get(job.mode, job.mode), fixed(6), 30,
+    text_column("mode", "MODE", lambda job: MODES.get(job.mode, job.mode), fixed(6), 30,
                 about="sequential, parallel or sbatch"),
     Column("host", "HOST", lambda job, context: show(context.host_of(job) or "") or NONE, Cells(4, 12, 40),
            35, about="where it runs", sort=text_order(lambda job: job.host),

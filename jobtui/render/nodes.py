@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.nodes import STANDINGS, ListedNode
-from jobtui.model.changes import RUNNING, Allocation, Site
+from jobtui.model.changes import ENDED_ALLOCATIONS, RUNNING, Allocation, Site
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.numbers import counted
 from jobtui.model.slurm import Cluster, Controller, Partition
@@ -135,7 +135,6 @@ def cluster_record(cluster: Cluster) -> Document:
     }
 
 
-ENDED = frozenset({"finished", "submit_failed"})
 NOTED = frozenset({"submit_failed", "pending_deletion"})
 """States of which the scheduler's note says why."""
 GLYPHS = {RUNNING: "●", "queued": "○", "pending_submission": "○", "finished": "✓", "submit_failed": "✗"}
@@ -192,7 +191,7 @@ def live_first(allocations: Iterable[Allocation], look: ServerLook) -> list[Allo
 def _allocation_style(one: Allocation, look: ServerLook) -> str:
     if one.is_stale(look.now_of(one)):
         return "warning"
-    return "error" if one.state == "submit_failed" else "settled" if one.state in ENDED else ""
+    return "error" if one.state == "submit_failed" else "settled" if one.state in ENDED_ALLOCATIONS else ""
 
 
 def _state(one: Allocation, look: ServerLook) -> str:
@@ -202,7 +201,7 @@ def _state(one: Allocation, look: ServerLook) -> str:
 
 def _taken(one: Allocation, look: ServerLook) -> str:
     start = one.start_at if one.start_at is not None else one.submitted_at
-    if start is None or (one.state in ENDED and one.end_at is None):
+    if start is None or (one.state in ENDED_ALLOCATIONS and one.end_at is None):
         return NONE
     seconds = max(0.0, seconds_between(start, one.end_at or look.now_of(one)))
     return "~" * one.start_estimated + duration(float(int(seconds)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.model.clock import Nanos
-from jobtui.model.health import Skip
+from jobtui.model.health import SKIPS_NAMED, Skip
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
 from jobtui.transport.files import ByteSource
@@ -30,8 +30,6 @@ MARK_BYTES = 256
 """How many bytes before the position are compared, to notice that a file was rewritten. All of them
 must be there to believe that another file continues the same text.
 """
-SKIPS_NAMED = 20
-"""How many skips are kept by name between two looks; all are counted."""
 
 _NULS = re.compile(rb"\0+")
 _ZEROS = bytes(1 << 20)

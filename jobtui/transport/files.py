@@ -106,6 +106,8 @@ def _refuse_odd(status: os.stat_result, path: str | os.PathLike[str]) -> None:
         raise OSError(number, f"it is {kind}; name a regular file", os.fspath(path))
 
 
+# O_NONBLOCK: should a pipe have taken a file's place by now, opening it must not wait for a writer
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 CHUNK_BYTES = 1 << 20
 PACKED_CHUNK_BYTES = 1 << 16
 UNPACKED_BYTES = 64 << 20

@@ -12,14 +12,13 @@ from unittest.mock import Mock
 import msgspec
 import pytest
 
-from jobtui.backends.base import SKIPS_NAMED
 from jobtui.backends.sirepo import records
 from jobtui.backends.sirepo import source as sirepo_source
 from jobtui.backends.sirepo.files import MAX_BYTES, RecordTooLarge, read_file
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_document, read_job
 from jobtui.backends.sirepo.source import JobFiles, SirepoDb
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import SKIPS_NAMED, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.transport.worker import Worker

@@ -7,7 +7,7 @@ from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, Uid, split_container
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, AgentFacts, AgentState, HeldOp
+from jobtui.model.ops import UNWANTED_ENDS, Agent, AgentFacts, AgentState, HeldOp
 
 AGENTS_KEPT = 10_000
 PROCESSES_KEPT = 10_000
@@ -26,7 +26,6 @@ _COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCI
 """The path of a copy of a cluster agent's log, which the supervisor keeps."""
 
 FALLS_KEPT = 12
-UNWANTED_ENDS = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
 
 AgentKey = tuple[str | None, str | None, str | None, str | None]
 

@@ -10,12 +10,11 @@ from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.times import age, capital, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.condor import HELD
-from jobtui.model.jobs import MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
+from jobtui.model.jobs import FOR_NODES, MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
 from jobtui.model.numbers import counted
 from jobtui.model.verdicts import Chain, Code
 
 MOST_NAMED = 3
-KEEPS_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
 
 
 def pending_by(code: Code, job: Job) -> Pending | None:
@@ -38,7 +37,7 @@ def refined(pending: Pending) -> Pending:
     too many are down or drained waits for these.
     """
     nodes = pending.nodes
-    if nodes is None or pending.category not in KEEPS_NODES or not nodes.total:
+    if nodes is None or pending.category not in FOR_NODES or not nodes.total:
         return pending
     unfit = nodes.no_feature + nodes.no_gres + nodes.too_small
     if nodes.total - unfit < nodes.wanted:

@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from jobtui.analysis.reports.curves import DIGITS, Series, Window
-from jobtui.model.changes import Allocation, StateChange, in_order
+from jobtui.model.changes import ENDED_ALLOCATIONS, RUNNING, Allocation, StateChange, in_order
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 
@@ -96,9 +96,6 @@ class Moves:
 ONE_NODE = 1.0
 REVERSED = "runs that ended before they started, by their clocks, left out: {n:,}"
 DONE, BUSY = "done", "busy"
-
-ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
-RUNNING_ALLOCATION = "running"
 
 
 class Words(NamedTuple):
@@ -232,7 +229,7 @@ def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nano
         is_over = one.end_at is not None or one.state in ENDED_ALLOCATIONS
         if one.start_at is None or (is_over and one.end_at is None):
             # One that waits has no nodes yet; of others it is not known when
-            unknown += one.state in ENDED_ALLOCATIONS | {RUNNING_ALLOCATION} and one.state != "submit_failed"
+            unknown += one.state in ENDED_ALLOCATIONS | {RUNNING} and one.state != "submit_failed"
             continue
         estimated += one.start_estimated
         moves.add(one.start_at, moves.effect(BUSY, None, one.nodes))

@@ -20,6 +20,7 @@ from jobtui.analysis.explain.case import (
     record_fact,
 )
 from jobtui.analysis.explain.pending import sentence_of
+from jobtui.analysis.timeline import STATES
 from jobtui.analysis.times import age, capital, duration, for_words
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between, since_s
@@ -28,7 +29,6 @@ from jobtui.model.health import unread
 from jobtui.model.jobs import NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import counted, whole
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
-from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
 SYSTEM = "balsam"
@@ -40,7 +40,6 @@ WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
 """How much before the end of its time an allocation may end and still have run into it, at most."""
 MOST_CHANGES = 5
 MOST_NAMED = 3
-STATES = tables_of("jobtui.model", "states")
 HOPELESS: Mapping[str, str] = STATES["hopeless"]
 """States of a parent for which a job waits in vain."""
 EXPIRED = "session expired"

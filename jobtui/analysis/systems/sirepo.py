@@ -29,7 +29,7 @@ from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import unread
 from jobtui.model.jobs import JobStatus, Pending
-from jobtui.model.ops import Component, Step
+from jobtui.model.ops import BY_SUPERVISOR, Component, Step
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
@@ -217,7 +217,6 @@ def _is_sending_missing(case: Case) -> bool:
     return case.ended_in_log is not None or (job is not None and job.started_at is not None)
 
 
-BY_SUPERVISOR = frozenset({Component.SUPERVISOR, Component.DRIVER})
 BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no records are read", lambda case: case.job is None and not case.has_records),
     ("no record of the job was read", lambda case: case.job is None and case.has_records),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 
-from jobtui.analysis.correlation.agents import UNWANTED_ENDS
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, NEWER_S, PLAUSIBLE, SURE, Case, Finding, Rule
 from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.analysis.flags import slot_of
@@ -13,7 +12,7 @@ from jobtui.analysis.times import age, duration, for_words
 from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s, to_rfc3339
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.ops import Op, OpStatus, Step, is_line_before
+from jobtui.model.ops import UNWANTED_ENDS, Op, OpStatus, Step, is_line_before
 from jobtui.model.verdicts import Code
 
 _SIGNAL = re.compile(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")

@@ -11,6 +11,7 @@ from operator import eq, ge, gt, le, lt
 from typing import NamedTuple
 
 from jobtui.analysis import filter_syntax
+from jobtui.analysis.filter_syntax import YES_NO_WORDS
 from jobtui.analysis.times import parse_duration
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.model.clock import SECOND, Nanos
@@ -19,7 +20,6 @@ from jobtui.model.traces import Span, Trace, TraceSummary, growing, is_waited_fo
 SpanTest = Callable[[Span], bool]
 
 DURATION, ERROR = "dur", "error"
-_YES: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 _ORDER: Mapping[str, Callable[[int, int], bool]] = {
     "<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": ge, "!=": lambda one, other: one != other,
 }  # fmt: skip
@@ -94,7 +94,7 @@ def error_test(
 ) -> filter_syntax.Test[filter_syntax.Record]:
     filter_syntax.check_text_op(node, node.field.text)
     value = node.values[0]
-    wanted = _YES.get(value.text.lower())
+    wanted = YES_NO_WORDS.get(value.text.lower())
     if wanted is None:
         raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is neither yes nor no", "yes")
     is_same = node.op != "!="

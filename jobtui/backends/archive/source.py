@@ -46,7 +46,7 @@ from jobtui.model.scripts import (
     text_of,
 )
 from jobtui.model.specs import ReadWindow, SourceSpec
-from jobtui.transport.files import odd_kind, source_error
+from jobtui.transport.files import FILE_FLAGS, odd_kind, source_error
 from jobtui.transport.worker import Worker
 
 FORMS = ("%Y%m%d", "%Y%m", "%Y")
@@ -112,8 +112,6 @@ def recent(now: Nanos) -> Iterator[Period]:
 MOST_BYTES = 64 << 20
 """A larger file is refused. Slurm takes scripts of 4 MB unless configured otherwise."""
 PIECE_BYTES = 1 << 20
-# O_NONBLOCK: opening a pipe must not wait for a writer.
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _LINKS = {
     errno.EXDEV: "is a link out of the archive, and is not followed",
     errno.ELOOP: "is a loop of links, or was replaced by a link meanwhile",
@@ -183,7 +181,7 @@ def _opened(root: str, path: str, *, is_file: bool) -> Iterator[int]:
         target = _below(root, path)
         if is_file:
             _check_file(os.stat(target, follow_symlinks=False), path)
-        opened = os.open(target, _OPEN | (0 if is_file else os.O_DIRECTORY))
+        opened = os.open(target, FILE_FLAGS | (0 if is_file else os.O_DIRECTORY))
         try:
             if is_file:
                 _check_file(os.fstat(opened), path)

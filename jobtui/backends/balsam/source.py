@@ -20,7 +20,7 @@ from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
 from jobtui.backends.balsam.poll import OVERLAP_S, KnownRows, Questions, Step, clock, notes_of
 from jobtui.backends.balsam.site_logs import LOGS
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import WINDOW_S, Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError, SourceMissing, SourceUnreachable
@@ -251,8 +251,6 @@ async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, flo
     return found
 
 
-WINDOW_S = 24 * 3600
-"""How far back events and ended jobs are read at first."""
 RESYNC_S = 3600
 """How far back older events are read once in a while."""
 COMMIT_S = 5

@@ -8,7 +8,7 @@ from zlib import crc32
 import msgspec
 
 from jobtui.backends import engine
-from jobtui.backends.base import Batch, PolledSource, Source, skipping
+from jobtui.backends.base import WINDOW_S, Batch, PolledSource, Source, skipping
 from jobtui.backends.elastic.source import ElasticEngine, Preset, engine_of, fields_of, presets, text_at
 from jobtui.backends.slurm.records import job_of
 from jobtui.formats.condor_events import EventReader, Form, form_of
@@ -23,8 +23,6 @@ from jobtui.model.numbers import whole, whole_of
 from jobtui.model.slurm import SYSTEM
 from jobtui.model.specs import ReadWindow, SourceSpec
 
-WINDOW_S = 24 * 3600
-"""How far back records of jobs are read by default."""
 ANSWER_S = 1.0
 """How long a poll waits for the name of the cluster beside an index, which may also come later."""
 UNKNOWN = "?"

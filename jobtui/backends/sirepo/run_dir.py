@@ -24,7 +24,7 @@ from jobtui.model.job_reader import (
     Unreadable,
     part_of,
 )
-from jobtui.transport.files import OpenFile, packed_allowance
+from jobtui.transport.files import FILE_FLAGS, OpenFile, packed_allowance
 from jobtui.transport.worker import Worker
 
 MOST_ENTRIES = 2_000
@@ -38,8 +38,6 @@ COMPARED_BYTES, COUNTS_KEPT = 64, 64
 
 _BELOW_USER = 4
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# O_NONBLOCK: should a pipe have taken the file's place by now, opening it must not wait for a writer.
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _KINDS = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFLNK: FileKind.LINK}
 _REFUSED = {
     FileKind.DIRECTORY: "is a directory; only files directly in the run directory are read",
@@ -110,7 +108,7 @@ def read_part(path: str, name: str, *, tail: bool, count: Callable[[OpenFile, in
             raise NoSuchFile(f"{os.path.join(path, name)}: no such file") from None
         if found.kind is not FileKind.FILE:
             raise Unreadable(f"{os.path.join(path, name)}: {_REFUSED[found.kind]}")
-        fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
+        fd = os.open(name, FILE_FLAGS, dir_fd=directory)
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import msgspec
 
-from jobtui.backends.base import SKIPS_NAMED, Batch, PolledSource
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.sirepo.files import DIRECTORY, SUFFIX, RecordTooLarge, listed, newest, read_file
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
-from jobtui.model.health import FAULTS, Skip, SourceError, SourceMissing
+from jobtui.model.health import FAULTS, SKIPS_NAMED, Skip, SourceError, SourceMissing
 from jobtui.model.ids import JID, JobId, split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.specs import ReadWindow, SourceSpec

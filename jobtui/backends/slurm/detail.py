@@ -22,6 +22,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceError
 from jobtui.model.jobs import (
+    FOR_NODES,
     MOST_HOLDERS,
     NOT_READ,
     Blocker,
@@ -44,8 +45,6 @@ from jobtui.model.slurm import (
     reason_of,
 )
 
-FOR_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
-"""What jobs wait for that are before others, or after them."""
 ASK_NODES = ("show", "node")
 MOST_CHAIN = 20
 """Jobs of a chain of dependencies that are followed."""

@@ -19,7 +19,7 @@ from functools import partial
 
 import msgspec
 
-from jobtui.backends.base import Batch, PolledSource, merged
+from jobtui.backends.base import WINDOW_S, Batch, PolledSource, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import Queue, fetch_detail
 from jobtui.backends.slurm.records import MOST_ENDED, ClusterJobs
@@ -112,8 +112,6 @@ ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, QUEUE_EVERY_S, 900.0
 """How often accounting is asked: usually, when an end is awaited, and where there is none."""
 SHARE = 1 / 20
 """The share of the time that each command may be at work."""
-WINDOW_S = 24 * 3600
-"""How far back ended jobs are read at first."""
 OVERLAP_S = 300
 """How far back before the newest news: daemons tell accounting late when they were busy."""
 BATCH_JOBS = 2_000
