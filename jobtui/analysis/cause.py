@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, takewhile
-from math import exp
+from math import exp, sqrt
 from typing import NamedTuple
 
 from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
@@ -71,13 +71,19 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
         raw = frame.sub("", raw, count=1) if frame is not None else raw
         if raw.startswith("{") or "=" in raw:
             raw = _record_text(raw)
-        if "\x1b" in raw or "\0" in raw or "\b" in raw or raw.startswith(("│", "┃", "║")):
-            raw = _part("escapes").sub("", raw)
+        raw = uncoloured(raw)
         parts = [part for part in raw.split("\r") if part.strip()] if "\r" in raw else [raw]
         for part in parts or [""]:
             if len(part) > LONGEST:
                 part = f"{part[: LONGEST // 2]} {part[-LONGEST // 2 :]}"
             yield OutputLine(number, *_without_prefix(part))
+
+
+def uncoloured(raw: str) -> str:
+    """A line without escape sequences and the sides of a box."""
+    if "\x1b" in raw or "\0" in raw or "\b" in raw or raw.startswith(("│", "┃", "║")):
+        return _part("escapes").sub("", raw)
+    return raw
 
 
 def _frame(lines: Iterable[str]) -> re.Pattern[str] | None:
@@ -146,7 +152,9 @@ class Output:
             why = f"{why}; written by {line.tag.rstrip(':')} first"
         next_best = (self.lines[one.at] for one in self._suspects[1 : 1 + MOST_ALTERNATIVES])
         alternatives = tuple((one.number, one.text.strip()) for one in next_best)
-        confidence = round(min(best.chance, most), 2)
+        # of files that were left out, lines are right as often as the root of their chance says: of several
+        # that say the same, each has but a share
+        confidence = round(min(sqrt(best.chance), most), 2)
         return Cause(text, line.number, self._family_of(best.at), confidence, why, alternatives)
 
     @property
@@ -155,7 +163,9 @@ class Output:
         if not self._suspects:
             return None
         at = self.named_by(self._suspects[0].at)
-        tells = self._is(at, "cause") or self._is(at, "symptom") or not self._is(at, "wrapper")
+        shape, wrapper = self._shape(at, "cause"), self._shape(at, "wrapper")
+        is_vague = shape is None or (shape.family == "python" and wrapper and wrapper.family != "elsewhere")
+        tells = wrapper is None or not is_vague or self._is(at, "symptom")
         return self._suspects[0] if tells and not _part("heading").match(self.lines[at].text) else None
 
     @cached_property
@@ -374,7 +384,8 @@ class RaisedException(NamedTuple):
     is_ignored: bool
 
 
-HEAD = "Traceback (most recent call last):"
+HEAD = re.compile(r"Traceback \(most recent call last\)(?::|$)")
+"""Of a traceback, with a colon by Python and without one by IPython."""
 LINKS = ("The above exception was the direct cause", "During handling of the above exception")
 
 
@@ -389,11 +400,12 @@ class Tracebacks:
         """Where tracebacks begin that tell only that something else failed."""
         self.inside: set[int] = set()
         by_tag: defaultdict[str, list[int]] = defaultdict(list)
-        heads = {line.tag for line in lines if HEAD in line.text or line.text.startswith("  File ")}
+        heads = {line.tag for line in lines if HEAD.search(line.text) or line.text.startswith("  File ")}
         for at, line in enumerate(lines):
             if line.tag in heads:
-                tells = HEAD in line.text and lines[at + 1 :] and lines[at + 1].text.startswith("  File ")
-                by_tag[lines[at + 1].tag if tells else line.tag].append(at)
+                below = next(iter(lines[at + 1 : at + 2]), line)
+                tells = HEAD.search(line.text) and below.text.startswith("  File ")
+                by_tag[below.tag if tells else line.tag].append(at)
         for indexes in by_tag.values():
             self._read(indexes)
         self.raised.sort()
@@ -404,8 +416,8 @@ class Tracebacks:
         is_linked, indent, inner = False, "", 0
         for rank, at in enumerate(indexes):
             text = _part("in_group").sub("", self._lines[at].text)
-            if HEAD in text:
-                indent = text.partition(HEAD)[0]
+            if (found := HEAD.search(text)) is not None:
+                indent = text[: found.start()]
                 if not is_linked and not open_heads and not indent.isspace():
                     chain, inner = self._close(chain), 0
                 is_linked = False

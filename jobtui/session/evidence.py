@@ -53,7 +53,7 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Certainty, Component, Op
-from jobtui.model.secrets import mask_text, masked_lines
+from jobtui.model.secrets import mask_line, mask_text, masked_lines
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import RUN_ERROR, by_run
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
@@ -86,6 +86,8 @@ MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
 MOST_ABOVE = 2
 """Lines above that which says why, such as the call that failed; none from before an empty line."""
+LONGEST_KEY = 120
+"""Lines of a private key at most, of which those above may be the last."""
 AFTER_LAST = 4_000
 """Characters of an agent's log after the last that names a job, which may be about it."""
 LISTED_EVERY_S = 30.0
@@ -95,6 +97,8 @@ CLOCKS_APART_S = 60
 
 
 def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
+    from jobtui.analysis.cause import uncoloured  # most jobs have not failed
+
     before = part.lines_before
 
     def number(line: int | None) -> int | None:
@@ -102,8 +106,9 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
 
     others = tuple((number(line), text) for line, text in cause.alternatives)
     lines = part.text.split("\n")[: (cause.line or 1) - 1]
-    up = takewhile(bool, (line.rstrip().rpartition("\r")[2] for line in reversed(lines)))
-    above = reversed([mask_text(line)[:LONGEST_LAST] for line in islice(up, MOST_ABOVE)])
+    seen = masked_lines(uncoloured(line).rstrip().rpartition("\r")[2] for line in lines[-LONGEST_KEY:])
+    up = islice(takewhile(bool, reversed([*seen])), MOST_ABOVE)
+    above = reversed([mask_line(line)[:LONGEST_LAST] for line in up])
     return cause._replace(line=number(cause.line), alternatives=others, source=source, above=(*above,))
 
 
