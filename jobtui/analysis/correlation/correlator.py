@@ -26,7 +26,7 @@ from jobtui.analysis.correlation.agent_lines import AgentPass, is_note, job_of, 
 from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents, place_calls
 from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, known_agents, step_of
-from jobtui.analysis.correlation.supervisor_lines import HANDLERS, STATUS_NEWS, note_place
+from jobtui.analysis.correlation.supervisor_lines import HANDLERS, REPLY_WORDS, STATUS_NEWS, note_place
 from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
 from jobtui.formats.parser import FORMAT
 from jobtui.formats.parser import SHAPE as DAMAGED
@@ -62,6 +62,16 @@ Lines = dict[int, tuple[str, int, int, int, int]]
 """For each line: the first log with it, how often there, how often in any log at most, second, process."""
 
 
+def is_delivered_again(before: LogRecord, record: LogRecord) -> bool:
+    """Whether a line is the line before it: it names an op, and what an op does twice is written otherwise.
+
+    Requests and agents' news may be equal within a second, and are counted.
+    """
+    is_same = (before.at, before.pid, before.container) == (record.at, record.pid, record.container)
+    fields = record.fields
+    return is_same and fields.get("o") not in (None, "None") and fields.get("op_name") in REPLY_WORDS
+
+
 class RepeatFilter:
     """Finds records that came before. `shapes` are those whose lines are compared between logs."""
 
@@ -72,6 +82,7 @@ class RepeatFilter:
         self._older: Lines = {}
         self._again: Counter[tuple[int, str]] = Counter()
         self._ends: dict[str, int] = {}
+        self._last: dict[str, LogRecord] = {}
         self._forgotten: dict[int, int] = {}
         """For each process the newest second of its forgotten lines."""
         self._origins: dict[str, str] = {}
@@ -85,7 +96,12 @@ class RepeatFilter:
             if identity in self._known:
                 return False
             self._known[identity] = None
-        if record.shape not in self._shapes or record.at is None or record.pid is None:
+        if record.shape not in self._shapes:
+            return True
+        before, self._last[record.source] = self._last.get(record.source), record
+        if before is not None and record.text == before.text and is_delivered_again(before, record):
+            return False
+        if record.at is None or record.pid is None:
             return True
         second = record.at // SECOND  # times in files are no finer
         process = hash((record.pid, record.container))

@@ -334,8 +334,9 @@ class Case:
 
     @cached_property
     def damaged(self) -> tuple[str, ...]:
-        """The logs with parts near the latest run's lines that cannot be read."""
-        steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
+        """The logs with parts near the latest run's lines that cannot be read; no verdict needs the server's."""
+        ops = [op for op in (self.run, *self.later) if op is not None]
+        steps = [step for op in ops for step in op.steps if step.component is not Component.SERVER]
         found = []
         for source, damages in self.writers_read.damaged.items():
             own = [step for step in steps if step.source == source]

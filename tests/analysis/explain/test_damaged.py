@@ -18,7 +18,7 @@ from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.verdict import explain, source_doubts
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
-from jobtui.demo.site import SUPERVISOR_LOG
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
@@ -90,6 +90,23 @@ def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) ->
     assert whole.confidence >= CONFIDENT > verdict.confidence
     assert is_named(verdict, "is damaged near its lines")
     assert not is_named(whole, "is damaged near its lines")
+
+
+@pytest.mark.parametrize("driver", [DriverName.LOCAL, DriverName.DOCKER])
+def test_a_line_that_is_delivered_twice_is_one_line(driver: DriverName) -> None:
+    play = played("program-error", 5, driver, 130)
+    twice = explain(play.evidence(lambda log: b"".join(line * 2 for line in log.splitlines(keepends=True))))
+    assert twice == msgspec.structs.replace(
+        explain(play.evidence()), evidence=twice.evidence, last_at=twice.last_at
+    )
+
+
+def test_damage_in_the_log_of_a_server_changes_no_verdict() -> None:
+    play = the_error()
+    spoilt = re.sub(rb"\n", b"\n\xff\xfe garbage\n", play.logs[SERVER_LOG])
+    damaged = evidence_of(play.jid, {**play.logs, SERVER_LOG: spoilt}, play.detail, play.now)
+    assert SERVER_LOG in damaged.writers_read.damaged
+    assert explain(damaged).confidence == explain(play.evidence()).confidence
 
 
 def test_an_explicit_line_stays_sure_next_to_damage() -> None:
