@@ -35,6 +35,7 @@ from jobtui.model.condor import (
     LOG_GAP,
     MACHINES,
     TRACEPARENT,
+    UNKNOWN_EVENT,
     CondorFact,
     CondorId,
     Origin,
@@ -516,7 +517,8 @@ def _event(data: bytes) -> _EventFact | None:
     _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
     number = CondorId(whole(cluster, -1), None if proc.startswith("-") else whole(proc))
     values = _values_of(event, [first, *others])
-    return _EventFact(number, Origin.EVENT, kind.name if kind else NOTE, moment, text, values, has_year)
+    what = kind.name if kind else UNKNOWN_EVENT
+    return _EventFact(number, Origin.EVENT, what, moment, text, values, has_year)
 
 
 def _ad(form: Form, data: bytes) -> _EventFact | None:
@@ -532,8 +534,8 @@ def _ad(form: Form, data: bytes) -> _EventFact | None:
         number = _numbered(values, "Cluster", "Proc")
         reason = next((values[name] for name in _REASONS if name in values), None)
         values = values | ({REASON: reason} if reason else {})
-        what, origin = kind.name if kind else NOTE, Origin.EVENT
-        if what == NOTE and "Cluster" not in values:  # the head of a schedd's own log
+        what, origin = kind.name if kind else UNKNOWN_EVENT, Origin.EVENT
+        if "Cluster" not in values and what in (NOTE, UNKNOWN_EVENT):  # the head of a schedd's own log
             number = CondorId(-1, None)
     else:
         number, what, origin = _numbered(values, "ClusterId", "ProcId"), "ad", Origin.AD

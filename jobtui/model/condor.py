@@ -39,7 +39,9 @@ BEGIN, END, SIGNAL = "begin_execution", "completed", "signal"
 """Shapes of the lines that jobsub's wrapper writes into a job's output."""
 TRACEPARENT = "TraceParent"
 LOG_GAP = "log_gap"
-"""That a part of a log was gone before it was read. Such a fact names no job."""
+"""That a part of a log was gone before it was read, or cannot be read. Such a fact may name no job."""
+UNKNOWN_EVENT = "unknown_event"
+"""An event of a kind that HTCondor got later: it may have changed the job's state."""
 MACHINES = "slots"
 """What the ads of all slots of a pool say together: in `values` of `name=literal` which slots have that.
 
@@ -206,7 +208,7 @@ class CondorLife:
         self.is_jobsub = False
         self.is_disconnected = False
         self.gap: CondorFact | None = None
-        """A part of a log that was not read, and nothing that came after it."""
+        """A part of a log that was not read or understood, and nothing that came after it."""
         self._is_reported = False
         for fact in facts:
             self.take(fact)
@@ -241,7 +243,7 @@ class CondorLife:
             self._take_line(fact)
         elif fact.origin is not Origin.SUBMIT:
             self._is_reported = True
-            self.gap = fact if fact.what == LOG_GAP else None
+            self.gap = fact if fact.what in (LOG_GAP, UNKNOWN_EVENT) else None
             (self._take_event if fact.origin is Origin.EVENT else self._take_ad)(fact)
 
     def merge_event(self, fact: CondorFact) -> None:

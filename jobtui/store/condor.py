@@ -186,6 +186,9 @@ class CondorStore:
         """Take in facts of any jobs, in the order in which each file has them, and put jobs together."""
         for fact in facts:
             if fact.job:
+                if (gap := self._gaps.get(fact.source)) and _IN_FILE(gap) == _IN_FILE(fact):
+                    del self._gaps[fact.source]  # its end is written by now
+                    self.due.update(self._in_file[fact.source])
                 self._take_of_job(fact)
             elif fact.origin is Origin.SUBMIT:
                 trace = fact.values[TRACEPARENT]
@@ -286,8 +289,7 @@ class CondorStore:
         gaps = []
         for source in {fact.source for fact in facts} & self._gaps.keys():
             gap = self._gaps[source]
-            since = (gap.rotation, gap.part)
-            if all((fact.rotation, fact.part) < since for fact in facts if fact.source == source):
+            if all(_IN_FILE(fact) < _IN_FILE(gap) for fact in facts if fact.source == source):
                 gaps.append(gap)
         return in_order((*facts, *gaps), self._shifts)
 

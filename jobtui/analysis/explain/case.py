@@ -334,7 +334,7 @@ class Case:
 
     @cached_property
     def damaged(self) -> tuple[str, ...]:
-        """The logs with parts near the latest run's lines that cannot be read; no verdict needs the server's."""
+        """The logs with parts near the latest run's lines that cannot be read; none needs the server's."""
         ops = [op for op in (self.run, *self.later) if op is not None]
         steps = [step for op in ops for step in op.steps if step.component is not Component.SERVER]
         found = []

@@ -306,7 +306,8 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
     silent_s = 0.0 if last is None else seconds_between(last, matter.now)
     if not matter.job.status.is_live or (gap is None and silent_s < SILENT_S):
         return said
-    gone = "" if gap is None else f"{gap.text.strip()}: what happened to it since may be there"
+    what = "" if gap is None else gap.text.strip() if gap.what == condor.LOG_GAP else _NOT_KNOWN
+    gone = what and f"{what}: what happened to it since may be there"
     doubt = gone or f"no event for {age(silent_s)}: it may have ended, and its log may be lost"
     return said._replace(
         sentence=f"{capital(doubt)}. {said.sentence}",
@@ -432,6 +433,7 @@ RULES: Mapping[str, Callable[[CondorCase], Ruling]] = {
 }  # fmt: skip
 
 _NO_AD = ("an event log does not say which exit status counts as success; its job ad does",)
+_NOT_KNOWN = "its log has an event that jobtui does not know"
 _NO_EVENTS = "neither an event log nor a job ad of it was read"
 _ON_HOLD = "no event is written for a job that was submitted on hold; see condor_q or its job ad"
 _UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"

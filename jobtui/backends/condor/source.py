@@ -73,9 +73,9 @@ class EventParser:
 
     @property
     def torn(self) -> list[CondorFact]:
-        """That a job has an event which is not written whole yet; nothing where none is named."""
+        """That there is an event which is not written whole yet, of a job or, where it names none, of any."""
         gap = self._reader.gap(self._read(self._at, HEAD_BYTES), self._line, self._at)
-        return [msgspec.structs.replace(gap, **self._log_part)] if gap.job else []
+        return [msgspec.structs.replace(gap, **self._log_part)] if gap.job or self._form in _ENDS else []
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return None
