@@ -40,6 +40,8 @@ BEGIN, END, SIGNAL = "begin_execution", "completed", "signal"
 TRACEPARENT = "TraceParent"
 LOG_GAP = "log_gap"
 """That a part of a log was gone before it was read, or cannot be read. Such a fact may name no job."""
+AD_EVENT = "ad_information"
+"""The event that follows any other with attributes of the job."""
 UNKNOWN_EVENT = "unknown_event"
 """An event of a kind that HTCondor got later: it may have changed the job's state."""
 MACHINES = "slots"
@@ -243,7 +245,8 @@ class CondorLife:
             self._take_line(fact)
         elif fact.origin is not Origin.SUBMIT:
             self._is_reported = True
-            self.gap = fact if fact.what in (LOG_GAP, UNKNOWN_EVENT) else None
+            if fact.what != AD_EVENT:
+                self.gap = fact if fact.what in (LOG_GAP, UNKNOWN_EVENT) else None
             (self._take_event if fact.origin is Origin.EVENT else self._take_ad)(fact)
 
     def merge_event(self, fact: CondorFact) -> None:

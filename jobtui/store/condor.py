@@ -25,6 +25,7 @@ import msgspec
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
 from jobtui.model.condor import (
+    AD_EVENT,
     LOG_GAP,
     LOST,
     MACHINES,
@@ -289,7 +290,8 @@ class CondorStore:
         gaps = []
         for source in {fact.source for fact in facts} & self._gaps.keys():
             gap = self._gaps[source]
-            if all(_IN_FILE(fact) < _IN_FILE(gap) for fact in facts if fact.source == source):
+            own = (fact for fact in facts if fact.source == source and fact.what != AD_EVENT)
+            if all(_IN_FILE(fact) < _IN_FILE(gap) for fact in own):
                 gaps.append(gap)
         return in_order((*facts, *gaps), self._shifts)
 

@@ -140,8 +140,7 @@ def explain(evidence: Evidence) -> Verdict:
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
     found = msgspec.structs.replace(found, evidence=(*found.evidence, *evidence.last_lines))
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources)))
-    unknown = tuple(_not_measured(evidence, sources))
-    most = SURE if unknown else found.confidence
+    most = found.confidence if _is_lag_known(evidence, sources) else SURE
     if evidence.unread and found.concern is Concern.FAILED:  # its exit code says that, its record perhaps why
         most = LIKELY
     elif job is None or job.status.is_live:
@@ -152,7 +151,7 @@ def explain(evidence: Evidence) -> Verdict:
         rests_on=sources,
         remembered=evidence.remembered,
         confidence=min(found.confidence, most),
-        blind_spots=tuple(dict.fromkeys((*doubts, *others, *unknown, *evidence.unread, *evidence.left_out))),
+        blind_spots=tuple(dict.fromkeys((*doubts, *others, *evidence.unread, *evidence.left_out))),
     )
     if not doubts:
         return found
@@ -257,21 +256,11 @@ def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> I
         yield from (f"its sources disagree: {one.about}" for one in verdict.contradictions)
 
 
-def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
-    """Doubts about the sources of a live job that have given no news or answers lately."""
-    if evidence.job is None or not evidence.job.status.is_live:
-        return
-    names = [
-        health.name
-        for health in evidence.sources
-        if health.name in sources
-        and health.read_at is not None
-        and not health.news_late
-        and not BALSAM_SERVER.made(health)
-    ]
-    if names:
-        one_is = "is late, or its clock is" if len(names) == 1 else "are late, or their clocks are"
-        yield f"whether {', '.join(names)} {one_is} off: no new record yet"
+def _is_lag_known(evidence: Evidence, sources: tuple[str, ...]) -> bool:
+    """Whether the sources of a live job gave something new, which shows their lag."""
+    is_live = evidence.job is not None and evidence.job.status.is_live
+    read = (one for one in evidence.sources if one.name in sources and one.read_at is not None)
+    return not is_live or all(one.news_late or BALSAM_SERVER.made(one) for one in read)
 
 
 def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, now: Nanos) -> Iterator[str]:

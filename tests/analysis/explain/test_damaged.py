@@ -25,7 +25,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Writer, WritersRead
+from jobtui.model.ops import WritersRead
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from tests import builders
@@ -377,16 +377,14 @@ def test_durations_end_when_the_source_was_last_read(system: str) -> None:
     assert verdict.sentence.startswith("Api cannot be read: refused, last read 5h")
 
 
-@pytest.mark.parametrize(("logs", "words"), ROWS["sources of which no news came"])
-def test_sources_of_which_no_news_came_are_named_in_one_line(logs: list[str], words: str) -> None:
-    read = (msgspec.structs.replace(FINE, name=name, kind="logfile") for name in logs)
-    writers_read = WritersRead(writers=dict.fromkeys(logs, Writer(None, None, None)))
-    job = builders.a_job()
-    verdict = explain(
-        Evidence(job_id=job.id, now=NOW, job=job, sources=tuple(read), writers_read=writers_read)
-    )
-    (line,) = [one for one in verdict.blind_spots if "no new record yet" in one]
-    assert line.startswith(words)
+def test_a_live_job_is_less_sure_while_the_lag_of_its_source_is_not_known() -> None:
+    job = builders.a_job(source="api", system="slurm", native_status="RUNNING", status=JobStatus.RUNNING)
+    unseen = msgspec.structs.replace(FINE, kind="slurm")
+    told = [
+        explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(one,)))
+        for one in (unseen, msgspec.structs.replace(unseen, news_late=(1.0,)))
+    ]
+    assert [(one.confidence, one.blind_spots) for one in told] == [(0.9, ()), (0.97, ())]
 
 
 @pytest.mark.parametrize(("state", "event", "disagree"), ROWS["a record and its last event"])
