@@ -49,12 +49,10 @@ def test_many_ads_come_in_each_form(text: str) -> None:
     assert {fact.origin for fact in facts} == {Origin.AD}
 
 
-def test_an_event_waits_until_it_is_whole_and_an_unknown_one_is_told() -> None:
+def test_an_event_waits_until_it_is_whole() -> None:
     data = (submitted() + executing()[:-6]).encode()
     read = EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST)
     assert (len(read.facts), read.taken) == (1, len(submitted()))
-    (fact,) = facts_of(event(99, "2026-11-20 10:00:00", "Something new").encode())
-    assert (fact.what, fact.job) == ("unknown_event", "7.0")
 
 
 @pytest.mark.parametrize(

@@ -252,8 +252,8 @@ class Case:
 
     @cached_property
     def status(self) -> JobStatus:
-        """The state of the job: that of its record, unless the logs have a newer run."""
-        if self.record is not None:
+        """The state by its record, by the logs where they have a newer run or its word is not known."""
+        if self.record is not None and not self.unknown_word:
             return self.record.status
         run = self.run
         if run is None:
@@ -278,6 +278,14 @@ class Case:
             return False
         written = max((at for at in (job.written_at, job.updated_at, job.queued_at) if at), default=None)
         return written is not None and seconds_between(written, run.created_at) > NEWER_S
+
+    @cached_property
+    def unknown_word(self) -> str:
+        """That jobtui does not know the word of the record for its state, "" where it does."""
+        job = self.record
+        if job is None or job.status is not JobStatus.UNKNOWN:
+            return ""
+        return f'Its status is "{job.native_status}", which jobtui does not know'
 
     @property
     def is_clock_off(self) -> bool:

@@ -8,7 +8,6 @@ from jobtui.analysis.explain.case import Case, Finding
 from jobtui.analysis.explain.flow import Mark
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.commands import OURS, Command
-from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STEP_COLUMNS
 from jobtui.model.verdicts import Code, NextStep, Verdict
 
@@ -58,14 +57,9 @@ def _ours(why: str, verb: str) -> Suggestion:
 
 _timeline = _ours("see every step with its time", "timeline")
 _logs = _ours("read all lines about it", "logs")
+_compare = _ours("compare with a good run", "compare")
 _ask_user = _ours("its record is corrected when its user next opens the job in a browser", "show")
 _start_again = _ours("to free it, its user ends the run in a browser and starts it again", "show")
-
-
-def _compare(case: Case) -> Iterator[NextStep]:
-    """One job is explained without reading all others, of which one may be good."""
-    is_known = case.evidence.good is not None or any(run.status is JobStatus.COMPLETED for run in case.runs)
-    yield from _ours(f"compare with the last good run{'' if is_known else ', if any'}", "compare")(case)
 
 
 def _agents(case: Case) -> Iterator[NextStep]:

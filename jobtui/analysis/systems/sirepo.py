@@ -66,13 +66,15 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
     since = finding.steps[0] if finding.steps else last
     pending = _pending(case, finding)
     held = f" {words}" if (words := held_words(pending)) else ""
+    is_by_logs = case.unknown_word and finding.code is not Code.UNKNOWN
+    by_logs = f"{case.unknown_word}. By its logs: " if is_by_logs else ""
     flaps = ""
     if case.flapping is not None and finding.code not in UNTOUCHED_BY_AGENTS:
         flaps = f" It flaps: {case.flapping.words}."
     return Verdict(
         job_id=case.job_id,
         code=finding.code,
-        sentence=f"{finding.sentence}{held}{flaps}{noted(case, finding.code)}",
+        sentence=f"{by_logs}{finding.sentence}{held}{flaps}{noted(case, finding.code)}",
         confidence=round(_confidence(case, finding), 2),
         last_step=None if last is None else last.step,
         last_at=None if last is None else last.at,
@@ -110,17 +112,13 @@ def _history(case: Case) -> Iterator[tuple[Nanos, str]]:
 
 
 def _unknown(case: Case) -> Finding:
-    if case.job is None and case.run is None:
-        sentence = "Neither a record nor an op of it was read."
-    else:
-        word = case.job.native_status if case.job is not None else "nothing"
-        sentence = f'Its status is "{word}", which jobtui does not know.'
-    return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
+    words = case.unknown_word or "Neither a record nor an op of it was read"
+    return Finding(Code.UNKNOWN, f"{words}.", 0.3, (case.last_step,))
 
 
 def _confidence(case: Case, finding: Finding) -> float:
     confidence = finding.confidence
-    if case.record is None:
+    if case.record is None or case.unknown_word:
         confidence *= WITHOUT_PART
     is_self_evident = finding.code in SELF_EVIDENT
     if case.is_log_behind and not is_self_evident:
@@ -139,6 +137,7 @@ def _confidence(case: Case, finding: Finding) -> float:
     needs_more = finding.needs_all_lines and (is_alone or is_damaged or is_incomplete or is_cut_off)
     can_change = case.status.is_live or finding.code is Code.COMPLETED
     is_overtaken = can_change and case.is_end_open and finding.confidence < CERTAIN
+    is_overtaken |= case.status.is_live and bool(case.unknown_word)
     if needs_more or is_overtaken or case.is_clock_off:
         # one of the lines that are lost could change the verdict
         confidence = min(confidence, PLAUSIBLE)

@@ -250,6 +250,11 @@ def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
     assert RULES.keys() == STATUSES.keys()
     odd = msgspec.structs.replace(a_job("READY"), native_status="MADE_UP", status=JobStatus.UNKNOWN)
     assert "MADE_UP" in on_balsam(odd).sentence
+    play = played("program-error", 1, DriverName.DOCKER, 130)
+    record = play.record_with(native_status="MADE_UP", status=JobStatus.UNKNOWN)
+    verdict = explain(play.evidence(detail=record))
+    assert (verdict.code, "MADE_UP" in verdict.sentence) == (Code.PROGRAM_FAILED, True)
+    assert 0.5 < verdict.confidence < explain(play.evidence()).confidence
 
 
 @pytest.mark.parametrize("ahead_s", [-330.0, 0.0, 330.0])
