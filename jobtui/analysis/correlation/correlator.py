@@ -63,10 +63,7 @@ Lines = dict[int, tuple[str, int, int, int, int]]
 
 
 def is_delivered_again(before: LogRecord, record: LogRecord) -> bool:
-    """Whether a line is the line before it: it names an op, and what an op does twice is written otherwise.
-
-    Requests and agents' news may be equal within a second, and are counted.
-    """
+    """Whether a line is the one before it. Those of no op, and agents' news, may be equal in a second."""
     is_same = (before.at, before.pid, before.container) == (record.at, record.pid, record.container)
     fields = record.fields
     return is_same and fields.get("o") not in (None, "None") and fields.get("op_name") in REPLY_WORDS
