@@ -7,7 +7,6 @@ batch jobs.
 
 import json
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -18,6 +17,7 @@ from uuid import UUID
 import httpx
 
 from jobtui.model.clock import SECOND, Nanos
+from tests.rows import FIXTURES, table
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 FORM = "application/x-www-form-urlencoded"
@@ -105,7 +105,7 @@ def _refused(status: int, detail: str) -> httpx.Response:
     return httpx.Response(status, json={"detail": detail})
 
 
-FOLDER = Path(__file__).parent / "fixtures" / "balsam"
+FOLDER = FIXTURES / "balsam"
 TOKEN = "recorded"
 MOST = 100_000
 
@@ -130,7 +130,7 @@ def nanos(text: str) -> Nanos:
     return Nanos(int(moment(text).timestamp()) * SECOND + moment(text).microsecond * 1_000)
 
 
-PARAMETERS: Mapping[str, Sequence[str]] = tomllib.loads((FOLDER / "parameters.toml").read_text())
+PARAMETERS: Mapping[str, Sequence[str]] = table("balsam/parameters")
 """What may be asked of each list. The real server ignores others, and all rows come back."""
 
 

@@ -1,10 +1,8 @@
 """Records for tests, each valid as it is: a test names only what it is about."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 
 from jobtui.model.clock import SECOND, Nanos
@@ -15,6 +13,7 @@ from jobtui.model.slurm import Cluster, Controller, Node, Partition
 from jobtui.render.spans import Line
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS
+from tests.rows import table
 
 HOSTILE = tuple(text for name, text in TEXTS.items() if name not in ("empty", "blank", "secret"))
 """Text that wants to be markup, drive the terminal or break the columns."""
@@ -39,7 +38,7 @@ def fields_of(table: Mapping[str, Any], words: Mapping[str, type[StrEnum]]) -> d
     }
 
 
-USUAL = tomllib.loads((Path(__file__).parent / "fixtures" / "builders.toml").read_text())
+USUAL = table("builders")
 JOB = fields_of(USUAL["job"], {"status": JobStatus})
 STEP = fields_of(USUAL["step"], {"component": Component, "certainty": Certainty})
 OP = fields_of(USUAL["op"], {"status": OpStatus})

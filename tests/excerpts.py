@@ -25,9 +25,9 @@ from jobtui.memory.database import FILE_NAME
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
 from tests.memory.runs import a_run, written
+from tests.rows import FIXTURES
 from tests.slurm_stand_in import StandIn
 
-FIXTURES = CAPTURES.parent
 SHOWN = re.compile(r"^<!-- on ([\w-]+) -->\n```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HERE = "/srv/sirepo"
 """Where pages pretend to be."""

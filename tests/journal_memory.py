@@ -3,7 +3,6 @@
 import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -13,6 +12,7 @@ from jobtui.model import journal as model
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError
 from jobtui.model.journal import JournalEntry
+from tests.rows import CAPTURES
 
 Fields = dict[str, tuple[bytes, ...]]
 """All fields of one entry as stored; a field may occur several times."""
@@ -203,7 +203,7 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-ROOT = Path(__file__).parent / "fixtures" / "sirepo"
+ROOT = CAPTURES
 NEWEST = Nanos(1_795_300_000 * SECOND)
 BOOTED_US = 1_795_000_000_000_000
 DELAY = Nanos(SECOND // 3)

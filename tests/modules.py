@@ -1,14 +1,15 @@
 """The modules of jobtui, what each imports, and what its layer may import."""
 
 import ast
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.rows import table
+
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
-_LAYERS = tomllib.loads((PACKAGE.parent / "tests" / "fixtures" / "layers.toml").read_text())
+_LAYERS = table("layers")
 GROUPS = {name: frozenset(names) for name, names in _LAYERS["groups"].items()}
 ALL = frozenset[str]().union(*GROUPS.values()) - {""}
 MAY_IMPORT: dict[str, frozenset[str]] = {

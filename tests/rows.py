@@ -1,8 +1,16 @@
-"""Rows of parametrised tests, from `tests/fixtures/rows.toml`."""
+"""Where the fixtures of tests are, the tables among them, and the rows of parametrised tests."""
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
-from tests.excerpts import FIXTURES
+FIXTURES = Path(__file__).parent / "fixtures"
+CAPTURES = FIXTURES / "sirepo"
 
-ROWS: dict[str, list[Any]] = tomllib.loads((FIXTURES / "rows.toml").read_text())
+
+def table(name: str) -> dict[str, Any]:
+    """A table of the fixtures by its path below them."""
+    return tomllib.loads((FIXTURES / f"{name}.toml").read_text())
+
+
+ROWS: dict[str, list[Any]] = table("rows")

@@ -27,7 +27,7 @@ from rich.terminal_theme import MONOKAI, TerminalTheme
 
 from jobtui.cli import main as run_jobtui
 from tests.commands.running import AT, sources_of
-from tests.excerpts import FIXTURES
+from tests.rows import FIXTURES
 from tests.tmux import Tmux
 
 PLACE = Path(__file__).parents[1] / "screenshots"

@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +18,8 @@ from typing import Any
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.formats.slurm import accounted_job, queued_job, rows_of, shown_jobs
 from jobtui.model.slurm import SlurmJob
+from tests.rows import FIXTURES, table
 
-FIXTURES = Path(__file__).parent / "fixtures"
 CAPTURES = FIXTURES / "slurm"
 DIRECTORY = re.findall(r"WorkDir=(\S+)", (CAPTURES / "scontrol-show-job-oneline.txt").read_text())[0]
 SQUEUE_FIELDS = ("%i", "%j", "%u", "%T", "%r", "%M", "%l", "%D", "%R")
@@ -168,5 +167,5 @@ class StandIn:
         return truths
 
 
-ROWS = tomllib.loads((FIXTURES / "programs/slurm.toml").read_text())
+ROWS = table("programs/slurm")
 QUEUED, ACCOUNTED = ROWS["squeue"], ROWS["sacct"]

@@ -1,6 +1,5 @@
 """The grammar of the command line, and what is said when it is not kept."""
 
-import tomllib
 from contextlib import suppress
 
 import pytest
@@ -9,9 +8,9 @@ from hypothesis import strategies as st
 
 from jobtui.cli import UsageError, main, parse
 from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, Option, flags_of
-from tests.excerpts import FIXTURES
+from tests.rows import table
 
-LINES = tomllib.loads((FIXTURES / "command_lines.toml").read_text())["lines"]
+LINES = table("command_lines")["lines"]
 
 
 @pytest.mark.parametrize(("line", "command", "words", "settings", "flags"), LINES)

@@ -1,7 +1,6 @@
 """Where settings come from, which of them holds, and what is said of wrong ones."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +17,8 @@ from jobtui.model.settings import ANYWHERE, Alarms, Appearance, KeyWish
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import mistake_in_style, style_names
 from jobtui.theme import THEMES, VARIABLE
-from tests.excerpts import FIXTURES
 from tests.reference import CONFIGURATION
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 
 
 def config_of(folder: Path, text: str, **flags: str) -> Config:
@@ -87,7 +85,7 @@ def test_a_word_before_an_equals_sign_is_a_role(text: str) -> None:
     assert load({"log": (f"./{text}",)}, {}).sources[0].target == f"./{text}"
 
 
-MISTAKES = tomllib.loads((FIXTURES / "config_mistakes.toml").read_text())
+MISTAKES = table("config_mistakes")
 HUGE = [
     [f"fps = {'9' * 5_000}", ":1: a number has thousands of digits"],
     [f"fps = 0x{'f' * 5_000}", "fps: expected"],

@@ -36,8 +36,8 @@ from jobtui.transport.blocks import Limits
 from tests.backends.log_fakes import RotatedLog, append, log_file
 from tests.backends.recording.files import MB, about
 from tests.journal_memory import T0, MemoryJournal
+from tests.rows import CAPTURES
 
-CAPTURES = Path(__file__).parent / "fixtures/sirepo"
 LINES = {
     name: (CAPTURES / name / "supervisor.log").read_bytes().splitlines(keepends=True)
     for name in ("local", "local-debug", "sbatch")
@@ -434,7 +434,7 @@ async def test_reading_back_costs_no_op_and_doubles_none(
     assert site.lived().ops > 2 * KEPT
 
 
-CAPTURE = Path(__file__).parent / "fixtures/sirepo/local/supervisor.log"
+CAPTURE = CAPTURES / "local/supervisor.log"
 
 
 def told(correlator: Correlator) -> list[tuple[object, ...]]:

@@ -25,11 +25,11 @@ from jobtui.model.health import Faults
 from jobtui.terminal.driver import TerminalDriver
 from tests.backends.journal.rigs import children_of
 from tests.pty_program import PtyProgram
-from tests.rows import ROWS
+from tests.rows import CAPTURES, ROWS
 from tests.tmux import Tmux
 from tests.waiting import LONG_S, wait_for, wait_until
 
-CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
+CAPTURE = CAPTURES / "local"
 READY = b"quit"
 HANGING = """
 import pathlib, sys, threading

@@ -63,11 +63,10 @@ from tests.backends.traces.sending import listening, send
 from tests.builders import a_job
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.conftest import NOW
-from tests.excerpts import FIXTURES
 from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later, fail_once
 from tests.loopback import served
 from tests.modules import called_name, nodes
-from tests.rows import ROWS
+from tests.rows import FIXTURES, ROWS
 from tests.trace_servers import Jaeger as JaegerServer
 from tests.trace_servers import Site, Spans
 from tests.tracing import TRACE_ID

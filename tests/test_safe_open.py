@@ -14,10 +14,10 @@ from jobtui.transport import files
 from jobtui.transport.files import read_given, read_small
 from tests.commands.running import in_turn
 from tests.modules import nodes
-from tests.rows import ROWS
+from tests.rows import CAPTURES, ROWS
 from tests.waiting import LONG_S
 
-FIXTURES = Path(__file__).parent / "fixtures/sirepo/local"
+FIXTURES = CAPTURES / "local"
 ALLOWED = {
     "transport/files.py": "the one way",
     "backends/sirepo/files.py": "names within a directory, after a look at each",

@@ -32,6 +32,7 @@ from tests.builders import a_job, job_id
 from tests.commands.running import Runner
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
+from tests.rows import CAPTURES
 from tests.waiting import LONG_S, stop, wait_until
 
 
@@ -107,7 +108,7 @@ async def test_a_session_leaves_no_thread_that_read_run_directories(tmp_path: Pa
     await wait_until(lambda: set(threading.enumerate()) <= before)
 
 
-CAPTURE = Path(__file__).parent / "fixtures/sirepo/local"
+CAPTURE = CAPTURES / "local"
 FIRST_JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
 
 

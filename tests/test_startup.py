@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from jobtui import allocator
+from tests.rows import CAPTURES
 
 ROOT = Path(__file__).parents[1]
-FIXTURES = Path(__file__).parent / "fixtures" / "sirepo"
+FIXTURES = CAPTURES
 
 
 def program(name: str) -> str:

@@ -1,6 +1,5 @@
 """What functions make of texts and other plain values, as `tests/fixtures/texts.toml` has it."""
 
-import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.excerpts import FIXTURES
+from tests.rows import table
 
-TABLES: dict[str, dict[str, Any]] = tomllib.loads((FIXTURES / "texts.toml").read_text())
+TABLES: dict[str, dict[str, Any]] = table("texts")
 Case = tuple[str, list[object], Any]
 
 

@@ -10,8 +10,9 @@ from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import Resource, Span, SpanStatus, Telemetry, Trace
+from tests.rows import FIXTURES
 
-CAPTURES = Path(__file__).parent / "fixtures" / "tracing"
+CAPTURES = FIXTURES / "tracing"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((CAPTURES / "expected.json").read_text())
 FORMATS = ("otlp.pb", "otlp.json", "jaeger.json")
 TRACE_ID = TraceId("0123456789abcdef0123456789abcdef")

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
 
 from jobtui.analysis.correlation.correlator import Correlator
@@ -14,7 +13,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.ops import Correlation, Op
 from tests.analysis import lines as wording
 from tests.analysis.explain.cases import gatherer_of
-from tests.excerpts import FIXTURES
+from tests.rows import table
 
 START = Nanos(1_795_206_870 * SECOND)
 """Nov 20 20:34:30 of 2026, the time of the first line."""
@@ -113,7 +112,7 @@ def looked_at(
     return disputes.look(jobs, at, gatherer_of(knows, jobs.values(), at).is_disputed, budget_s)
 
 
-TABLES = tomllib.loads((FIXTURES / "correlation.toml").read_text())
+TABLES = table("correlation")
 AGENTS_LOGS = {"agent.log", "container.log", "copy.log"}
 LOG = "/var/log/supervisor.log"
 OTHER_DIR = RUN_DIR.replace("HrCJ26rQ", "4u2Pj0fB")

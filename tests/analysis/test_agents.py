@@ -2,7 +2,6 @@
 
 import shlex
 import subprocess
-import tomllib
 
 import msgspec
 import pytest
@@ -36,8 +35,7 @@ from tests.analysis.lines import (
 )
 from tests.builders import ago, an_agent
 from tests.demo.sites import DriverName, Settings, World
-from tests.excerpts import FIXTURES
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 from tests.waiting import LONG_S
 
 HEAVY = ("srw", "multiElectronAnimation")
@@ -264,7 +262,7 @@ AGENTS: dict[str, Agent] = {
 }
 
 
-FILTERS = tomllib.loads((FIXTURES / "filters.toml").read_text())["agents"]
+FILTERS = table("filters")["agents"]
 
 
 @pytest.mark.parametrize(("text", "found"), FILTERS["pass"].items())

@@ -4,7 +4,6 @@ import re
 import tomllib
 from collections import Counter
 from math import comb
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,6 +22,7 @@ from jobtui.model.journal import Cursor, JournalEntry
 from jobtui.model.verdicts import Cause, Code, Verdict
 from release.cause_weights import WEIGHTS, Sample, choices, fingerprint, learnt, samples
 from tests.builders import a_job, job_id, some
+from tests.rows import table
 
 LEAST_RIGHT, MOST_WRONG, LEAST_SILENT = 0.9, 0.04, 0.9
 SAMPLES = samples()
@@ -105,7 +105,7 @@ def test_a_cause_leaves_out_what_is_around_its_message() -> None:
         assert some(find_cause(f"{frame}mesh read\n{frame}{said}")).text == said
 
 
-CASES = tomllib.loads((Path(__file__).parents[1] / "fixtures/kills.toml").read_text())["case"]
+CASES = table("kills")["case"]
 END = time_of_parts(2026, 11, 20, 3, 12, 8)
 _MESSAGE = re.compile(r"(?:([+-]\d+) )?([\w-]+)(?:\[(\d+)\])?: (.*)", re.DOTALL)
 

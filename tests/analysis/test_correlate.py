@@ -51,7 +51,7 @@ from tests.analysis.lines import (
 from tests.builders import a_step
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, simulate
-from tests.rows import ROWS
+from tests.rows import FIXTURES, ROWS
 
 
 def ops_in(correlator: Correlator) -> list[Op]:
@@ -551,7 +551,7 @@ SITES = {
 BIG = Settings(users=30, ops=2_000, max_secs_parallel=400, max_secs_parallel_paid=600)
 UNDECIDED_SHARE = 0.002
 """How many ops may be left open, and named, when there are only 20 prefixes."""
-OLD_SITES = sorted((Path(__file__).parent.parent / "fixtures" / "simulated-2020").iterdir())
+OLD_SITES = sorted((FIXTURES / "simulated-2020").iterdir())
 
 
 def _assert_exact(correlator: Correlator, ops: Iterable[tuple[object, ...]]) -> None:

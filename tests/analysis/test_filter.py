@@ -1,7 +1,5 @@
 """Filters of jobs: what each means, its words completed, moments in it; and which lines say the same."""
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.pages import LogLine
 from tests.builders import some
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 
 NOW = Nanos(1_795_207_531 * SECOND)
 """2026-11-20 20:45:31 UTC"""
@@ -58,7 +56,7 @@ FAILED = a_job(
 QUASI = a_job("vn9m3eZW-_1_stlss-statelessCompute", JobStatus.MISSING, "missing", is_quasi=True)
 JOBS = {"survey": SURVEY, "scan": SCAN, "heights": HEIGHTS, "failed": FAILED, "quasi": QUASI}
 REAL = "survey scan heights failed"
-TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "filters.toml").read_text())
+TABLES = table("filters")
 ANY_FILTER_TEXT = st.lists(st.sampled_from(TABLES["pieces"]) | st.text(max_size=3), max_size=10).map("".join)
 
 

@@ -3,9 +3,7 @@
 import random
 import re
 import string
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +16,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
 from tests.builders import a_job, a_step, an_agent, an_op, some
+from tests.rows import table
 
 OP_ID = "pb5uBCrpfCnFYD1h0DppNggyzUpVfKsQ"
 AGENT_ID = "WUt4nXc2Jt0qYbLr5Vh8sDfEoPz3mKa7"
@@ -63,7 +62,7 @@ def found(thing: str) -> tuple[Candidate, ...]:
     return find(thing, JOBS, OPS, AGENTS)
 
 
-PASTED = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "pasted.toml").read_text())
+PASTED = table("pasted")
 
 
 @pytest.mark.parametrize("thing", PASTED)

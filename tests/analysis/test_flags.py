@@ -1,7 +1,6 @@
 """Flags: what looks wrong with a job, and why."""
 
 import asyncio
-import tomllib
 from typing import Any
 
 import msgspec
@@ -27,14 +26,14 @@ from tests.analysis.lines import looked_at
 from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
-from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation
+from tests.rows import table
 
 GRAVE = {"no_progress", "over_limit", "exception", "stale"}
 """Flags that need a person."""
 
 
-CASES = tomllib.loads((FIXTURES / "flags.toml").read_text())["case"]
+CASES = table("flags")["case"]
 
 
 def a_case(status: str, mode: str = "parallel", **fields: Any) -> Job:

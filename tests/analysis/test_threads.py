@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from tests.analysis.explain.balsam_cases import evidence_on
 from tests.commands.running import Runner
+from tests.rows import FIXTURES, table
 from tests.slurm_stand_in import StandIn
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-DATA = tomllib.loads((FIXTURES / "threads" / "threads.toml").read_text())
+DATA = table("threads/threads")
 ROWS = {row["thread"]: row for row in DATA["thread"]}
 PAGE = FIXTURES.parents[1] / "docs" / "threads.md"
 

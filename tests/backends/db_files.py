@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from jobtui.model.ids import JobId
+from tests.rows import CAPTURES
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "sirepo"
+FIXTURES = CAPTURES
 DIRECTORY = "supervisor-job"
 
 Record = dict[str, Any]

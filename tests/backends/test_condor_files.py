@@ -4,7 +4,6 @@ import gzip
 import json
 import lzma
 import os
-import tomllib
 from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
@@ -18,8 +17,8 @@ from jobtui.model.clock import SECOND
 from jobtui.model.ids import JobId
 from tests.backends.log_fakes import append
 from tests.condor import book_of, event, executing, submitted
-from tests.excerpts import FIXTURES
 from tests.polling import Reading, polled
+from tests.rows import table
 
 END = "Fri Nov 20 20:40:14 UTC 2026 a.sh COMPLETED with exit status 3\n"
 BEGIN = "Fri Nov 20 20:40:06 UTC 2026 7.0@s.example.org BEGIN EXECUTION a.sh\n"
@@ -86,7 +85,7 @@ async def test_a_rotated_log_goes_on(tmp_path: Path, *, is_new: bool, is_emptied
     assert detail.job.native_status == "IDLE"
 
 
-FORMS = tomllib.loads((FIXTURES / "condor_logs.toml").read_text())
+FORMS = table("condor_logs")
 HEADS, TOLD = FORMS["head"], FORMS["event"]
 
 

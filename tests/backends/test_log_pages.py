@@ -5,7 +5,6 @@ import gzip
 import os
 import random
 import re
-import tomllib
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -61,9 +60,9 @@ from tests.backends.log_fakes import (
     searched,
 )
 from tests.conftest import NOW
-from tests.excerpts import FIXTURES
 from tests.journal_memory import MemoryJournal
 from tests.polling import Reading
+from tests.rows import CAPTURES, table
 from tests.waiting import LONG_S
 
 SMALL = Limits(block=40, line=120, skip=300)
@@ -181,9 +180,6 @@ def test_a_file_closed_under_a_reader_is_an_error_and_not_another_file(tmp_path:
     opened.close()
     with path.open("rb"), pytest.raises(OSError, match="Bad file descriptor"):
         opened.source.read(0, 4)
-
-
-CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 
 
 def position_of(data: bytes, seconds: int) -> int | None:
@@ -512,7 +508,7 @@ async def test_a_cluster_is_not_asked_more_often_than_need_be(client: SshClient,
 
 WORDS = ("alpha", "Beta", "gamma [x]", "ε Straße", "-e", "--pre=sh", "$(touch x)", "a.c", "\x1b[31m")
 
-MASKED = tomllib.loads((FIXTURES / "masked_searches.toml").read_text())
+MASKED = table("masked_searches")
 
 with_and_without_ripgrep = pytest.mark.parametrize("installed", [True, False], ids=["rg", "own"])
 

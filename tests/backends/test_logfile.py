@@ -45,10 +45,9 @@ from tests.backends.log_fakes import (
 from tests.fakes import Injected, fail_later
 from tests.loopback import nobody
 from tests.polling import Reading
-from tests.rows import ROWS
+from tests.rows import CAPTURES, ROWS
 from tests.waiting import LONG_S
 
-CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 CAPTURED_LOGS = sorted(path for path in CAPTURES.rglob("*.log") if "user" not in path.parts)
 
 

@@ -21,9 +21,9 @@ from jobtui.model.health import Faults
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import TraceSearch
 from tests.conftest import NOW
-from tests.excerpts import FIXTURES
 from tests.fakes import SECRET, fail
 from tests.fuzz.targets import TARGETS, WAITING
+from tests.rows import FIXTURES
 
 
 def answers_read(name: str) -> Callable[[], object]:

@@ -27,7 +27,7 @@ from tests.analysis.captured import ROOT
 from tests.analysis.explain.cases import reach_back
 from tests.backends.journal.rigs import RUNS_HERE, SshClient
 from tests.builders import HOSTILE, a_job, a_step, some
-from tests.rows import ROWS
+from tests.rows import CAPTURES, ROWS
 from tests.waiting import LONG_S
 
 
@@ -267,7 +267,7 @@ async def test_an_answer_that_is_not_understood_is_not_a_file(head: str, client:
         await RemoteDirs().read_file("ssh://cori/scratch", "run.log", tail=True)
 
 
-LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+LOCAL = CAPTURES / "local"
 RECORD = (
     "Nov 20 20:34:36  9061     0 job_supervisor.py:10:run _Op(run, pb5u) failed\n"
     "Traceback (most recent call last):\n"

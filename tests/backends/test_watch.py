@@ -17,9 +17,8 @@ from jobtui.transport.files import FileId
 from jobtui.transport.watch import DirectoryWatch, Inotify, Watch, file_system_of, silent_file_system
 from jobtui.transport.worker import Worker
 from tests.builders import job_id as jid
-from tests.excerpts import FIXTURES
 from tests.loopback import Timer
-from tests.rows import ROWS
+from tests.rows import FIXTURES, ROWS
 from tests.waiting import LONG_S, stop, wait_for, wait_until
 
 

@@ -1,6 +1,5 @@
 """The JSON contract of the commands, as `tests/fixtures/contract.toml` has it, as a checker."""
 
-import tomllib
 from types import GenericAlias
 from typing import Annotated, Any, Literal, Optional
 
@@ -8,9 +7,9 @@ from msgspec import Meta, convert, defstruct
 
 from jobtui.model.jobs import Category
 from jobtui.model.verdicts import Code
-from tests.excerpts import FIXTURES
+from tests.rows import table
 
-TABLES = tomllib.loads((FIXTURES / "contract.toml").read_text())
+TABLES = table("contract")
 WHOLE: Any = Annotated[int, Meta(ge=0)]
 KINDS: dict[str, Any] = {
     "text": str, "number": float, "mapping": dict, "counts": dict[str, WHOLE], "whole": WHOLE,

@@ -2,7 +2,6 @@
 
 import shlex
 import shutil
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,14 @@ import pytest
 from tests.commands.contract import TABLES, check_document
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.commands.sites import Flags, flags
-from tests.excerpts import FIXTURES
+from tests.rows import table
 from tests.slurm_stand_in import StandIn
 from tests.tracing import CAPTURES as TRACES
 from tests.tracing import EXPECTED
 
 __all__ = ["flags"]
 
-ANSWERS = tomllib.loads((FIXTURES / "answers.toml").read_text())
+ANSWERS = table("answers")
 MADE, CLUSTERS = ANSWERS.pop("made"), ANSWERS.pop("cluster")
 CASES = [
     (site, words, *answer)

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import sys
-import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,8 +15,7 @@ from jobtui.commands.mcp import LABEL, MOST_LINES, TOOLS, asked_of, fenced
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, Runner, a_db, environment, sources_of
 from tests.demo.sites import DriverName
-from tests.excerpts import FIXTURES
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 
 FENCED = re.compile(
     r"jobtui (\w+): exit code (\d+), [a-z_]+\n(.+?)\n<data (\w{16})>\n(.*)\n</data \4>(.*)", re.DOTALL
@@ -79,7 +77,7 @@ def test_each_answer_is_what_the_command_prints_as_json(run: Runner) -> None:
 
 
 async def test_the_server_fences_and_masks_outside_text(tmp_path: Path) -> None:
-    planted = tomllib.loads((FIXTURES / "secrets.toml").read_text())["planted"]["lines"]
+    planted = table("secrets")["planted"]["lines"]
     error = "\n".join((HOSTILE, *planted))
     record = {"status": "error", "error": error, "computeModel": "m", "uid": "vn9mPEFC", "simName": HOSTILE}
     root = a_db(tmp_path, vn9mPEFC__abcdefgh__animation=record)

@@ -1,7 +1,6 @@
 """Any scrap names its job, in every command that takes an ID, and on a screen."""
 
 import asyncio
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from jobtui.session.evidence import Gatherer
 from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
 from tests.commands.sites import Flags, flags
 from tests.condor import CONDOR
-from tests.excerpts import FIXTURES
+from tests.rows import table
 from tests.tracing import EXPECTED, capture_file
 
 __all__ = ["flags"]
@@ -28,7 +27,7 @@ COMMANDS = (
 )  # fmt: skip
 """Those that take an ID; the last is `jobtui SCRAP`."""
 
-SCRAPS = tomllib.loads((FIXTURES / "scraps.toml").read_text())
+SCRAPS = table("scraps")
 ONE = [
     (site, scrap.replace("{condor}", str(CONDOR)), job_id)
     for site, jobs in SCRAPS["one"].items()

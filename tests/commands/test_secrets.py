@@ -2,7 +2,6 @@
 
 import base64
 import json
-import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,10 +19,10 @@ from tests.backends.engines.rigs import T0, archive, journal_line, journald_docu
 from tests.commands.running import Runner, a_db, contents
 from tests.condor import JOB as CONDOR
 from tests.condor import event, executing, submitted
-from tests.excerpts import FIXTURES
 from tests.loopback import response, served
+from tests.rows import table
 
-ROWS: dict[str, Any] = tomllib.loads((FIXTURES / "secrets.toml").read_text())["planted"]
+ROWS: dict[str, Any] = table("secrets")["planted"]
 LINES, PASSWORD = ROWS["lines"], ROWS["password"]
 JOB, TRACE = "VUlhaMO1-QJEiWbjL-heightWeightReport", "1" * 32
 NOW = SystemClock().now() // SECOND

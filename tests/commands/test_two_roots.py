@@ -16,8 +16,9 @@ from jobtui.session import Session
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import Ran, Runner
 from tests.loopback import served
+from tests.rows import CAPTURES
 
-RECORDS = Path(__file__).parents[1] / "fixtures/sirepo/local/supervisor-job"
+RECORDS = CAPTURES / "local/supervisor-job"
 DIRECTORY = "supervisor-job"
 
 

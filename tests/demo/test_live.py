@@ -28,6 +28,7 @@ from tests.carried import timed
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, WatchedWorld, simulate
 from tests.polling import polled
+from tests.rows import CAPTURES
 
 NOW = Nanos(1_795_206_870 * SECOND)
 
@@ -173,7 +174,7 @@ def test_nobody_gets_in_without_the_login_which_is_for_one_only(served: Served) 
     assert os.stat(login).st_mode & 0o777 == 0o600
 
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
+FIXTURES = CAPTURES
 REAL_RECORD = FIXTURES / "local" / "supervisor-job" / "DJouDZ9T-4F4EUZjI-heightWeightReport.json"
 
 SITES = {

@@ -2,10 +2,8 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from jobtui.demo.programs import Model, Plan
 from jobtui.model.clock import SECOND, Nanos
 from tests.demo.sites import DriverName, Settings
 from tests.demo.workload import WatchedWorld
+from tests.rows import FIXTURES, table
 
 LINE = re.compile(
     r"^(?:(?P<mon>[A-Z][a-z]{2}) (?P<day>\d\d) (?P<hms>\d\d:\d\d:\d\d) (?P<pid> *\d+) (?P<thr> *\d+) )?"
@@ -86,8 +85,7 @@ def _once(shapes: list[str]) -> list[str]:
     return kept
 
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-ACTS = tomllib.loads((FIXTURES / "demo_acts.toml").read_text())
+ACTS = table("demo_acts")
 MODELS = {"report": ("myapp", "heightWeightReport"), "animation": ("elegant", "animation")}
 IDLE = Settings(users=0, slots_parallel=1, slots_sequential=1)
 SITES = {

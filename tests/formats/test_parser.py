@@ -21,9 +21,8 @@ from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
 from jobtui.model.tables import tables_of
 from tests.builders import some
-from tests.rows import ROWS
+from tests.rows import CAPTURES, FIXTURES, ROWS, table
 
-CAPTURES = Path(__file__).parents[1] / "fixtures" / "sirepo"
 LOGS = sorted(path for path in CAPTURES.rglob("*.log") if "user" not in path.parts)
 """Every log of a supervisor, server, container or agent; not what programs wrote into run directories."""
 NEWEST = Nanos(1_795_300_000 * SECOND)
@@ -311,7 +310,7 @@ def test_nothing_is_lost_however_the_output_was_cut(data: st.DataObject) -> None
         assert cut or glued, (record.text, original.text)
 
 
-TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "times.toml").read_text())
+TABLES = table("times")
 
 
 def nanos(text: str) -> Nanos:
@@ -357,7 +356,7 @@ def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
     assert (to_rfc3339(moment.at), moment.is_local) == (at, is_local)
 
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "balsam" / "site_logs"
+FOLDER = FIXTURES / "balsam" / "site_logs"
 
 
 def records(name: str) -> list[LogRecord]:

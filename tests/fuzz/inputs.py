@@ -11,7 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.fuzz.targets import FIXTURES, Target
+from tests.fuzz.targets import Target
+from tests.rows import FIXTURES
 
 LARGEST_SEED = 6_000
 SEED_FILES = 12

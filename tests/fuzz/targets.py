@@ -9,7 +9,6 @@ import io
 import json
 import tarfile
 import tempfile
-import tomllib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -56,8 +55,8 @@ from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 from tests.backends.engines.rigs import ended_job, journald_document
 from tests.carried import Answering, carried, timed
+from tests.rows import FIXTURES, table
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOW = Nanos(1_795_206_870 * SECOND)
 JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 ROWS = (balsam.AppRow, balsam.BatchJobRow, balsam.EventRow, balsam.JobRow, balsam.SessionRow, balsam.SiteRow)
@@ -305,7 +304,7 @@ def _shown(data: bytes) -> None:
         assert width(fit(text, 20)) == 20
 
 
-READS: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((FIXTURES / "fuzz.toml").read_text())["reads"]
+READS: Mapping[str, Mapping[str, list[str]]] = table("fuzz")["reads"]
 """Of each reader the files that it is tried with, and pieces, where those are texts."""
 TOLD = json.loads((FIXTURES / "slurm" / "waiting.json").read_text())
 SCONTROL = (

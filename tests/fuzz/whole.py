@@ -25,7 +25,6 @@ import signal
 import sys
 import tempfile
 import time
-import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -49,10 +48,10 @@ from tests.fuzz import damage
 from tests.fuzz.damage import INSTEAD, TO_BYTES, Edit, applied, drawn, without_garbage
 from tests.journal_memory import Row, container_rows, exported, supervisor_rows
 from tests.loopback import CUT_AT, response, served
+from tests.rows import FIXTURES, table
 from tests.slurm_stand_in import StandIn
 from tests.tracing import EXPECTED
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 Files = Mapping[str, bytes]
 
 
@@ -298,7 +297,7 @@ def _start_archive(place: Path, stack: ExitStack) -> Sequence[str]:
     return [*slurm, *(word for archive in archives for word in ("--archive", archive))]
 
 
-COMMANDS, WALKS, _ = tomllib.loads((FIXTURES / "fuzz.toml").read_text()).values()
+COMMANDS, WALKS, _ = table("fuzz").values()
 """Commands and checks by what they are of; keys that are pressed, each of which is answered in time."""
 JOB, ALL, SCRIPT, TRACES, REPORTS = COMMANDS.values()
 

@@ -14,9 +14,9 @@ from jobtui.cli import main
 from jobtui.memory.database import Memory
 from jobtui.model.ids import JobId
 from tests.analysis.lines import FULL
-from tests.excerpts import FIXTURES
 from tests.hostile.texts import TEXTS
 from tests.memory.runs import a_run, written
+from tests.rows import FIXTURES
 
 UID = "EPRSqtUW"
 APP, MODEL = "myapp", "heightWeightReport"

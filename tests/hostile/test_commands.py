@@ -11,7 +11,6 @@ import io
 import json
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -24,12 +23,12 @@ from jobtui.commands.printing import Report, print_report
 from jobtui.commands.reader import Reader
 from jobtui.grammar import COMMAND_BY_NAME
 from tests.commands.running import Ran, Runner
-from tests.excerpts import FIXTURES
 from tests.hostile.site import HostileSite, trace_of
 from tests.hostile.texts import FEW, SECRET, TEXTS, cells, faults_in
+from tests.rows import table
 
 Words = list[str]
-CASES: dict[str, list[str]] = tomllib.loads((FIXTURES / "hostile_commands.toml").read_text())
+CASES: dict[str, list[str]] = table("hostile_commands")
 CASES["report"] += ("throughput", "utilization", "nodes", "states")
 
 

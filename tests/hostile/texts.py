@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-from tests.excerpts import FIXTURES
+from tests.rows import FIXTURES
 
 TEXTS: Mapping[str, str] = {
     name: "".join(text * times for text, times in zip(parts[::2], parts[1::2], strict=True))

@@ -4,7 +4,6 @@ import ast
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +14,11 @@ from hypothesis import strategies as st
 from jobtui.model.commands import Command, command_line, quoted
 from jobtui.model.secrets import mask_text
 from tests.modules import nodes
+from tests.rows import table
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "zsh", "csh", "tcsh", "fish") if shutil.which(shell)]
 ECHO = "import sys; sys.stdout.buffer.write('\\0'.join(sys.argv[1:]).encode('utf-8', 'surrogateescape'))"
-TEXTS = tomllib.loads((Path(__file__).parents[1] / "fixtures/commands.toml").read_text())
+TEXTS = table("commands")
 HOSTILE, ATTACKS = TEXTS["hostile"], TEXTS["attacks"]
 
 

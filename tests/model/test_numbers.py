@@ -2,10 +2,8 @@
 
 import ast
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +14,7 @@ from jobtui.model import clock, numbers
 from jobtui.model.clock import LATEST_S, SECOND, Nanos, to_rfc3339
 from jobtui.render.text import Zone, clock_time, date_time, short_time
 from tests.modules import nodes
+from tests.rows import table
 
 LONG = "9" * 5_000
 
@@ -110,9 +109,7 @@ METHODS = frozenset(
         "astimezone", "mktime", "parsedate_to_datetime", "fromhex", "loads",
     }
 )  # fmt: skip
-OWN: Mapping[str, Sequence[str]] = tomllib.loads(
-    (Path(__file__).parents[1] / "fixtures/own_numbers.toml").read_text()
-)
+OWN: Mapping[str, Sequence[str]] = table("own_numbers")
 """Numbers that the program made itself, and what is distinguished already. Nothing that somebody wrote."""
 
 

@@ -1,6 +1,5 @@
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,14 +8,13 @@ from hypothesis import strategies as st
 
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_document, mask_line, mask_text, masked_lines
-from tests.rows import ROWS
+from tests.rows import CAPTURES, ROWS, table
 
-CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJlLXg_9"
 AGENT_ID = "RBb6Vj4wc0GxISMpa9X5jHsjeB43mFmm"
 TOKEN = "a8z0JysjwwpLRCx2lX9pENrSy0AD7cvp"
 
-TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "secrets.toml").read_text())
+TABLES = table("secrets")
 MASKED = [
     *(pair for own in TABLES["masked"].values() for pair in own.items()),
     # known by their form

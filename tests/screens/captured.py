@@ -31,12 +31,13 @@ from jobtui.widgets.timeline import OpList
 from tests.balsam_server import TOKEN, RecordedBalsam, nanos
 from tests.carried import carried, timed
 from tests.conftest import NOW
+from tests.rows import FIXTURES
 from tests.slurm_stand_in import StandIn
 from tests.tracing import CAPTURES, EXPECTED, capture_file
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
-CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+CAPTURE = FIXTURES / "sirepo" / "local"
 CAPTURED = tuple(CAPTURE / name for name in ("supervisor.log", "server.log"))
 ROLES = (LogRole.SUPERVISOR, LogRole.SERVER)
 SPECS = [SourceSpec("log", str(path), role) for path, role in zip(CAPTURED, ROLES, strict=True)]

@@ -1,6 +1,5 @@
 """One scene for all screens: jobs, ops and sources as they stand at the tests' now."""
 
-import tomllib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,8 +27,8 @@ from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_agent, an_op, fields_of
 from tests.conftest import NOW
-from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
+from tests.rows import table
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -38,7 +37,7 @@ FAILED = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 LAST = {"line": 88_214, "text": f"new status=error _ComputeJob({FAILED} u=EPRSqtUW running [_Op(run, pb5u)])"}
 
 
-TABLES = tomllib.loads((FIXTURES / "scene.toml").read_text("utf-8"))
+TABLES = table("scene")
 
 
 def rows(kind: str, words: Mapping[str, type[StrEnum]]) -> Iterator[dict[str, Any]]:

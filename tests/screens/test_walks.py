@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,8 +31,8 @@ from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.balsam_server import RecordedBalsam
 from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id
 from tests.commands.running import shown, sources_of
-from tests.excerpts import FIXTURES
 from tests.fakes import batch
+from tests.rows import table
 from tests.screens.captured import (
     CAPTURE,
     CAPTURED,
@@ -62,7 +61,7 @@ from tests.tmux import Tmux
 from tests.tracing import EXPECTED, capture_file
 from tests.widgets.widget_app import press, text
 
-WALKS = tomllib.loads((FIXTURES / "walks.toml").read_text())
+WALKS = table("walks")
 LOGS, TERMINAL = WALKS.pop("log"), WALKS.pop("terminal")
 NAMED_KEYS = frozenset({"Enter", "Escape", "Space", "Tab", "C-p"})
 OPENED = {":": "\n : ", "/": "\n / ", "C-p": "an action, a job"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from jobtui.app import JobtuiApp
 from jobtui.model.ids import JobId
 from jobtui.theme import DARK
 from tests.builders import a_cluster
-from tests.excerpts import FIXTURES
+from tests.rows import table
 from tests.screens.captured import CAPTURED, LARGE_TOO, app_on, app_on_traces
 from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.waiting import LONG_S, wait_until
@@ -37,7 +36,7 @@ def typed(keys: str) -> Iterator[str]:
 
 STOPS = tuple(
     Stop(name, tuple(typed(keys)), sign, FAILED if of_job else None)
-    for name, keys, sign, *of_job in tomllib.loads((FIXTURES / "stops.toml").read_text())["stops"]
+    for name, keys, sign, *of_job in table("stops")["stops"]
 )
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import time
-import tomllib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,8 +29,8 @@ from jobtui.store.store import Store
 from tests.builders import some
 from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
 from tests.conftest import NOW
-from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, changes_in
+from tests.rows import table
 from tests.tracing import CAPTURES
 
 BEGIN = "Fri Nov 20 10:01:05 UTC 2026 7.0@jobsub02.fnal.gov BEGIN EXECUTION a.sh\n"
@@ -129,7 +128,7 @@ def test_a_job_is_the_same_in_any_order_of_files(order: tuple[int, ...]) -> None
     assert (job.owner, job.name, job.system) == ("me", "a.sh", "jobsub")
 
 
-STATES = tomllib.loads((FIXTURES / "condor_states.toml").read_text())
+STATES = table("condor_states")
 
 
 @pytest.mark.parametrize("case", STATES)
@@ -265,7 +264,7 @@ def test_a_file_tells_which_traces_and_jobs_it_names(tmp_path: Path) -> None:
 
 
 FORMS = ("cluster.log", "cluster.json.log", "cluster.xml.log")
-EVENTS = tomllib.loads((FIXTURES / "condor_events.toml").read_text())
+EVENTS = table("condor_events")
 Kind = tuple[Any, ...]
 
 

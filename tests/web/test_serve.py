@@ -18,10 +18,11 @@ from jobtui.web import LARGEST, SMALLEST, bounded
 from jobtui.web.server import MOST, DashboardServer, Guard
 from tests.backends.journal.rigs import children_of
 from tests.commands.running import environment, jobtui
+from tests.rows import CAPTURES
 from tests.waiting import LONG_S, has_ended, wait_until
 from tests.web.serving import Screen, Served, browser, serving
 
-CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+CAPTURE = CAPTURES / "local"
 SITE = ("--srdb", str(CAPTURE))
 SHOWN = "srunit"
 """An app of its jobs."""

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
@@ -28,8 +27,9 @@ from jobtui.model.ops import Correlation
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
-from tests.analysis.captured import ROOT, correlate
+from tests.analysis.captured import correlate
 from tests.demo.sites import DriverName, Settings, World
+from tests.rows import table
 
 RECORD_CHARACTERS = 6_000
 """How much behind a line is taken for its record."""
@@ -172,7 +172,7 @@ def played(name: str, seed: int, driver: DriverName, played_s: int) -> Played:
     return Played(name, seed, driver, played_s)
 
 
-ASKED = {name: Code[code.upper()] for name, code in tomllib.loads((ROOT / "asked.toml").read_text()).items()}
+ASKED = {name: Code[code.upper()] for name, code in table("sirepo/asked").items()}
 """What each thing that a capture's client meant to provoke leaves."""
 CONFIDENT = 0.8
 Spoil = Callable[[bytes], bytes]

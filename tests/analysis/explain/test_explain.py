@@ -4,9 +4,7 @@ import json
 import os
 import random
 import shlex
-import tomllib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -42,7 +40,7 @@ from tests.builders import ago, an_op, some
 from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
-from tests.excerpts import FIXTURES
+from tests.rows import table
 
 SOON = 30 * SECOND
 
@@ -225,7 +223,7 @@ def on_balsam(
     )
 
 
-OF_BALSAM = tomllib.loads((FIXTURES / "balsam" / "verdicts.toml").read_text())["case"]
+OF_BALSAM = table("balsam/verdicts")["case"]
 
 
 @pytest.mark.parametrize("row", OF_BALSAM, ids=lambda row: f"{row['state']}-{row['answer']}")
@@ -314,7 +312,7 @@ RETRIED = event(
 )  # fmt: skip
 
 
-CONDOR = tomllib.loads((FIXTURES / "condor_verdicts.toml").read_text())
+CONDOR = table("condor_verdicts")
 OF_CONDOR = CONDOR["case"]
 
 
@@ -423,7 +421,6 @@ def test_a_missing_part_of_the_log_makes_a_live_job_less_sure() -> None:
     assert on_condor(job, facts).confidence >= SURE
 
 
-FOLDER = Path(__file__).parents[2] / "fixtures"
 SOURCE = "ssh://cori"
 SLURM = tables_of("jobtui.model", "slurm")
 
@@ -456,7 +453,7 @@ def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str]:
     return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says
 
 
-OF_SLURM = [a_case(told) for told in tomllib.loads((FOLDER / "slurm/verdicts.toml").read_text())["case"]]
+OF_SLURM = [a_case(told) for told in table("slurm/verdicts")["case"]]
 
 
 @pytest.mark.parametrize(("job", "facts", "code", "words"), OF_SLURM)

@@ -1,7 +1,6 @@
 """A job's trace beside the lines of its logs: which one it is, and both in one order of time."""
 
 import re
-import tomllib
 
 import pytest
 
@@ -15,8 +14,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Unlinked
 from jobtui.model.traces import Resource, SpanEvent, Trace
 from tests.builders import a_step, an_op, some
-from tests.excerpts import FIXTURES
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 from tests.tracing import EXPECTED, TRACE_ID, a_span, a_trace, captured
 
 JOB = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
@@ -108,7 +106,7 @@ SPANS = (
 )
 
 
-FILTERS = tomllib.loads((FIXTURES / "filters.toml").read_text())["spans"]
+FILTERS = table("filters")["spans"]
 
 
 @pytest.mark.parametrize(("text", "names"), FILTERS["pass"].items())

@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-import tomllib
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +29,7 @@ from jobtui.transport.http import HttpClient
 from tests import balsam_server
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, nanos, write_login
 from tests.carried import Answering, carried
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"
@@ -240,7 +239,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / ".balsam" / "client.yml"
 
 
-LOGINS = tomllib.loads((FOLDER / "logins.toml").read_text())
+LOGINS = table("balsam/logins")
 
 
 @pytest.mark.parametrize(("written", "expiry"), LOGINS["expiry"].items())

@@ -5,7 +5,6 @@ import contextlib
 import os
 import random
 import shutil
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
@@ -29,7 +28,6 @@ from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_di
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import (
     BOOT,
-    FIXTURES,
     START_US,
     by_host,
     entry,
@@ -39,7 +37,7 @@ from tests.backends.journal.make import (
 from tests.backends.journal.readers import all_of
 from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
 from tests.carried import carried
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 from tests.waiting import LONG_S, wait_until
 
 
@@ -307,7 +305,7 @@ async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothin
 
 
 SPEC, SECRET = "ssh://ann@node1:2222", "ssh://ann:hunter2@node1"
-SAYS = tomllib.loads((FIXTURES / "ssh_says.toml").read_text())
+SAYS = table("journal/ssh_says")
 CONNECTED = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
 
 

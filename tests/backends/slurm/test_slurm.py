@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-import tomllib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -44,7 +43,7 @@ from tests import polling
 from tests.builders import some
 from tests.conftest import NOW
 from tests.loopback import Timer
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 from tests.slurm_stand_in import ACCOUNTED, CAPTURES, DIRECTORY, QUEUED, StandIn, answer, captured_jobs
 from tests.waiting import LONG_S
 
@@ -105,8 +104,8 @@ async def test_the_queue_is_read_without_accounting(cluster: StandIn) -> None:
     assert "accounting does not answer" in (reading.batches[-1].note or "")
 
 
-STORIES = tomllib.loads((CAPTURES / "stories.toml").read_text())
-SAYS = tomllib.loads((CAPTURES / "says.toml").read_text())
+STORIES = table("slurm/stories")
+SAYS = table("slurm/says")
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -541,7 +540,7 @@ async def pending_of(reading: Reading, number: str) -> Pending:
     return pending
 
 
-WORDS = tomllib.loads((CAPTURES / "waiting_said.toml").read_text())
+WORDS = table("slurm/waiting_said")
 
 
 async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn) -> None:
