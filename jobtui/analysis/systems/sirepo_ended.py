@@ -164,7 +164,7 @@ def program_failed(case: Case) -> Finding:
     return Finding(
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.",
-        PLAUSIBLE if doubts else SURE if exited is not None else LIKELY,
+        PLAUSIBLE if doubts else SURE if exited is not None or is_caused else LIKELY,
         (sent, wrote, case.ended_in_log, exited),
         doubts=doubts,
         needs_all_lines=_is_short(case),

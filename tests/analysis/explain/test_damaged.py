@@ -6,6 +6,7 @@
 import os
 import random
 import re
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import WritersRead
-from jobtui.model.verdicts import Code, Verdict
+from jobtui.model.verdicts import Cause, Code, Verdict
 from jobtui.session import Session
 from tests import builders
 from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes
@@ -112,6 +113,12 @@ def test_an_explicit_line_stays_sure_next_to_damage() -> None:
     assert is_named(verdict, "is damaged near its lines")
 
 
+def test_a_failing_line_that_was_read_tells_as_much_as_the_exit() -> None:
+    no_exit = the_error().evidence(without("_on_exit"))
+    cause = Cause("RuntimeError: no", 1, "python", 0.9, "run.log")
+    assert explain(msgspec.structs.replace(no_exit, cause=cause)).confidence == 0.9
+
+
 LATE_IN_THE_LOG = 50_000_000
 
 
@@ -139,11 +146,6 @@ def test_a_damaged_place_before_a_rotation_is_near_where_the_next_line_read_is_o
     verdict = explain(msgspec.structs.replace(whole, writers_read=writers_read, ops=ops))
     assert is_named(verdict, "is damaged near its lines") is is_near
     assert (verdict.confidence < CONFIDENT) is is_near
-
-
-def timeless(log: bytes) -> bytes:
-    """A log whose supervisor writes no times."""
-    return re.sub(rb"(?m)^[A-Z][a-z]{2} \d\d [\d:]{8} +\d+ +\d+ (?!\S*job_agent)", b"", log)
 
 
 class Trap(NamedTuple):
@@ -187,7 +189,8 @@ def test_missing_lines_make_a_verdict_unsure(name: str) -> None:
 def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     """The first of two runs was refused for want of a login; the lines of the second were not read."""
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
-    logs = {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])}
+    times = rb"(?m)^[A-Z][a-z]{2} \d\d [\d:]{8} +\d+ +\d+ (?!\S*job_agent)"
+    logs = {SUPERVISOR_LOG: re.sub(times, b"", play.logs[SUPERVISOR_LOG])}
     evidence = evidence_of(play.jid, logs, play.record_with(runs=2), play.now)
     assert some(Case(evidence).run).created_at is None
     verdict = explain(evidence)
@@ -241,10 +244,7 @@ def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, wor
 
 
 HIDDEN = without(r"_Op\(run", "job_agent")
-
-
-def a_play() -> Played:
-    return played("agent-death", 5, DriverName.LOCAL, 130)
+a_play = partial(played, "agent-death", 5, DriverName.LOCAL, 130)
 
 
 def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Evidence:
