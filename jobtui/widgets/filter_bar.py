@@ -119,6 +119,7 @@ class FilterBar(Vertical):
         """Whether keys have come to go into the input; not yet while it opens."""
         self._mistake_line = MistakeLine()
         self.mistake: Mistake | None = None
+        self._unreported: str | None = None
 
     def compose(self) -> ComposeResult:
         # Textual's Input would cost every start some milliseconds, and is needed only from here on
@@ -152,6 +153,7 @@ class FilterBar(Vertical):
         self.post_message(self.Edited(self, text))
 
     def close(self, text: str | None) -> None:
+        self._unreported = None
         if text is not None and self.mistake is None:
             self.history.add(text)
         self.post_message(self.Closed(self, text))
@@ -177,7 +179,13 @@ class FilterBar(Vertical):
 
     def on_input_changed(self, message: "Input.Changed") -> None:
         message.stop()
-        self.edited(message.value)
+        self._unreported = message.value
+        self.call_after_refresh(self._report)  # what was typed is painted before it takes effect
+
+    def _report(self) -> None:
+        if (text := self._unreported) is not None:
+            self._unreported = None
+            self.edited(text)
 
     def on_input_submitted(self, message: "Input.Submitted") -> None:
         message.stop()

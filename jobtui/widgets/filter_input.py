@@ -1,5 +1,6 @@
 """The input of the filter bar. Only here Textual's Input is needed."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from rich.highlighter import Highlighter
@@ -12,6 +13,8 @@ from jobtui.render.text import safe
 
 Completer = Callable[[str, int], tuple[int, int, Sequence[str]]]
 """As the filter bar has it: from where to where, and what may stand there."""
+OFFERED_AFTER_S = 0.02
+"""How long after a key it is looked for how a word may go on: by then the key is painted."""
 
 
 class FilterInput(Input):
@@ -70,6 +73,7 @@ class Ghost(Suggester):
         self._complete = complete
 
     async def get_suggestion(self, value: str) -> str | None:
+        await asyncio.sleep(OFFERED_AFTER_S)
         start, end, choices = self._complete(value, len(value))
         longer = (safe(one) for one in choices if start < end < start + len(one))
         return next((value[:start] + one for one in longer), None)

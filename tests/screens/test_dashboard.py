@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widget import Widget
 
 from jobtui.backends.base import Batch
@@ -22,6 +23,7 @@ from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.filter_bar import CommandBar
+from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
@@ -68,6 +70,21 @@ async def test_changes_are_shown_as_they_come() -> None:
         await wait_until(lambda: "out of memory" in "\n".join(text_of(table)), pilot)
         assert job_id(3) not in table.rows.jobs
         assert len(table.rows.jobs) == len(jobs()) - 1
+
+
+async def test_a_letter_is_painted_before_jobs_are_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, paint = list[str](), FilterInput.render_line
+
+    def painted(view: FilterInput, y: int) -> Strip:
+        done.append(f"painted {view.value}")
+        return paint(view, y)
+
+    monkeypatch.setattr(FilterInput, "render_line", painted)
+    monkeypatch.setattr(JobsScreen, "edit_filter", lambda view, bar, text: done.append(f"filtered {text}"))
+    async with on_jobs() as (_, pilot, _):
+        await press(pilot, "/", until=lambda: "painted " in done)
+        await press(pilot, "z", until=lambda: "filtered z" in done)
+        assert done.index("painted z") < done.index("filtered z")
 
 
 async def test_nothing_is_painted_when_nothing_changed() -> None:
