@@ -272,8 +272,7 @@ class LogsTab(StepTab):
         self._lines: list[JobLine] = []
         self._written: list[JobLine] = []
         self._words, self._look_at = "", 0.0
-        self._output: OutputLines | None = None
-        self._output_of: tuple[Job, JobDetail | None] | None = None
+        self._output: tuple[Job, JobDetail | None, OutputLines] | None = None
 
     def show_subject(self) -> None:
         subject = self.subject
@@ -306,9 +305,9 @@ class LogsTab(StepTab):
     async def _read_output(self, job: Job, detail: JobDetail | None) -> None:
         from jobtui.session.evidence import OutputLines  # most do not look so far
 
-        if self._output is None or self._output_of != (job, detail):
-            self._output, self._output_of = OutputLines(job, detail, follows=True), (job, detail)
-        output = self._output
+        if self._output is None or self._output[:2] != (job, detail):
+            self._output = job, detail, OutputLines(job, detail, follows=True)
+        output = self._output[2]
         with contained("reading what its program wrote"):
             lines = await output.fresh(self.shared.gatherer(), again=True)
             if lines[-MOST_WRITTEN:] != self._written:

@@ -269,7 +269,9 @@ class JobsScreen(JobsFilteringScreen):
         if self.filter_text:
             self.set_filter("")
         elif self._table.marked:
-            self._table.clear_marks()
+            self._table.marked.clear()
+            self._table.redraw()
+            self._show_words()
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
         from jobtui.screens.choices import NOWHERE, jump_to, names_a_job

@@ -180,11 +180,10 @@ class FilterBar(Vertical):
     def on_input_changed(self, message: "Input.Changed") -> None:
         message.stop()
         self._unreported = message.value
-        self.call_after_refresh(self._report)  # what was typed is painted before it takes effect
+        self.call_after_refresh(self._report, message.value)  # it is painted before it takes effect
 
-    def _report(self) -> None:
-        if (text := self._unreported) is not None:
-            self._unreported = None
+    def _report(self, text: str) -> None:
+        if text == self._unreported:
             self.edited(text)
 
     def on_input_submitted(self, message: "Input.Submitted") -> None:

@@ -6,6 +6,7 @@ leaves alone; through a list of records it would look again and again.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from heapq import merge, nlargest
 from itertools import islice
 from time import perf_counter
@@ -163,9 +164,8 @@ class JobRows:
     """All jobs and the index of those shown. Without a sort key what a person should see comes first."""
 
     def __init__(self, now: Callable[[], Nanos], now_at: ClockOf = here) -> None:
-        self._now, self._now_at = now, now_at
-        self._times: dict[str, Nanos] = {}
-        """The time by the clock of each source, the same for all jobs that are looked at in one go."""
+        self._time_of = cache(lambda source: now_at(source, now()))
+        """The time by the clock of a source, the same for all jobs that are looked at in one go."""
         self.jobs: dict[JobId, Job] = {}
         self.tally = JobTally(now)
         self.needy: set[JobId] = set()
@@ -202,7 +202,7 @@ class JobRows:
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
         jobs = list(changed)
-        self._times.clear()
+        self._time_of.cache_clear()
         if len(jobs) > BULK:
             for job in jobs:
                 self._take(job)
@@ -295,7 +295,7 @@ class JobRows:
     def sweep(self) -> bool:
         """Look again at some jobs whose flags time alone may change; whether rows moved."""
         moved = False
-        self._times.clear()
+        self._time_of.cache_clear()
         rounds = (*next(self._live_round), *next(self._failed_round))
         for job_id in (*rounds, *(next(self._round) if self._ages else ())):
             if job := self.jobs.get(job_id):
@@ -343,11 +343,6 @@ class JobRows:
         with contained("judging a job"):
             if not job.is_quasi and needs_person(job, self._time_of(job.source)):
                 self.needy.add(job.id)
-
-    def _time_of(self, source: str) -> Nanos:
-        if (now := self._times.get(source)) is None:
-            now = self._times[source] = self._now_at(source, self._now())
-        return now
 
     def _drop(self, job_id: JobId) -> bool:
         self.tally.move(self.jobs.pop(job_id, None), None)

@@ -136,11 +136,6 @@ class JobTable(RecordTable[Job]):
         super().toggle_mark()
         self.post_message(self.Recounted())
 
-    def clear_marks(self) -> None:
-        self.marked.clear()
-        self.redraw()
-        self.post_message(self.Recounted())
-
     def repaint(self) -> None:
         self._renew_visible()
         super().repaint()
