@@ -16,7 +16,9 @@ from math import exp, sqrt
 from typing import NamedTuple
 
 from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
+from jobtui.model.job_reader import FilePart
 from jobtui.model.numbers import read_json
+from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.verdicts import Cause
 
 LONGEST = 600
@@ -30,6 +32,8 @@ WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
 """Words that count: all, the first, those before a colon; letters of a long one, of its beginning and end."""
 LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
 """Last lines whose roles count, those whose words count, words of each, characters of a beginning."""
+MOST_ABOVE, LONGEST_KEY = 2, 120
+"""Lines above a cause that are shown, none from before an empty one; of a key that may end there, at most."""
 LENGTHS = 0, 1, 2, 3, 5, 8, 12, 18
 """Numbers of words between which there is no difference."""
 
@@ -49,10 +53,6 @@ class Suspect(NamedTuple):
     chance: float
 
 
-ABOUT = frozenset(
-    {"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time", "signal"}
-)
-"""What an exception may be about."""
 ROLES_THAT_TELL = ("cause", "symptom", "wrapper", "handled", "harmless", "stop", "success")
 BESIDE = ("headline", "announced", "where", "deeper", "warns")
 """Parts of the formats of which a line tells for or against one beside it."""
@@ -61,6 +61,21 @@ BESIDE = ("headline", "announced", "where", "deeper", "warns")
 def find_cause(text: str, *, first_line: int = 1) -> Cause | None:
     """The cause in what a program wrote that did not end well."""
     return Output(read_lines(text, first_line), load_weights()).cause
+
+
+def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
+    """A cause in a part of a file by the lines of the whole, with those right above it."""
+    before = part.lines_before
+
+    def number(line: int | None) -> int | None:
+        return None if before is None or line is None else before + line
+
+    others = tuple((number(line), text) for line, text in cause.alternatives)
+    lines = part.text.split("\n")[: (cause.line or 1) - 1]
+    seen = masked_lines(uncoloured(line).rstrip().rpartition("\r")[2] for line in lines[-LONGEST_KEY:])
+    up = islice(takewhile(bool, reversed([*seen])), MOST_ABOVE)
+    above = reversed([mask_line(line)[:LONGEST] for line in up])
+    return cause._replace(line=number(cause.line), alternatives=others, source=source, above=(*above,))
 
 
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
@@ -202,14 +217,10 @@ class Output:
         return f"an error message of the program, by its words {', '.join(words[:MOST_WORDS_NAMED])}"
 
     def _family_of(self, at: int) -> str:
-        text, shape = self.lines[at].text, self._shape(at, "cause") or self._shape(at, "symptom")
-        is_python = at in self._raised or (shape is not None and shape.family == "python")
-        if shape is not None and not is_python:
-            return shape.family
-        about = self._format.first("about", text) or shape
-        if about is not None and about.family in ABOUT:
-            return about.family
-        return "python" if is_python else "program"
+        shape = self._shape(at, "cause") or self._shape(at, "symptom")
+        if shape is None or shape.family == "python" or at in self._raised:
+            shape = self._format.first("about", self.lines[at].text) or shape
+        return shape.family if shape is not None else "python" if at in self._raised else "program"
 
     # What tells for a line, and what for none
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import islice, product, takewhile
+from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,7 +53,7 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Certainty, Component, Op
-from jobtui.model.secrets import mask_line, mask_text, masked_lines
+from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import RUN_ERROR, by_run
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
@@ -84,32 +84,12 @@ MOST_LOOKED_AT = 100
 """How many of the newest jobs are searched for a number in Slurm or a line of their output."""
 MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
-MOST_ABOVE = 2
-"""Lines above that which says why, such as the call that failed; none from before an empty line."""
-LONGEST_KEY = 120
-"""Lines of a private key at most, of which those above may be the last."""
 AFTER_LAST = 4_000
 """Characters of an agent's log after the last that names a job, which may be about it."""
 LISTED_EVERY_S = 30.0
 """How often further files of a job are looked for while those that are known are followed."""
 CLOCKS_APART_S = 60
 """A file last written this long before a run began is of an earlier run."""
-
-
-def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
-    from jobtui.analysis.cause import uncoloured  # most jobs have not failed
-
-    before = part.lines_before
-
-    def number(line: int | None) -> int | None:
-        return None if before is None or line is None else before + line
-
-    others = tuple((number(line), text) for line, text in cause.alternatives)
-    lines = part.text.split("\n")[: (cause.line or 1) - 1]
-    seen = masked_lines(uncoloured(line).rstrip().rpartition("\r")[2] for line in lines[-LONGEST_KEY:])
-    up = islice(takewhile(bool, reversed([*seen])), MOST_ABOVE)
-    above = reversed([mask_line(line)[:LONGEST_LAST] for line in up])
-    return cause._replace(line=number(cause.line), alternatives=others, source=source, above=(*above,))
 
 
 def about_job(text: str, job_id: JobId) -> tuple[int, str]:
@@ -513,7 +493,7 @@ class Gatherer:
         return known
 
     async def _read_cause(self, job: Job, stated: Evidence) -> Cause | None:
-        from jobtui.analysis.cause import find_cause  # most jobs have not failed
+        from jobtui.analysis.cause import find_cause, numbered  # most jobs have not failed
 
         best: Cause | None = None
         outputs = await self.outputs(job, stated.detail, stated.ops)

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobtui.analysis.cause import LONGEST, find_cause
+from jobtui.analysis.cause import LONGEST, find_cause, numbered
 from jobtui.analysis.killer import JobEnd, find_killer
 from jobtui.analysis.signature import LONGEST as LONGEST_SIGNATURE
 from jobtui.analysis.signature import failure_text, signature
@@ -21,7 +21,6 @@ from jobtui.model.clock import SECOND, Nanos, time_of_parts
 from jobtui.model.job_reader import FilePart
 from jobtui.model.journal import Cursor, JournalEntry
 from jobtui.model.verdicts import Cause, Code, Verdict
-from jobtui.session.evidence import numbered
 from release.cause_weights import WEIGHTS, choices, fingerprint, learnt, samples
 from tests.builders import a_job, job_id, some
 from tests.rows import table
@@ -111,13 +110,12 @@ def test_lines_above_a_cause_are_as_seen_and_hold_no_secret() -> None:
 
 
 CASES = table("kills")["case"]
-END = time_of_parts(2026, 11, 20, 3, 12, 8)
+END = some(time_of_parts(2026, 11, 20, 3, 12, 8))
 _MESSAGE = re.compile(r"(?:([+-]\d+) )?([\w-]+)(?:\[(\d+)\])?: (.*)", re.DOTALL)
 
 
 def entry_of(number: int, text: str, host: str) -> JournalEntry:
     found = _MESSAGE.fullmatch(text)
-    assert END is not None
     assert found is not None, text
     at = Nanos(END + int(found[1] or -1) * SECOND)
     return JournalEntry(
@@ -130,12 +128,8 @@ def entry_of(number: int, text: str, host: str) -> JournalEntry:
 def test_only_a_message_that_names_the_job_tells_who_ended_it(case: dict[str, Any]) -> None:
     host = case.get("host", "v4")
     entries = [entry_of(number, text, f"{host}.example.org") for number, text in enumerate(case["messages"])]
-    low, high = case.get("ahead_s", (0.0, 0.0))
-    assert END is not None
-    killer = find_killer(
-        entries,
-        JobEnd(END, "v4", frozenset(case.get("pids", ())), frozenset(case.get("names", ())), (low, high)),
-    )
+    pids, names = (frozenset(case.get(key, ())) for key in ("pids", "names"))
+    killer = find_killer(entries, JobEnd(END, "v4", pids, names, case.get("ahead_s", (0.0, 0.0))))
     assert killer.words == case.get("says", "")
     assert killer.confidence == case.get("sure", 0.0)
     assert len(killer.near) == case.get("near", 0)
@@ -160,10 +154,8 @@ def varied(text: str, rng: Random) -> str:
     """The output of another run: other directories, addresses and numbers, but for exit codes and such."""
 
     def path(found: re.Match[str]) -> str:
-        parts = (
-            "".join(rng.choices("abcdefxyz0123456789", k=rng.randint(3, 9))) for _ in range(rng.randint(1, 4))
-        )
-        return "/" + "/".join(parts)
+        names = (rng.choices("abcdefxyz0123456789", k=rng.randint(3, 9)) for _ in range(rng.randint(1, 4)))
+        return "".join(f"/{''.join(name)}" for name in names)
 
     def number(found: re.Match[str]) -> str:
         before = text_now[max(0, found.start() - 30) : found.start()]
