@@ -184,7 +184,8 @@ async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None
     if job is None:
         last = reader.session.store.job(found.job.id)
         state = "not known" if last is None else last.status.value
-        complain(f"{found.job.id} is still {state} after {duration(timeout_s)}")
+        after = "" if timeout_s is None else f" after {duration(timeout_s)}"  # else it was interrupted
+        complain(f"{found.job.id} is still {state}{after}")
         return reader.settle(Exit.ATTENTION)
     print_lines([f"{show(job.id)} {job.status.value}{await _reason(job, reader)}"])
     if job.status.is_live:
