@@ -292,7 +292,9 @@ def _unknown(matter: SlurmCase) -> Ruling:
     job = matter.job
     if job.message:
         return Ruling(Code.UNKNOWN, f"It was {job.native_status} when last seen: {job.message}.", GUESS)
-    return Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
+    said = _failed(matter) if any(_exit(job.exit)) else Ruling(Code.UNKNOWN, "", 0.3)
+    words = f'Its state is "{job.native_status}", which jobtui does not know. {said.sentence}'
+    return said._replace(sentence=words.rstrip(), confidence=min(said.confidence, LIKELY))
 
 
 Rule = Callable[[SlurmCase], Ruling]
