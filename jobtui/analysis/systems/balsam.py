@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from jobtui.analysis.explain.case import (
     CERTAIN,
     GUESS,
@@ -88,9 +90,13 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
     matter = BalsamCase(job, now, changes, site, own, here, nodes)
-    unknown = f'Its state is "{job.native_status}", which jobtui does not know.'
-    rule = RULES.get(job.native_status)
-    said = rule(matter) if rule is not None else Ruling(Code.UNKNOWN, unknown, 0.3)
+    said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
+    if (rule := RULES.get(job.native_status)) is not None:
+        said = rule(matter)
+    elif changes and (last := RULES.get(changes[-1].after)) is not None:
+        known = last(matter._replace(job=replace(job, native_status=changes[-1].after)))
+        words = f"{said.sentence} By its last event: {known.sentence}"
+        said = known._replace(sentence=words, confidence=min(known.confidence, PLAUSIBLE))
     blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")

@@ -248,6 +248,9 @@ def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
     assert RULES.keys() == STATUSES.keys()
     odd = {"native_status": "MADE_UP", "status": JobStatus.UNKNOWN}
     assert "MADE_UP" in on_balsam(replace(a_job("READY"), **odd)).sentence
+    told = on_balsam(replace(a_job("READY"), **odd), changes(*RAN, "RUN_DONE", "POSTPROCESSED"))
+    assert (told.code, told.confidence < 0.5) == (Code.STAGING, True)
+    assert '"MADE_UP", which jobtui does not know. By its last event: ' in told.sentence
     play = played("program-error", 1, DriverName.DOCKER, 130)
     verdict = explain(play.evidence(detail=play.record_with(**odd)))
     assert '"MADE_UP", which jobtui does not know. By its logs: ' in verdict.sentence
