@@ -10,6 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
@@ -147,14 +148,11 @@ async def run(reader: Reader) -> Exit:
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
     opened = reader.session.logs()
-    naming, jobs = chosen, [found] if found.job is not None else await _jobs_of(reader, found)
-    if not jobs and not names and not ops_of():  # no job of it is known: the lines that name it
-        ids = agents_called(name := found.candidates[0].id, reader.session.store.correlation.agents())
-        search = re.compile(rf"\b(?:{'|'.join(map(re.escape, (name, *ids)))})").search
-        names = tuple(one for one in opened.names() if "/" in one)
-        naming = lambda line: search(line.text) is not None and chosen(line)  # noqa: E731
+    jobs = [found] if found.job is not None else await _jobs_of(reader, found)
+    is_unknown = not (jobs or names or ops_of())  # no job of it is known: the lines that name it
+    names = tuple(one for one in opened.names() if "/" in one) if is_unknown else names
     logs = {name: opened.open(name) for name in names}
-    whole = _WholeLogs(reader, logs, naming)
+    whole = _WholeLogs(reader, logs, _naming(reader, found.candidates[0], chosen) if is_unknown else chosen)
     of_ops = _of_ops(reader, ops_of, chosen)
     fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
@@ -170,10 +168,22 @@ async def run(reader: Reader) -> Exit:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
         complain(f"its output {problem}{more}")
     shown = lines if (most := reader.context.most) is None else lines[max(0, len(lines) - most) :]
+    follow = partial(_follow, reader, found.job, fresh, outputs, logs.values(), chosen)
+    return await _printed(reader, shown, follow)
+
+
+def _naming(reader: Reader, candidate: Candidate, chosen: Chosen) -> Chosen:
+    """The test of a line that names something, or one of its agents."""
+    ids = agents_called(candidate.id, reader.session.store.correlation.agents())
+    search = re.compile(rf"\b(?:{'|'.join(map(re.escape, (candidate.id, *ids)))})").search
+    return lambda line: search(line.text) is not None and chosen(line)
+
+
+async def _printed(reader: Reader, lines: list[JobLine], follow: Callable[[], Awaitable[None]]) -> Exit:
     if not reader.follows:
-        return answer(_report(reader, shown), reader, Exit.FINE)
-    _print_followed(reader, shown, is_first=True)
-    await _follow(reader, found.job, fresh, outputs, logs.values(), chosen)
+        return answer(_report(reader, lines), reader, Exit.FINE)
+    _print_followed(reader, lines, is_first=True)
+    await follow()
     return reader.settle(Exit.FINE)
 
 
@@ -198,11 +208,8 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
         for source, log in logs.items():
             if log.extent.event:
                 complain(f"{source}: {log.extent.event}")
-        if not reader.follows:
-            return answer(_report(reader, lines), reader, Exit.FINE)
-        _print_followed(reader, lines, is_first=True)
-        await _follow(reader, None, written.fresh, (), logs.values(), chosen)
-        return reader.settle(Exit.FINE)
+        follow = partial(_follow, reader, None, written.fresh, (), logs.values(), chosen)
+        return await _printed(reader, lines, follow)
 
 
 async def _journals_of(reader: Reader, name: str, opened: AsyncExitStack) -> "dict[str, JournalPages]":

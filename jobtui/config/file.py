@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -155,12 +154,9 @@ class ConfigFile:
 
 
 def user_file() -> str:
-    if sys.platform == "linux":  # as platformdirs has it, which costs as much as half of a start
-        base = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
-        return os.path.join(base, "jobtui", FILE_NAME)
-    from platformdirs import user_config_path
-
-    return str(user_config_path("jobtui") / FILE_NAME)
+    # As platformdirs has it, which costs as much as half of a start
+    base = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
+    return os.path.join(base, "jobtui", FILE_NAME)
 
 
 def read_file(path: str | None, asked_by: str) -> ConfigFile:

@@ -16,7 +16,6 @@ import re
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from ctypes import CDLL
 from functools import partial
@@ -43,7 +42,7 @@ class Running:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start it, with `environment` added to this process's own. Raises OSError, ValueError for a NUL."""
         # Killed with this process: ssh would stay until there is something to print; 1 is PR_SET_PDEATHSIG
-        end_too = partial(CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
+        end_too = partial(CDLL(None).prctl, 1, signal.SIGTERM)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
