@@ -155,7 +155,7 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     whys = {
         **(book.called(thing) if len(thing) >= SPAN_DIGITS else {}),
         **{one: f"its spans name the job as {job}" for one, job in book.naming(thing)},
-        **dict(ways.found),
+        **{link.trace_id: link.why for link in ways.found},
     }
     return tuple(Candidate("trace", one, SURE, why) for one, why in whys.items())
 

@@ -114,7 +114,7 @@ async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
 
 
 async def _by_job(reader: Reader, text: str) -> FoundTrace:
-    from jobtui.analysis.traces.job_traces import TraceMatch, TraceMatches
+    from jobtui.analysis.traces.job_traces import TraceLink, TraceMatches
     from jobtui.session.traces import ways_by_attribute, ways_from_job
 
     names, client = reader.session.store.traces.job_attributes, reader.session.traces
@@ -128,7 +128,7 @@ async def _by_job(reader: Reader, text: str) -> FoundTrace:
         ways = await ways_by_attribute(client, job_id, names)
     if not ways.found and not ways.candidates and named is not None:
         named_in = reader.session.store.traces.naming(job_id)
-        found = tuple(TraceMatch(one, f"its spans name the job as {written}") for one, written in named_in)
+        found = tuple(TraceLink(one, f"its spans name the job as {written}") for one, written in named_in)
         ways = ways._replace(found=found)
     ids = tuple(way.trace_id for way in ways.found)[:FETCHED]
     said = [note for note in ways.notes if not any(source.error == note for source in reader.sources)]

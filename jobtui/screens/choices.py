@@ -350,7 +350,7 @@ class Guide:
             return ()
         for note in () if ways.found else ways.notes:
             self._app.notify(show(note), severity="warning", markup=False)
-        return spans_goals(ways.found)
+        return spans_goals((link.trace_id, link.why) for link in ways.found)
 
     def _take(self, text: str, jump: Jump) -> bool:
         if jump.goals:

@@ -130,7 +130,7 @@ class JobTracing:
                 self._shared.trace_client(), job, self._shared.store.traces.job_attributes
             )
             if self.ways.found:
-                self._follow(TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why))
+                self._follow(self.ways.found[0])
         self.is_looked_for = True
         self._on_change()
 
@@ -139,7 +139,7 @@ class JobTracing:
         if self.reader is not None or self._shared.trace_client is None:
             return
         if job is not None and job.trace:
-            self._follow(TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was given this trace"))
+            self._follow(TraceLink(TraceId(job.trace), "it was given this trace", Certainty.FULL_ID))
         elif (link := link_in_lines(ops, unlinked)) is not None:
             self._follow(link)
 
@@ -151,7 +151,7 @@ class JobTracing:
         elif self._job is not None and self.is_looked_for:
             own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
             if own is not None:
-                self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
+                self._follow(TraceLink(own, "its spans name the job"))
 
     def is_to_be_found_again(self, is_job_renewed: bool, traces: Collection[TraceId]) -> bool:
         """Whether a new search may find more: by the job, known by now, or a new trace submitted near it."""

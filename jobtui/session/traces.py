@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from jobtui.analysis.traces.failures import Findings, study_trace
-from jobtui.analysis.traces.job_traces import TraceMatch, TraceMatches, candidates, submission_search
+from jobtui.analysis.traces.job_traces import TraceLink, TraceMatches, candidates, submission_search
 from jobtui.analysis.traces.tree import Tree
 from jobtui.backends.base import Batch, Source, TraceSource, batch_of
 from jobtui.model import traces
@@ -224,7 +224,7 @@ LOOKED_AT = 20
 async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> TraceMatches:
     """The traces of a job. `names` are the attributes in which spans may hold its id."""
     if job.trace:
-        return TraceMatches((TraceMatch(TraceId(job.trace), "it was given this trace, its files say"),))
+        return TraceMatches((TraceLink(TraceId(job.trace), "it was given this trace, its files say"),))
     by_attribute = await ways_by_attribute(client, job.id, names)
     if by_attribute.found:
         return by_attribute
@@ -238,13 +238,13 @@ async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...])
 
 
 async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str, ...]) -> TraceMatches:
-    found: dict[TraceId, TraceMatch] = {}
+    found: dict[TraceId, TraceLink] = {}
     notes: dict[str, None] = {}
     for value in traces.spellings(job_id):
         answer = await client.search(traces.TraceSearch(names=names, value=value))
         notes.update(dict.fromkeys(answer.notes))
         for one in answer.traces:
-            found.setdefault(one.trace_id, TraceMatch(one.trace_id, f"its spans name the job as {value}"))
+            found.setdefault(one.trace_id, TraceLink(one.trace_id, f"its spans name the job as {value}"))
         if found:
             break  # what is written more shortly may be another job's
     return TraceMatches(tuple(found.values()), (), tuple(notes))

@@ -113,17 +113,18 @@ def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Weig
         yield -0.4, f"spans in it name another job, {min(others)}"
 
 
-class TraceMatch(NamedTuple):
-    """A trace that is a job's, and how that is known."""
+class TraceLink(NamedTuple):
+    """The trace of a job, how that is known, and how surely."""
 
     trace_id: TraceId
     why: str
+    certainty: Certainty = Certainty.JID
 
 
 class TraceMatches(NamedTuple):
     """The traces of a job; without one those that could be, ranked. `notes` say what could not be asked."""
 
-    found: tuple[TraceMatch, ...] = ()
+    found: tuple[TraceLink, ...] = ()
     candidates: tuple[TraceCandidate, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -197,19 +198,11 @@ KEY = -1
 _SOURCE = "span "
 
 
-class TraceLink(NamedTuple):
-    """The trace of a job: how sure that is, and why."""
-
-    trace_id: TraceId
-    certainty: Certainty
-    why: str
-
-
 def link_in_lines(ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> TraceLink | None:
     steps = [*(step for op in ops for step in op.steps), *(loose.step for loose in unlinked)]
     for step in sorted(steps, key=lambda one: (one.certainty.rank, one.at or 0)):
         if "trace" in step.text.lower() and (ref := find_trace(step.text)) is not None:
-            return TraceLink(ref.trace_id, step.certainty, "a line of its log names the trace")
+            return TraceLink(ref.trace_id, "a line of its log names the trace", step.certainty)
     return None
 
 

@@ -25,7 +25,7 @@ def joined(
     trace: Trace, ops: tuple[Op, ...] = (), certainty: Certainty = Certainty.JID, *, grows: bool = False
 ) -> Op:
     found = study_trace(trace)
-    link = TraceLink(trace.trace_id, certainty, "a test says so")
+    link = TraceLink(trace.trace_id, "a test says so", certainty)
     return trace_op(found, lay_out(found), link, JOB, ops, (), grows=grows)
 
 
