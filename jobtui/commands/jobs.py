@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.backends.registry import SLURM
-from jobtui.commands.context import Context
+from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader, in_filtered, in_session
 from jobtui.commands.streams import Exit
@@ -43,7 +43,7 @@ def run(context: Context) -> Exit:
 
 async def _all_jobs(reader: Reader) -> Exit:
     await reader.read_jobs()
-    return print_jobs(reader, [job for job in _known(reader) if not job.is_quasi])
+    return await print_jobs(reader, [job for job in _known(reader) if not job.is_quasi], reads_outputs=False)
 
 
 async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
@@ -61,7 +61,7 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
         await reader.read_logs(None)
     now_at = reader.session.store.now_at
     context = JobContext(late_of=_late_of(reader), is_disputed=_is_disputed(reader), now_at=now_at)
-    return print_jobs(reader, chosen.select(_known(reader), reader.now, context))
+    return await print_jobs(reader, chosen.select(_known(reader), reader.now, context))
 
 
 def _late_of(reader: Reader) -> Callable[[Job], str | None]:
@@ -112,9 +112,27 @@ def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]
     return FAULTS.each("printing a job", jobs, record_of)
 
 
-def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
+MOST_OUTPUTS = 20
+"""Of how many failed jobs the output is read for a table."""
+
+
+async def _failing_lines(reader: Reader, jobs: Iterable[Job]) -> dict[JobId, str]:
+    """The lines that say why the first failed jobs failed, as far as no server is asked for them."""
+    failed = [job for job in jobs if job.status is JobStatus.FAILED]
+    if not failed or reader.context.format in (OutputFormat.JSON, OutputFormat.CSV):
+        return {}
+    from jobtui.session.evidence import Gatherer  # half of a start
+
+    gatherer = Gatherer.of(reader.session)
+    asked = [job.id for job in gatherer.unread(failed)[:MOST_OUTPUTS]]
+    causes = [(job_id, (await gatherer.at_hand(job_id)).cause) for job_id in asked]
+    return {job_id: cause.text for job_id, cause in causes if cause is not None}
+
+
+async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool = True) -> Exit:
     within = FAULTS.each("sorting jobs", jobs, lambda job: job if _within(job, reader) else None)
     picked = first(in_order(filter(None, within), reader.now_of), reader.context)
+    failing = await _failing_lines(reader, picked) if reads_outputs else {}
 
     def lines(width: int | None) -> Iterable[str]:
         if reader.nothing_read:
@@ -125,11 +143,11 @@ def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
             now=reader.now,
             late_of=_late_of(reader),
             is_disputed=_is_disputed(reader),
+            cause_of=lambda job: failing.get(job.id),
             now_at=reader.session.store.now_at,
             profile_of=reader.session.store.profile_of,
         )
-        has_profiles = bool(reader.session.store.profiles)
-        return job_table(picked, context, width, has_profiles=has_profiles)
+        return job_table(picked, context, width, has_profiles=bool(reader.session.store.profiles))
 
     report = Report(
         "jobs",

@@ -92,7 +92,7 @@ async def run(reader: Reader) -> Exit:
     """FAILED or ATTENTION when the job failed or needs a person."""
     found = await resolve(reader, reader.context.words[0])
     if found.jobs and reader.context.invocation.command is DASHBOARD:
-        return print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
+        return await print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
     job, noted, slurm, locations = found.job, None, None, list[Location]()

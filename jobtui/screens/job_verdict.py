@@ -91,11 +91,13 @@ class JobVerdict:
                 self._is_due = False
                 gatherer = shared.gatherer()
                 if self._reads_record:
-                    await self._say(await gatherer.at_hand(job_id), job_id)
-                    continue
-                known = await gatherer.gather(job_id, self._detail, self._slurm_id)
+                    known = await gatherer.at_hand(job_id)
+                else:
+                    known = await gatherer.gather(job_id, self._detail, self._slurm_id)
                 known = await with_memory(known, shared.job_reader)
                 await self._say(known, job_id)
+                if self._reads_record:
+                    continue
                 # Its host may take long to answer
                 if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
                     await self._say(more, job_id)

@@ -19,7 +19,7 @@ from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import Zone, safe
 from jobtui.screens.base import FilteringScreen, test_of
 from jobtui.screens.job_verdict import JobVerdict, keys_for
-from jobtui.screens.shared import CopyTarget, Shared, open_screen
+from jobtui.screens.shared import CopyTarget, Shared, open_screen, start
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -197,9 +197,18 @@ class JobsScreen(JobsFilteringScreen):
             self.show_about()  # there was no room for it until now
         if turned := self._lookup.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
+        is_at_it = any(worker.group == "causes" for worker in self.workers)
+        if not is_at_it and self.shared.gatherer().unread(self._table.visible_jobs):
+            start(self, self._read_causes, group="causes")
         self._table.tick()
         self._profiles.tick()
         self._show_surroundings()
+
+    async def _read_causes(self) -> None:
+        """Look for the failing lines of the jobs in sight, one job after another, for their rows."""
+        for job in self.shared.gatherer().unread(self._table.visible_jobs):
+            await self.shared.gatherer().at_hand(job.id)
+            self._table.apply(filter(None, (self.shared.store.job(job.id),)))
 
     def show_all(self) -> None:
         self._table.redraw()

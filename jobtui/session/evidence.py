@@ -396,10 +396,9 @@ class Gatherer:
         return exact or [Candidate("job", job.id, 0.5, why, job.id) for job in newest if is_named[job.id]]
 
     async def at_hand(self, job_id: JobId) -> Evidence:
-        """The same, but that no server, scheduler or cluster is asked for the record."""
+        """The same without memory and killer, and no server, scheduler or cluster is asked for the record."""
         job = self.store.job(job_id)
-        found = await (self.gather(job_id) if job is None or self._is_asked_for(job) else self.kept(job))
-        return await with_memory(found, self.job_reader)
+        return await (self.gather(job_id) if job is None or self._is_asked_for(job) else self.kept(job))
 
     async def kept(self, job: Job) -> Evidence:
         """The same with its record, for which of servers and schedulers MOST_ASKED are asked at most."""
@@ -437,6 +436,12 @@ class Gatherer:
         if not record.unread:
             self.reads.records[job.id] = (job, dirs), record
         return record
+
+    def unread(self, jobs: Iterable[Job]) -> list[Job]:
+        """The failed jobs whose output was not looked at since they changed, and can be without a server."""
+        failed = (job for job in jobs if job.status is JobStatus.FAILED)
+        new = (job for job in failed if self.reads.causes.get(job.id, (None,))[0] != job)
+        return [job for job in new if not self._is_asked_for(job)]
 
     def _is_asked_for(self, job: Job) -> bool:
         kind = next((source.kind for source in self._sources if source.name == job.source), "")
