@@ -1,7 +1,7 @@
 """`jobs [FILTER]`, what needs a person first, and `status`: their counts in one line."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -116,17 +116,16 @@ MOST_OUTPUTS = 20
 """Of how many failed jobs the output is read for a table."""
 
 
-async def _failing_lines(reader: Reader, jobs: Iterable[Job]) -> dict[JobId, str]:
+async def _failing_lines(reader: Reader, jobs: Sequence[Job]) -> dict[JobId, str]:
     """The lines that say why the first failed jobs failed, as far as no server is asked for them."""
-    failed = [job for job in jobs if job.status is JobStatus.FAILED]
-    if not failed or reader.context.format in (OutputFormat.JSON, OutputFormat.CSV):
+    as_records = reader.context.format in (OutputFormat.JSON, OutputFormat.CSV)
+    if as_records or all(job.status is not JobStatus.FAILED for job in jobs):
         return {}
     from jobtui.session.evidence import Gatherer  # half of a start
 
     gatherer = Gatherer.of(reader.session)
-    asked = [job.id for job in gatherer.unread(failed)[:MOST_OUTPUTS]]
-    causes = [(job_id, (await gatherer.at_hand(job_id)).cause) for job_id in asked]
-    return {job_id: cause.text for job_id, cause in causes if cause is not None}
+    unread = gatherer.unread(jobs)[:MOST_OUTPUTS]
+    return {job.id: cause.text for job in unread if (cause := (await gatherer.at_hand(job.id)).cause)}
 
 
 async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool = True) -> Exit:

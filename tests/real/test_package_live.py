@@ -25,7 +25,7 @@ PIPX = os.environ.get("REAL_PIPX", "")
 UV = os.environ.get("REAL_UV", "")
 EPOCH = "1700000000"
 LEFT_OUT = shutil.ignore_patterns(".*_cache", ".venv", ".git", "tests", "dist")
-MODULES = {"kafka": "confluent_kafka", "serve": "textual_serve.server"}
+MODULES = {"kafka": "confluent_kafka", "mcp": "mcp", "serve": "textual_serve.server"}
 """What each extra is for, by the module that is there with it."""
 VALIDATE = """
 import sys
