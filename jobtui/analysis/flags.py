@@ -7,7 +7,6 @@ a record stays live for ever.
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from operator import attrgetter
 
 import msgspec
 
@@ -18,21 +17,18 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Code, Slot
 
-TextOf = Callable[[Job], str | None]
-
 
 class JobContext(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of a job besides its record; where there are none the values of the record are used.
 
-    `host_of` and `driver_of` are those of the logs, `is_disputed` tells whether sources disagree about it,
-    `late_of` how much longer than usual it takes, `now_at` what the clock of its source shows. `offset_s` is
-    the time zone of times that are typed.
+    `with_agent` gives the job with host and driver as logs tell them, `is_disputed` tells whether sources
+    disagree about it, `late_of` how much longer than usual it takes, `now_at` what the clock of its source
+    shows. `offset_s` is the time zone of times that are typed.
     """
 
-    host_of: TextOf = attrgetter("host")
-    driver_of: TextOf = attrgetter("driver")
+    with_agent: Callable[[Job], Job] = lambda job: job
     is_disputed: Callable[[Job], bool] = lambda job: False
-    late_of: TextOf = lambda job: None
+    late_of: Callable[[Job], str | None] = lambda job: None
     now_at: ClockOf = here
     offset_s: int = 0
 

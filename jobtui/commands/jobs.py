@@ -50,13 +50,14 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
     await reader.read_jobs()
     asked = False
 
-    def ask(job: Job) -> None:
+    def ask(job: Job) -> Job:
         """Called where the filter asks for what only logs know: where a job runs, what started its agent."""
         nonlocal asked
         asked = True
+        return job
 
     if not reader.logs_read:
-        chosen.select(_known(reader), reader.now, JobContext(host_of=ask, driver_of=ask))
+        chosen.select(_known(reader), reader.now, JobContext(with_agent=ask))
     if asked:
         await reader.read_logs(None)
     now_at = reader.session.store.now_at

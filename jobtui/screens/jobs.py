@@ -69,8 +69,7 @@ class JobLookup:
             now=now,
             offset_s=Zone.offset_s(now),
             relative=not self._shared.absolute,
-            host_of=self.host_of,
-            driver_of=self.driver_of,
+            with_agent=store.with_agent,
             is_disputed=self.is_disputed,
             late_of=self.late_of,
             cause_of=lambda job: reads.failing_line(job) if reads is not None else None,
@@ -82,12 +81,6 @@ class JobLookup:
         """How much longer than usual a job takes, None where it does not."""
         late = self._lateness.late(job, self._shared.now()) if self._lateness is not None else None
         return late.words if late is not None else None
-
-    def host_of(self, job: Job) -> str | None:
-        return job.host or self._shared.store.with_agent(job).host
-
-    def driver_of(self, job: Job) -> str | None:
-        return job.driver or self._shared.store.with_agent(job).driver
 
 
 def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":

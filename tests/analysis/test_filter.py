@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from jobtui.analysis.filter import Filter, FilterError, complete, parse, token_span
 from jobtui.analysis.flags import JobContext
@@ -81,7 +82,7 @@ def test_filter(text: str, names: str) -> None:
 
 
 def test_a_filter_asks_its_context_for_hosts_drivers_and_the_zone() -> None:
-    context = JobContext(host_of=lambda job: "cori", driver_of=lambda job: "DockerDriver")
+    context = JobContext(with_agent=lambda job: replace(job, host="cori", driver="DockerDriver"))
     assert chosen("host:cori driver:docker", context) == REAL
     assert chosen("host:v3", context) == ""
     # 19:41:31 UTC is 01:11:31 of the next day there

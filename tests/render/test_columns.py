@@ -1,11 +1,13 @@
 """Columns of jobs and agents: cells, order, widths, hostile text."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from jobtui.model.ids import OpPrefix
@@ -69,7 +71,8 @@ def told(columns: Sequence[TableColumn[Any, Any]], records: Mapping[str, Any], *
 
 
 def test_cells(snapshot: SnapshotAssertion) -> None:
-    elsewhere = RowContext(now=NOW, relative=False, host_of=lambda job: "c\x1b", driver_of=lambda job: "D")
+    of_logs = partial(replace, host="c\x1b", driver="D")
+    elsewhere = RowContext(now=NOW, relative=False, with_agent=of_logs)
     lines = [*told(JOB_COLUMNS, JOBS_TOLD, CONTEXT, elsewhere)]
     lines += told(AGENT_COLUMNS, AGENTS_TOLD, TimeLook(NOW), TimeLook(NOW, relative=False))
     assert "\n".join((*lines, "")) == snapshot(name="all", extension_class=TextFile)
