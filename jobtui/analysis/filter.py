@@ -407,14 +407,16 @@ _SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
 
 
 class Filter:
-    """A parsed filter."""
+    """A parsed filter. `asks_logs` tells whether it compares what only logs know."""
 
-    __slots__ = ("_node", "_test", "shows_quasi")
+    __slots__ = ("_node", "_test", "asks_logs", "shows_quasi")
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._test: Test = compile_node(node, _word_test, make_test)
         self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
+        compared = (leaf.field.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, FieldComparison))
+        self.asks_logs = any(name in ("host", "driver") for name in compared)
 
     @property
     def is_empty(self) -> bool:

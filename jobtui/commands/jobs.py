@@ -48,17 +48,7 @@ async def _all_jobs(reader: Reader) -> Exit:
 
 async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
     await reader.read_jobs()
-    asked = False
-
-    def ask(job: Job) -> Job:
-        """Called where the filter asks for what only logs know: where a job runs, what started its agent."""
-        nonlocal asked
-        asked = True
-        return job
-
-    if not reader.logs_read:
-        chosen.select(_known(reader), reader.now, JobContext(with_agent=ask))
-    if asked:
+    if chosen.asks_logs and not reader.logs_read:
         await reader.read_logs(None)
     now_at = reader.session.store.now_at
     context = JobContext(late_of=_late_of(reader), is_disputed=_is_disputed(reader), now_at=now_at)

@@ -1,7 +1,6 @@
 """Columns of jobs and agents: cells, order, widths, hostile text."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pytest
@@ -71,9 +70,8 @@ def told(columns: Sequence[TableColumn[Any, Any]], records: Mapping[str, Any], *
 
 
 def test_cells(snapshot: SnapshotAssertion) -> None:
-    of_logs = partial(replace, host="c\x1b", driver="D")
-    elsewhere = RowContext(now=NOW, relative=False, with_agent=of_logs)
-    lines = [*told(JOB_COLUMNS, JOBS_TOLD, CONTEXT, elsewhere)]
+    other = RowContext(now=NOW, relative=False, with_agent=lambda job: replace(job, host="c\x1b", driver="D"))
+    lines = [*told(JOB_COLUMNS, JOBS_TOLD, CONTEXT, other)]
     lines += told(AGENT_COLUMNS, AGENTS_TOLD, TimeLook(NOW), TimeLook(NOW, relative=False))
     assert "\n".join((*lines, "")) == snapshot(name="all", extension_class=TextFile)
 

@@ -1,7 +1,6 @@
 """The table of jobs, journals among logs, the way between screens, what is kept of one that is left."""
 
 import gc
-import shutil
 import weakref
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from textual.widget import Widget
 
 from jobtui.backends.base import Batch
 from jobtui.backends.journal.source import Journal
-from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.jobs import JobStatus
@@ -32,7 +30,7 @@ from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
 from tests.journal_memory import T0, MemoryJournal
-from tests.screens.captured import CAPTURE, app_on, on_logs, shown, until
+from tests.screens.captured import on_logs, until
 from tests.screens.scene import Scene, jobs, on_jobs, read, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, text_of, watch
@@ -63,16 +61,6 @@ async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() ->
         await wait_until(lambda: "HOST" not in text_of(table)[0], pilot)
         scene.db.add(batch(a_job(2, percent=None, host="v4")))
         await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
-
-
-async def test_the_rows_of_failed_jobs_in_sight_show_their_failing_lines(tmp_path: Path) -> None:
-    shutil.copytree(CAPTURE / "supervisor-job", tmp_path / "supervisor-job")
-    for name in (failed := ("4F4EUZjI", "5K0DYGG3", "8ll2VWdK")):
-        run_dir = tmp_path / "user" / "DJouDZ9T" / "myapp" / name / "heightWeightReport"
-        run_dir.mkdir(parents=True)
-        (run_dir / "run.log").write_text(f"step 1\nValueError: bad {name}\n")
-    async with shown(app_on(SirepoDb(tmp_path))) as (app, pilot):
-        await until(app, pilot, *(f"ValueError: bad {name}" for name in failed))
 
 
 async def test_changes_are_shown_as_they_come() -> None:

@@ -78,6 +78,7 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "trace": lambda _: app_on_traces(*FILES),
     "nothing": lambda _: app_on_traces(),
     "captured": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=JOB),
+    "rows": lambda _: app_on(SirepoDb(CAPTURE)),
     "job": lambda _: Scene(open_at=FAILED).app,
     "runs": lambda _: with_runs(Scene(open_at=FAILED), *THREE).app,
     "jobs": lambda _: Scene(agents=agents(), clusters=(a_cluster(),)).app,
