@@ -7,7 +7,7 @@ A kind is an application, model, mode and driver. Without such a history there a
 from collections.abc import Iterable, Mapping
 from math import inf
 from time import perf_counter
-from typing import NamedTuple, Self
+from typing import Self
 
 from jobtui.analysis.explain.flow import is_beyond, usual_of, usual_words
 from jobtui.analysis.times import age
@@ -24,18 +24,6 @@ KINDS_KEPT = 2_000
 BUDGET_S = 0.004
 
 Kind = tuple[str, str, str, str, str]
-
-
-class LateJob(NamedTuple):
-    """How many seconds a job has waited or run, and the usual time."""
-
-    does: str
-    seconds: float
-    usual: UsualTime
-
-    @property
-    def words(self) -> str:
-        return f"late: {self.does} {age(self.seconds)}, {usual_words(self.usual)}"
 
 
 class _Lengths:
@@ -105,8 +93,8 @@ class LateJobs:
                 self._late ^= {job_id}
         return turned
 
-    def late(self, job: Job | None, now: Nanos) -> LateJob | None:
-        """How late a job is; None if it is not, or if too little is known."""
+    def late(self, job: Job | None, now: Nanos) -> str | None:
+        """How late a job is, in words; None if it is not, or if too little is known."""
         if job is None or not job.status.is_live or not job.needs_logs:
             return None
         now, waits = self._now_at(job.source, now), job.status is JobStatus.PENDING
@@ -115,7 +103,7 @@ class LateJobs:
         usual = lengths.usual(job.status) if lengths is not None else None
         if seconds is None or usual is None or not is_beyond(seconds, usual):
             return None
-        return LateJob("waits" if waits else "runs", seconds, usual)
+        return f"late: {'waits' if waits else 'runs'} {age(seconds)}, {usual_words(usual)}"
 
     def _learn(self, job: Job | None, job_id: JobId) -> None:
         if job is None or job.status.is_live or job_id in self._late:

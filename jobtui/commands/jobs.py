@@ -66,8 +66,7 @@ def _late_of(reader: Reader) -> Callable[[Job], str | None]:
 
     def late_of(job: Job) -> str | None:
         as_recorded = reader.session.store.jobs.get(job.id) if job.status.is_live else None
-        late = lateness().late(as_recorded, reader.now) if as_recorded is not None else None
-        return late.words if late is not None else None
+        return lateness().late(as_recorded, reader.now) if as_recorded is not None else None
 
     return late_of
 

@@ -79,8 +79,7 @@ class JobLookup:
 
     def late_of(self, job: Job) -> str | None:
         """How much longer than usual a job takes, None where it does not."""
-        late = self._lateness.late(job, self._shared.now()) if self._lateness is not None else None
-        return late.words if late is not None else None
+        return self._lateness.late(job, self._shared.now()) if self._lateness is not None else None
 
 
 def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":

@@ -100,8 +100,7 @@ DAY_S = 86_400
 def test_a_job_is_late_beyond_what_is_usual_for_its_like(
     one: Job, history: list[Job], words: str | None
 ) -> None:
-    late = LateJobs.of(known(one, *history), NOW).late(one, NOW)
-    assert (late.words if late is not None else None) == words
+    assert LateJobs.of(known(one, *history), NOW).late(one, NOW) == words
 
 
 def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
