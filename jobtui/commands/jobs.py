@@ -151,8 +151,6 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
 def _known(reader: Reader) -> list[Job]:
     """Every job, with host and driver as the logs tell, as far as logs were read."""
     store = reader.session.store
-    if not reader.logs_read:
-        return list(store.jobs.values())
     if not store.jobs:
         from jobtui.commands.find import known_by_logs
 
