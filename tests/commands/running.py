@@ -22,6 +22,10 @@ CAPTURES = ROOT / "tests" / "fixtures" / "sirepo"
 TRUE_CAPTURES = ("local", "docker", "sbatch", "local-debug", "docker-debug")
 """Those whose truth was noted inside the supervisor."""
 
+ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
+FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+"""A job of `local`."""
+
 AT = "2026-11-20T21:00:00Z"
 """Shortly after the captures were taken."""
 

@@ -13,9 +13,7 @@ from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
 from tests.analysis.captured import expected
 from tests.commands.contract import check_document
-from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
-
-ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
+from tests.commands.running import ALL_CAPTURES, AT, CAPTURES, FAILED, TRUE_CAPTURES, Runner, a_db, sources_of
 
 
 def jids_of(capture: str) -> list[str]:
@@ -63,7 +61,6 @@ def test_a_text_in_csv_is_not_a_formula_and_numbers_stay(capsys: pytest.CaptureF
     assert rows[1][:6] == ["-1.5", "-1.5", "a=b", "-3", "", ""]
 
 
-FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 RERUN = "W75u0t3i-8tss89dE-heightWeightReport"
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.demo.incidents import INCIDENTS
-from tests.commands.running import AT, ROOT, Runner, sources_of
-
-FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+from tests.commands.running import AT, FAILED, ROOT, Runner, sources_of
 
 
 def test_commands_run_on_it_with_the_same_ids_each_time_and_nothing_is_left_behind(

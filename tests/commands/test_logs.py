@@ -27,7 +27,7 @@ from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import journal_line, journald_document
 from tests.backends.log_fakes import append
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
-from tests.commands.running import AT, CAPTURES, Ran, Runner, shown, sources_of, started
+from tests.commands.running import AT, CAPTURES, FAILED, Ran, Runner, shown, sources_of, started
 from tests.condor import CONDOR
 from tests.hostile.records import hostile
 from tests.loopback import response, served
@@ -260,7 +260,6 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         assert out.read_text().count('"turn 1"') == 1
 
 
-FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 LINE = re.compile(r"([A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d) +(\d+)")
 
 

@@ -20,7 +20,7 @@ from jobtui.config import ConfigError, check_text, load
 from jobtui.grammar import COMMANDS, SETTINGS, flags_of
 from jobtui.model.specs import SourceSpec
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
-from tests.commands.running import AT, CAPTURES, ROOT, Runner, a_db, jobtui, sources_of
+from tests.commands.running import ALL_CAPTURES, AT, ROOT, Runner, a_db, jobtui, sources_of
 from tests.loopback import served
 from tests.pty_program import PtyProgram
 from tests.rows import ROWS
@@ -193,9 +193,6 @@ def test_bash_offers_what_fits(words: list[str], offered: str, run: Runner, tmp_
         cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines() == [offered]
-
-
-ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("capture", ALL_CAPTURES)
