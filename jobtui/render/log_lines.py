@@ -10,7 +10,7 @@ from jobtui.analysis.log_shapes import LINE_HEAD, Facet, FacetCount
 from jobtui.analysis.timeline import BAD, JobLine
 from jobtui.model.clock import DAY, MINUTE, Nanos
 from jobtui.model.health import SourceHealth
-from jobtui.model.ops import Certainty
+from jobtui.model.ops import Certainty, Component
 from jobtui.model.pages import Level, LogLine, Overview, Query, Stretch
 from jobtui.model.secrets import mask_line
 from jobtui.render.chart import BARS
@@ -47,6 +47,7 @@ class Tags:
         widest = max((width(label) for label in labels.values()), default=most)
         self._cells = min(most, widest)
         self._tags: dict[str, Piece] = {}
+        self._styles: dict[str, str] = {}
         for origin in labels:  # so that a source has one style, whichever is seen first
             self.of(origin)
 
@@ -58,7 +59,8 @@ class Tags:
             # Where there are cells for few letters what is cut off is not marked
             short = telling(label, self._cells) if self._cells >= MARKED_CELLS else label
             text = fit(short, self._cells, ellipsis="") + " "
-            tag = self._tags[origin] = Piece(text, TAG_STYLES[len(self._tags) % len(TAG_STYLES)])
+            style = TAG_STYLES[len(self._styles) % len(TAG_STYLES)]
+            tag = self._tags[origin] = Piece(text, self._styles.setdefault(label, style))
         return tag
 
 
@@ -142,13 +144,13 @@ MOST_SHOWN = 2_000
 """How many characters of a line are used; no screen is wider."""
 
 
-def tags(lines: Iterable[JobLine], sources: Iterable[SourceHealth]) -> Mapping[str, str]:
-    known = tuple(sources)
-    short = {source.name: label for source, label in zip(known, labels(known), strict=True)}
+def tags(lines: Iterable[JobLine], sources: Sequence[SourceHealth]) -> Mapping[str, str]:
+    short = {source.name: label for source, label in zip(sources, labels(sources), strict=True)}
     return {
-        line.source: short.get(line.source) or show(line.source).rstrip("/").rsplit("/", 1)[-1]
+        line.source: Component.SPAN if line.component is Component.SPAN
+        else short.get(line.source) or show(line.source).rstrip("/").rsplit("/", 1)[-1]
         for line in lines
-    }
+    }  # fmt: skip
 
 
 def job_line(line: JobLine, tags: Tags, cells: int) -> Line:

@@ -273,7 +273,8 @@ class JobLog(RecordList[timeline.JobLine]):
         return record.key
 
     def heading(self, y: int) -> Line:
-        words = f" {counted(self.count, 'line')} of {counted(len(self._tags), 'log')}"
+        logs = sum(tag != Component.SPAN for tag in self._tags.values())
+        words = f" {counted(self.count, 'line')} of {counted(logs, 'log')}"
         return (Piece(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:

@@ -15,19 +15,32 @@ from textual.pilot import Pilot
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
+from jobtui.analysis.timeline import job_lines
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.ops import Certainty, Op, OpStatus
+from jobtui.model.ops import Certainty, Component, Op, OpStatus
 from jobtui.render.chart import DrawnChart, draw_chart, legend_lines
 from jobtui.render.lanes import op_glyph
+from jobtui.render.log_lines import Tags, tags
 from jobtui.theme import DARK, LAYOUT
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.timeline import OpList, StepDetail, Timeline
-from tests.builders import a_step, an_op
+from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline
+from tests.builders import a_step, an_op, job_id
 from tests.conftest import NOW
 from tests.rows import ROWS
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
+
+
+def test_all_spans_have_one_tag_and_are_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    spans = [a_step(component=Component.SPAN, source=f"span {nth} of trace 6cfb") for nth in range(2)]
+    lines = job_lines(job_id(), [an_op(steps=[a_step(), *spans])], ())
+    found = tags(lines, ())
+    first, second, other = map(Tags(found, 16).of, [*(span.source for span in spans), a_step().source])
+    assert (first, second) == (first, first) != (other, other)
+    monkeypatch.setattr(JobLog, "cells", 40)
+    (log := JobLog()).set_lines(lines, found)
+    assert "3 lines of 1 log " in "".join(piece.text for piece in log.heading(0))
 
 
 class Panes(WidgetApp):
