@@ -423,7 +423,8 @@ class FilteringScreen(HeadedScreen):
 
     @on(FilterBar.Edited)
     def _filter_edited(self, message: FilterBar.Edited) -> None:
-        self.edit_filter(message.bar, message.text)
+        if message.bar.is_attached:  # else it was closed meanwhile
+            self.edit_filter(message.bar, message.text)
 
     @on(FilterBar.Closed)
     async def _filter_closed(self, message: FilterBar.Closed) -> None:

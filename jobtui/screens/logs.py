@@ -541,7 +541,7 @@ class LogsScreen(LogScreen):
         return ""
 
     def on_filter_bar_edited(self, message: FilterBar.Edited) -> None:
-        if isinstance(message.bar, LogPrompt):
+        if isinstance(message.bar, LogPrompt) and message.bar.is_attached:
             query = query_of(message.text)
             self._view.set_finder(finder(query) if query else None)
 

@@ -183,7 +183,7 @@ class FilterBar(Vertical):
         self.call_after_refresh(self._report, message.value)  # it is painted before it takes effect
 
     def _report(self, text: str) -> None:
-        if text == self._unreported:
+        if text == self._unreported:  # else more was typed, or it was entered
             self.edited(text)
 
     def on_input_submitted(self, message: "Input.Submitted") -> None:
