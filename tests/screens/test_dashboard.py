@@ -22,7 +22,7 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.widgets.filter_bar import CommandBar
+from jobtui.widgets.filter_bar import CommandBar, FilterBar
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
@@ -81,10 +81,15 @@ async def test_a_letter_is_painted_before_jobs_are_filtered(monkeypatch: pytest.
 
     monkeypatch.setattr(FilterInput, "render_line", painted)
     monkeypatch.setattr(JobsScreen, "edit_filter", lambda view, bar, text: done.append(f"filtered {text}"))
-    async with on_jobs() as (_, pilot, _):
+    async with on_jobs() as (scene, pilot, _):
         await press(pilot, "/", until=lambda: "painted " in done)
         await press(pilot, "z", until=lambda: "filtered z" in done)
         assert done.index("painted z") < done.index("filtered z")
+        (bar := scene.app.screen.query_one(FilterBar)).action_cancel()
+        bar.edited("zz")  # what was typed just before
+        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
+        await pilot.pause()
+        assert "filtered zz" not in done
 
 
 async def test_nothing_is_painted_when_nothing_changed() -> None:
