@@ -107,7 +107,7 @@ MOST_OUTPUTS = 20
 
 
 async def _failing_lines(reader: Reader, jobs: Sequence[Job]) -> dict[JobId, str]:
-    """The lines that say why the first failed jobs failed, as far as no server is asked for them."""
+    """The lines that say why the first failed jobs failed, as far as no cluster is asked for them."""
     as_records = reader.context.format in (OutputFormat.JSON, OutputFormat.CSV)
     if as_records or all(job.status is not JobStatus.FAILED for job in jobs):
         return {}

@@ -438,10 +438,10 @@ class Gatherer:
         return record
 
     def unread(self, jobs: Iterable[Job]) -> list[Job]:
-        """The failed jobs whose output was not looked at since they changed, and can be without a server."""
+        """The failed jobs whose output was not looked at since they changed, and can be without a cluster."""
         failed = (job for job in jobs if job.status is JobStatus.FAILED)
         new = (job for job in failed if self.reads.causes.get(job.id, (None,))[0] != job)
-        return [job for job in new if not self._is_asked_for(job)]
+        return [job for job in new if job.mode != CLUSTER_MODE]
 
     def _is_asked_for(self, job: Job) -> bool:
         kind = next((source.kind for source in self._sources if source.name == job.source), "")
