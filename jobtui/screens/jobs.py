@@ -12,6 +12,7 @@ from textual.widget import Widget
 from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
+from jobtui.model.health import contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
@@ -199,7 +200,8 @@ class JobsScreen(JobsFilteringScreen):
     async def _read_causes(self) -> None:
         """Look for the failing lines of the jobs in sight, one job after another, for their rows."""
         for job in self.shared.gatherer().unread(self._table.visible_jobs):
-            await self.shared.gatherer().at_hand(job.id)
+            with contained("looking for failing lines"):
+                await self.shared.gatherer().at_hand(job.id)
             self._table.apply(filter(None, (self.shared.store.job(job.id),)))
 
     def show_all(self) -> None:
