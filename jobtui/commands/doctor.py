@@ -20,7 +20,7 @@ from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import FAULTS, SEE, SourceError, SourceHealth, SourceState, contained
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import Job
-from jobtui.model.numbers import counted
+from jobtui.model.numbers import and_more, counted
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.columns import KEPT, TableColumn, at_least, fixed, printed
 from jobtui.render.table import paint
@@ -50,8 +50,7 @@ def _journal_remarks(journal: Journal, now: Nanos) -> Iterator[str]:
         yield f"{counted(condition.files, 'file')} opened"
     names = list(journal.streams)
     if names:
-        more = f" and {len(names) - STREAMS_NAMED} more" if len(names) > STREAMS_NAMED else ""
-        yield f"reads {', '.join(names[:STREAMS_NAMED])}{more}"
+        yield f"reads {', '.join(names[:STREAMS_NAMED])}{and_more(len(names), STREAMS_NAMED)}"
     else:
         yield "no entry of Sirepo's units or containers in what was read"
     if journal.newest_at is not None:

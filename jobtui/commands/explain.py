@@ -13,7 +13,7 @@ from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import contained
 from jobtui.model.jobs import Job
-from jobtui.model.numbers import counted
+from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
 from jobtui.render import verdicts
@@ -103,9 +103,8 @@ async def run_incidents(reader: Reader) -> Exit:
         for one in shown:
             yield from incident_lines(one, end)
         if found.doubtful:
-            more = f" and {len(found.doubtful) - 1:,} more" if len(found.doubtful) > 1 else ""
-            jobs = f"{show(found.doubtful[0])}{more}"
-            yield f"not sure of {jobs}: see jobtui explain"
+            more = and_more(len(found.doubtful), 1)
+            yield f"not sure of {show(found.doubtful[0])}{more}: see jobtui explain"
 
     report = Report(
         "incidents",

@@ -89,3 +89,8 @@ def _or_text(read: Callable[[str], float | None]) -> Callable[[str], float | str
 def counted(count: int, word: str) -> str:
     """A count with its word in the right number: "1 span", "2,000 spans"."""
     return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def and_more(count: int, named: int, joint: str = ", ") -> str:
+    """How a list ends of which only the first are named: ", and 2 more". Nothing where all are."""
+    return f"{joint}and {count - named:,} more" if count > named else ""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.nodes import STANDINGS, ListedNode
 from jobtui.model.changes import ENDED_ALLOCATIONS, RUNNING, Allocation, Site
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.numbers import counted
+from jobtui.model.numbers import and_more, counted
 from jobtui.model.slurm import Cluster, Controller, Partition
 from jobtui.render.columns import (
     KEPT,
@@ -100,8 +100,7 @@ def node_facts(one: ListedNode, look: TimeLook) -> Iterator[tuple[str, str]]:
         yield "reason", f"{show(node.reason)}{since}{by}"
     yield "state", show(node.states.lower())
     if one.jobs:
-        left = f", and {one.job_count - len(one.jobs)} more" if one.job_count > len(one.jobs) else ""
-        yield "jobs", f"{show(', '.join(one.jobs))}{left}"
+        yield "jobs", show(", ".join(one.jobs)) + and_more(one.job_count, len(one.jobs))
     yield "partitions", show(node.partitions) or NONE
     memory = f"{_memory(node.memory_used_mb)} of {_memory(node.memory_mb)} of memory"
     yield "used", f"{node.cpus_used} of {node.cpus} CPUs, {memory}"

@@ -11,7 +11,7 @@ from jobtui.analysis.times import age, capital, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.condor import HELD
 from jobtui.model.jobs import FOR_NODES, MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
-from jobtui.model.numbers import counted
+from jobtui.model.numbers import and_more, counted
 from jobtui.model.verdicts import Chain, Code
 
 MOST_NAMED = 3
@@ -118,8 +118,7 @@ def _parts(pending: Pending) -> Iterator[str]:
         yield f"{capital(limit.of)} allows {limit.most:g} {what}{name}{used}"
     if pending.needs and pending.needs[0][0] not in pending.words:
         named = ", ".join(f"{name} ({how})" if how else name for name, how in pending.needs[:MOST_NAMED])
-        left = len(pending.needs) - MOST_NAMED
-        yield f"It needs {named}, and {left} more" if left > 0 else f"It needs {named}"
+        yield f"It needs {named}{and_more(len(pending.needs), MOST_NAMED)}"
     if pending.holders and not (pending.is_stuck and pending.nodes is not None):
         yield _holders(pending)
     if pending.note:
@@ -160,9 +159,7 @@ def _holders(pending: Pending) -> str:
     if pending.nodes is not None:
         return f"The first to end of those that run there is {_held_words(pending.holders[0])}"
     names = ", ".join(map(_held_words, pending.holders))
-    left = pending.holder_count - len(pending.holders)
-    more = f", and {left} more" if left > 0 else ""
-    return f"Held by {names}{more}"
+    return f"Held by {names}{and_more(pending.holder_count, len(pending.holders))}"
 
 
 def _held_words(held: Blocker) -> str:

@@ -29,7 +29,7 @@ from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import NOT_DONE, Category, Job, Pending
-from jobtui.model.numbers import counted, whole
+from jobtui.model.numbers import and_more, counted, whole
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
@@ -198,10 +198,10 @@ def _parents(matter: BalsamCase) -> Ruling:
     bad = [(name, state) for name, state in needs if state in HOPELESS]
     if bad:
         parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_NAMED])
-        more = f", and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
         command = Command("jobtui", "explain", about=[bad[0][0]])
         first = NextStep("see what happened to the parent", command)
-        pending = _pending(matter, Category.DEPENDENCY, f"{parents}{more}", is_stuck=True)
+        parents += and_more(len(bad), MOST_NAMED)
+        pending = _pending(matter, Category.DEPENDENCY, parents, is_stuck=True)
         sentence = f"It will not start as it is: {pending.words}."
         return Ruling(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
@@ -217,8 +217,7 @@ def _parents(matter: BalsamCase) -> Ruling:
         doubts = ("the states of its parents are not known",)
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
     what = " and ".join(going[:MOST_NAMED]) or job.message or "its parent jobs"
-    left = f", and {len(going) - MOST_NAMED} more" if len(going) > MOST_NAMED else ""
-    pending = _pending(matter, Category.DEPENDENCY, f"{what}{left}")
+    pending = _pending(matter, Category.DEPENDENCY, what + and_more(len(going), MOST_NAMED))
     return _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN, doubts=doubts)
 
 
@@ -228,9 +227,8 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
     def rule(matter: BalsamCase) -> Ruling:
         needs = [f"{name} {how}" for name, how in matter.job.needs if how.startswith(NOT_DONE)]
         if needs and "staged" in what:
-            failed = "; ".join(needs[:MOST_NAMED])
-            left = f"; and {len(needs) - MOST_NAMED} more" if len(needs) > MOST_NAMED else ""
-            pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
+            failed = "; ".join(needs[:MOST_NAMED]) + and_more(len(needs), MOST_NAMED, "; ")
+            pending = _pending(matter, Category.TRANSFER, failed, is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
             return Ruling(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
@@ -256,7 +254,7 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
         f"{matter.job.native_status}."
     )
     if listed := [f"{one.scheduler_id or one.id} {one.state}" for one in matter.here if one.state in OPEN]:
-        names = ", ".join(listed[:MOST_NAMED])
+        names = ", ".join(listed[:MOST_NAMED]) + and_more(len(listed), MOST_NAMED)
         sentence += f" The state of its allocations ({names}) is as old: the scheduler may know better."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
     return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)

@@ -20,7 +20,7 @@ from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
-from jobtui.model.numbers import whole
+from jobtui.model.numbers import and_more, whole
 from jobtui.model.slurm import ALSO_LOST, HELD_STATES, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, reason_of, words_of
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
@@ -170,7 +170,7 @@ def _completed(matter: SlurmCase) -> Ruling:
 
 def _lost_steps(matter: SlurmCase) -> str:
     lost = [f"{name} ({text})" for name, text in matter.steps if text.startswith(LOST)]
-    return f" Its step {', '.join(lost[:MOST_LOST])} failed." if lost else ""
+    return f" Its step {', '.join(lost[:MOST_LOST])}{and_more(len(lost), MOST_LOST)} failed." if lost else ""
 
 
 def _canceled(matter: SlurmCase) -> Ruling:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field, from_micros
 from jobtui.model.health import SourceError, SourceUnreachable
 from jobtui.model.journal import At, AtCursor, JournalCondition, JournalEntry, Matches
+from jobtui.model.numbers import and_more
 from jobtui.model.specs import LOCAL_JOURNAL
 from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshAnswers, SshShell, line_of
 
@@ -71,10 +72,8 @@ class JournalctlReader(ExportReader):
             for found in _UNREADABLE.finditer(stderr)
         ]
         if unreadable:
-            named = ", ".join(unreadable[:NOTED_FILES])
-            more = len(unreadable) - NOTED_FILES
-            rest = f" and {more} more" if more > 0 else ""
-            notes.append(f"{files} of {files + len(unreadable)} journal files read, not {named}{rest}")
+            named = ", ".join(unreadable[:NOTED_FILES]) + and_more(len(unreadable), NOTED_FILES)
+            notes.append(f"{files} of {files + len(unreadable)} journal files read, not {named}")
         return JournalCondition(files, len(unreadable), "; ".join(notes))
 
     async def aclose(self) -> None:

@@ -27,7 +27,7 @@ import msgspec
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JidParts, JobId, SimulationId, Uid, is_quasi_jid, split_jid
 from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run, statuses_of
-from jobtui.model.numbers import read_json, whole_of
+from jobtui.model.numbers import and_more, read_json, whole_of
 
 DEEPEST = 40
 """Levels of nesting that are kept."""
@@ -184,8 +184,8 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
         return None, str(error)
     record = _fit(_Record, document, faults)
     faults += filter(None, [_at_odds(record, jid)])
-    more = f"; and {len(faults) - FAULTS_NAMED} more" if len(faults) > FAULTS_NAMED else ""
-    return _job(record, jid, mtime_ns, source), "; ".join(faults[:FAULTS_NAMED]) + more or None
+    named = "; ".join(faults[:FAULTS_NAMED])
+    return _job(record, jid, mtime_ns, source), named + and_more(len(faults), FAULTS_NAMED, "; ") or None
 
 
 def _at_odds(record: _Record, jid: JobId) -> str | None:

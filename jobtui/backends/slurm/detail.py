@@ -33,7 +33,7 @@ from jobtui.model.jobs import (
     Pending,
     Run,
 )
-from jobtui.model.numbers import counted, whole
+from jobtui.model.numbers import and_more, counted, whole
 from jobtui.model.slurm import (
     ALSO_LOST,
     HELD_STATES,
@@ -261,8 +261,7 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
         return (*facts, (NODE_NOT_KNOWN, str(error)))
     if others:
         names = ", ".join(f"{one.id} of {one.user}" for one in others[:MOST_LOST])
-        more = f", and {len(others) - MOST_LOST} more" if len(others) > MOST_LOST else ""
-        facts.append((ALSO_LOST, f"{names}{more}"))
+        facts.append((ALSO_LOST, names + and_more(len(others), MOST_LOST)))
     return tuple(facts)
 
 
