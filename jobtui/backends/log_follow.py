@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 from jobtui.backends.base import Batch
 from jobtui.backends.log_start import (
@@ -28,7 +28,7 @@ from jobtui.backends.log_start import (
     begin,
     find_log_files,
 )
-from jobtui.formats.parser import Parsed
+from jobtui.formats.parser import Parsed, R
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SKIPS_NAMED, Skip, SourceError, SourceMissing, contained
 from jobtui.transport import blocks
@@ -49,11 +49,11 @@ Read = Callable[[int, int], bytes]
 """Gives bytes of a text: from which on, and how many."""
 
 
-class PollResult:
+class PollResult(Generic[R]):
     """The finds of one poll so far."""
 
     def __init__(self, limits: blocks.Limits) -> None:
-        self.records: list[Any] = []
+        self.records: list[R] = []
         self.skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
         self.skip_count = 0
         self.lines = 0
@@ -73,7 +73,7 @@ class PollResult:
     def empty(self) -> bool:
         return not (self.blocks or self.skip_count)
 
-    def add(self, parsed: Parsed[Any], size: int) -> None:
+    def add(self, parsed: Parsed[R], size: int) -> None:
         self.records += parsed.records
         self.lines += parsed.lines
         self.bytes += size
@@ -85,14 +85,14 @@ class PollResult:
         self.skip_count += count
 
 
-class OpenLog:
+class OpenLog(Generic[R]):
     """One open file, how far it was read, and its parser. Methods that read raise OSError."""
 
     def __init__(
         self,
         opened: OpenFile,
         position: blocks.Position,
-        parser: BlockParser[Any],
+        parser: BlockParser[R],
         name: str,
         limits: blocks.Limits,
         begin_of: Callable[[Read], int],
@@ -187,7 +187,7 @@ class OpenLog:
         self._reader.source = other.source
         self.looked, self._was_read = other.look(), False
 
-    def read(self, gathered: PollResult, now: float, *, release: bool = False) -> bool:
+    def read(self, gathered: PollResult[R], now: float, *, release: bool = False) -> bool:
         """Read on until the end or until enough is gathered; whether there is more at once.
 
         An unfinished last line is given when the file has not changed for long enough, or with `release`.
@@ -224,7 +224,7 @@ class OpenLog:
         self._reader.end = None if self.opened.packed is not None else seen.size
         return changed
 
-    def _read(self, gathered: PollResult, *, release: bool) -> bool:
+    def _read(self, gathered: PollResult[R], *, release: bool) -> bool:
         stop = self.position.offset + self._limits.skip
         # The time of now, not of a look that may fail: no line of the blocks can be newer than this.
         newest = written_at(self.opened, self.looked)
@@ -236,16 +236,16 @@ class OpenLog:
             gathered.add(self._parsed(block, newest), len(block.data))
         return True
 
-    def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed[Any]:
+    def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed[R]:
         """The records of a block; what nobody foresaw in it costs the line in which it is."""
         try:
             return self.parser.parse(block.data, block.offset, block.line, newest)
         except Exception:  # noqa: BLE001 - reported with the line where it was raised
-            found = Parsed[Any]([], block.data.count(b"\n"), [], 0)
+            found: Parsed[R] = Parsed([], block.data.count(b"\n"), [], 0)
         offset, skips = block.offset, 0
         for line, data in enumerate(block.data.split(b"\n")[:-1], block.line):
             text = data + b"\n"
-            one = Parsed[Any]([], 1, [], 1)
+            one: Parsed[R] = Parsed([], 1, [], 1)
             with contained("reading a log") as reading:
                 one = self.parser.parse(text, offset, line, newest)
             if reading.fault:
@@ -308,13 +308,13 @@ class _KnownFile(NamedTuple):
         return other.read(self.look.size - len(self.tail), len(self.tail)) == self.tail
 
 
-def _given_here(log: OpenLog) -> _KnownFile:
+def _given_here(log: OpenLog[R]) -> _KnownFile:
     log.learn_head()
     seen = log.opened.look()
     return _KnownFile(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size), log.begin)
 
 
-class Follower:
+class Follower(Generic[R]):
     """Gives what is written to the log at `path`, batch by batch. One call at a time.
 
     `start` says where reading begins, `beginning` tells where it began, None before it did. `gives` is what
@@ -326,7 +326,7 @@ class Follower:
     def __init__(
         self,
         path: Path,
-        make_parser: Callable[[], BlockParser[Any]],
+        make_parser: Callable[[], BlockParser[R]],
         start: Start,
         limits: blocks.Limits,
         timer: Callable[[], float] = time.monotonic,
@@ -339,9 +339,9 @@ class Follower:
         self.start = start
         self._limits = limits
         self._timer = timer
-        self._current: OpenLog | None = None
-        self._left: OpenLog | None = None
-        self._older: list[OpenLog] = []
+        self._current: OpenLog[R] | None = None
+        self._left: OpenLog[R] | None = None
+        self._older: list[OpenLog[R]] = []
         """The files that are read before the present one, the oldest first, also those that just were."""
         self._given: deque[_KnownFile] = deque(maxlen=GIVEN_KEPT)
         self.restart()
@@ -351,14 +351,14 @@ class Follower:
         self.close()
         # One for all files: what goes on in the next one, as an agent's log written again, is known there.
         self._parser = self._make_parser()
-        self._gathered = PollResult(self._limits)
+        self._gathered: PollResult[R] = PollResult(self._limits)
         self._read_before = 0
         self._problem_since: float | None = None
         self.event: str | None = None
         self._begun = False
         self.gaps = 0
 
-    def parser_of(self, opened: OpenFile) -> BlockParser[Any]:
+    def parser_of(self, opened: OpenFile) -> BlockParser[R]:
         """What makes records of a file: one parser for all, unless a subclass says otherwise."""
         return self._parser
 
@@ -371,20 +371,21 @@ class Follower:
 
         What was gathered when anything else was raised comes with the next batch.
         """
-        gathered, more = self._gathered, False
-        problem = self._keep_up(gathered)
+        more = False
+        problem = self._keep_up()
         try:
-            more = self._read(gathered)
+            more = self._read()
         except OSError as error:
             problem = source_error(error, self._path)
         except SourceError as error:
             problem = self._note_problem(error)
-        if problem is not None and gathered.empty:
+        if problem is not None and self._gathered.empty:
             raise problem
+        batch = self._batch(more=more or problem is not None)
         self._gathered = PollResult(self._limits)
-        return self._batch(gathered, more=more or problem is not None)
+        return batch
 
-    def _logs(self) -> tuple[OpenLog, ...]:
+    def _logs(self) -> tuple[OpenLog[R], ...]:
         return (*self._older, *filter(None, (self._current,)))
 
     @property
@@ -419,12 +420,12 @@ class Follower:
         self._given.clear()
         self._current = self._left = None
 
-    def _keep_up(self, gathered: PollResult) -> SourceError | None:
+    def _keep_up(self) -> SourceError | None:
         """Have the file open that is at the path now; what keeps it from that, if something does."""
         try:
             seen = look(self._path)
             if self._current is None or self._current.opened.id != seen.id:
-                self._take(gathered)
+                self._take()
         except SourceError as error:
             return self._note_problem(error)
         self._problem_since = None
@@ -442,7 +443,7 @@ class Follower:
         being_rotated = isinstance(error, SourceMissing) and now - since < self._limits.gone_s
         return None if being_rotated else error
 
-    def _take(self, gathered: PollResult) -> None:
+    def _take(self) -> None:
         """Open the file that is at the path now, and what was rotated away since. Raises SourceError."""
         with explained(self._path):
             known = self._current or self._left
@@ -450,37 +451,35 @@ class Follower:
             is_whole = known is not None and known is self._current and not known.is_other_text()
             files = find_log_files(self._path)
             try:
-                self._current, self._left = self._log_for(known, files, gathered, is_whole=is_whole), None
+                self._current, self._left = self._log_for(known, files, is_whole=is_whole), None
             finally:
                 files.close(log.opened for log in self._logs())
 
-    def _log_for(
-        self, known: OpenLog | None, files: LogFiles, gathered: PollResult, *, is_whole: bool
-    ) -> OpenLog:
+    def _log_for(self, known: OpenLog[R] | None, files: LogFiles, *, is_whole: bool) -> OpenLog[R]:
         if known is None and not self._begun:
-            return self._first_log(files, gathered)
+            return self._first_log(files)
         if known is not None:
             if known.goes_on_in(files.present):
                 known.go_on_in(files.present)
                 return known
             if is_whole and known.opened.id == files.present.id:
                 return known  # it is back at its path
-            self._turn_from(known, files, gathered, is_whole=is_whole)
+            self._turn_from(known, files, is_whole=is_whole)
         return self._open_log(files.present, blocks.Position())
 
-    def _first_log(self, files: LogFiles, gathered: PollResult) -> OpenLog:
+    def _first_log(self, files: LogFiles) -> OpenLog[R]:
         older, position, self.beginning = begin(
             self._path.name, files, self.start, self._make_parser(), self._limits
         )
         self._note_all(files.older)
         for each in older:
-            self._read_next(each, position, gathered)
+            self._read_next(each, position)
             position = blocks.Position()
         log = self._open_log(files.present, position)
         self._begun = True
         return log
 
-    def _open_log(self, opened: OpenFile, position: blocks.Position) -> OpenLog:
+    def _open_log(self, opened: OpenFile, position: blocks.Position) -> OpenLog[R]:
         parser = self.parser_of(opened)
         return OpenLog(opened, position, parser, str(self._path), self._limits, self.begin_of)
 
@@ -503,7 +502,7 @@ class Follower:
             self._given.append(self._given_of(file))
         return is_given
 
-    def _turn_from(self, known: OpenLog, files: LogFiles, gathered: PollResult, *, is_whole: bool) -> None:
+    def _turn_from(self, known: OpenLog[R], files: LogFiles, *, is_whole: bool) -> None:
         """Read what comes after a file that was moved away or rewritten: its rest first.
 
         That is in the file itself, as long as it is open, or else in the rotated file that holds its text,
@@ -520,14 +519,14 @@ class Follower:
         if holds is not None:
             self._given.append(self._given_of(holds))
             if not is_whole:
-                self._read_next(holds, known.position, gathered)
+                self._read_next(holds, known.position)
         elif is_whole:
             self.event = "its last rotation left no file: lines rotated before they are read would be lost"
         else:
-            self._report_lost(known, "truncated", gathered)
+            self._report_lost(known, "truncated")
         self.gaps += holds is None and known.position.offset > 0
         begin = older.index(last) + 1 if last else 0
-        self._report_late(older[:begin], gathered)
+        self._report_late(older[:begin])
         here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
         after = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
         is_rewritten = known is self._current and not is_whole
@@ -537,11 +536,13 @@ class Follower:
                 self._read_before_present(again, is_renamed=True)
                 again = None
             self._given.append(self._given_of(file))
-            self._read_next(file, blocks.Position(), gathered, is_renamed=file.look.id == known.opened.id)
+            self._read_next(file, blocks.Position(), is_renamed=file.look.id == known.opened.id)
         if again is not None:
             self._read_before_present(again, is_renamed=True)
 
-    def _rewritten(self, known: OpenLog, after: Sequence[RotatedFile], present: OpenFile) -> OpenLog | None:
+    def _rewritten(
+        self, known: OpenLog[R], after: Sequence[RotatedFile], present: OpenFile
+    ) -> OpenLog[R] | None:
         """What was written to a file after it was cut, where no name leads to it any more."""
         again = self._open_log(known.opened, blocks.Position())
         if known.opened.id in {present.id, *(file.look.id for file in after)} or any(map(again.is_in, after)):
@@ -550,7 +551,7 @@ class Follower:
         return again
 
     def _holder_of(
-        self, known: OpenLog, older: Sequence[RotatedFile], *, is_whole: bool
+        self, known: OpenLog[R], older: Sequence[RotatedFile], *, is_whole: bool
     ) -> RotatedFile | None:
         """The rotated file that a file became, or was copied or packed to. Others may begin as it does.
 
@@ -561,35 +562,33 @@ class Follower:
         alike = (file for file in new if known.is_in(file))
         return next(chain(same, alike), None)
 
-    def _read_next(
-        self, file: RotatedFile, position: blocks.Position, gathered: PollResult, *, is_renamed: bool = False
-    ) -> None:
+    def _read_next(self, file: RotatedFile, position: blocks.Position, *, is_renamed: bool = False) -> None:
         if file.opened is None:
             self.gaps += 1
-            gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
+            self._gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
         else:
             self._read_before_present(self._open_log(file.opened, position), is_renamed=is_renamed)
 
-    def _read_before_present(self, log: OpenLog, *, is_renamed: bool) -> None:
+    def _read_before_present(self, log: OpenLog[R], *, is_renamed: bool) -> None:
         log.is_renamed = is_renamed
         self._older.append(log)
 
-    def _read(self, gathered: PollResult) -> bool:
+    def _read(self) -> bool:
         now = self._timer()
-        if self._read_older(gathered, now):
+        if self._read_older(now):
             return True
         if (current := self._current) is None:
             return False
         if current.is_other_text():
-            self._take(gathered)
+            self._take()
             read = current.position.offset
             if read and not any(log.position == current.position for log in self._older if not log.until):
                 self.event = f"was truncated after {read} bytes were read; read again from byte 0"
         elif current.cut_off:
-            self._report_lost(current, "truncated", gathered, size=current.cut_off)
-        return self._read_older(gathered, now) or (self._current or current).read(gathered, now)
+            self._report_lost(current, "truncated", size=current.cut_off)
+        return self._read_older(now) or (self._current or current).read(self._gathered, now)
 
-    def _read_older(self, gathered: PollResult, now: float) -> bool:
+    def _read_older(self, now: float) -> bool:
         """Read the files that come before the present one, whether there is more in them."""
         for log in tuple(self._older):
             has_present = self._current is None or self._current.looked.size > 0
@@ -597,48 +596,48 @@ class Follower:
             try:
                 if log.is_changed():
                     self._given.append(_given_here(log))
-                if log.read(gathered, now, release=is_over or not log.is_renamed):
+                if log.read(self._gathered, now, release=is_over or not log.is_renamed):
                     return True
             except OSError as error:  # as of one renamed, then deleted on another host
-                self._leave(log, f"not read, {error.strerror},", gathered)
+                self._leave(log, f"not read, {error.strerror},")
                 continue
             if is_over or not log.is_renamed:
-                self._leave(log, "rotated away", gathered)
+                self._leave(log, "rotated away")
             elif log.until is None:
                 log.until = now + self._limits.retire_s
         ended = [log for log in self._older if log.until is not None]
         for log in ended[:-RETIRED_KEPT]:
-            self._leave(log, "rotated away", gathered)
+            self._leave(log, "rotated away")
         return False
 
-    def _leave(self, log: OpenLog, how: str, gathered: PollResult) -> None:
+    def _leave(self, log: OpenLog[R], how: str) -> None:
         self._older.remove(log)
         self._read_before += log.done
-        self._report_lost(log, how, gathered)
+        self._report_lost(log, how)
         log.opened.close()
 
-    def _report_late(self, older: Iterable[RotatedFile], gathered: PollResult) -> None:
+    def _report_late(self, older: Iterable[RotatedFile]) -> None:
         late = [file for file in older if not self._is_given(file)]
         self._note_all(late)
         for file in late:
             why = "rotated file not read: it appeared after newer lines were read"
-            gathered.skip((Skip(str(file.path), why),), 1)
+            self._gathered.skip((Skip(str(file.path), why),), 1)
 
-    def _report_lost(self, log: OpenLog, how: str, gathered: PollResult, *, size: int | None = None) -> None:
+    def _report_lost(self, log: OpenLog[R], how: str, *, size: int | None = None) -> None:
         if lost := log.unread if size is None else size:
             self.gaps += 1
             skip = blocks.skip_at(str(self._path), log.position, f"{how} before {lost} bytes were read")
-            gathered.skip((skip,), 1)
+            self._gathered.skip((skip,), 1)
 
-    def _batch(self, gathered: PollResult, *, more: bool) -> Batch:
+    def _batch(self, *, more: bool) -> Batch:
         beginning = self.beginning
         began = beginning.note if beginning else None
-        given: dict[str, Any] = {self.gives: tuple(gathered.records)}
+        given: dict[str, Any] = {self.gives: tuple(self._gathered.records)}
         return Batch(
             **given,
-            skipped=tuple(gathered.skips),
-            skip_count=gathered.skip_count,
-            count=gathered.lines,
+            skipped=tuple(self._gathered.skips),
+            skip_count=self._gathered.skip_count,
+            count=self._gathered.lines,
             more=more,
             note="; ".join(filter(None, (began, self.event))) or None,
             begins_at=beginning.at if beginning is not None and not beginning.whole else None,

@@ -6,7 +6,7 @@ A log is a file and the ones before it that were rotated away and still lie besi
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -202,7 +202,7 @@ Begun = tuple[list[RotatedFile], blocks.Position, Beginning]
 present one where there are none."""
 
 
-def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[Any], limits: blocks.Limits) -> Begun:
+def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[R], limits: blocks.Limits) -> Begun:
     """Where to begin in the log of this name. `parser` is asked for times only. Raises OSError."""
     seen = files.present.look()
     older = [each for each in files.older if each.look.id != seen.id]
@@ -223,7 +223,7 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[Any], li
 
 
 def _wanted(
-    files: Sequence[RotatedFile], start: Start, present: OpenFile, parser: BlockParser[Any]
+    files: Sequence[RotatedFile], start: Start, present: OpenFile, parser: BlockParser[R]
 ) -> list[RotatedFile]:
     """The rotated files that reading begins in, the oldest first.
 
@@ -245,7 +245,7 @@ def _wanted(
     return wanted
 
 
-def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser[Any], before: FileStat) -> bool:
+def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser[R], before: FileStat) -> bool:
     """Whether a file begins at `since` or later, so that lines since then may be in the one before it.
 
     By its own lines, as the times of files may be of another clock. One without times begins when the file
@@ -261,7 +261,7 @@ def _beginning(
     opened: OpenFile,
     name: str,
     position: blocks.Position,
-    parser: BlockParser[Any],
+    parser: BlockParser[R],
     start: Start,
     *,
     is_whole: bool,
@@ -284,7 +284,7 @@ def _beginning(
     return Beginning(at, note, not position.offset and is_whole, timeless)
 
 
-def _offset(opened: OpenFile, start: Start, parser: BlockParser[Any]) -> tuple[int, bool]:
+def _offset(opened: OpenFile, start: Start, parser: BlockParser[R]) -> tuple[int, bool]:
     """Near which byte to begin, and whether a time was wanted and could not be found."""
     size = opened.look().size
     if opened.packed is not None or isinstance(start, FromStart) or not size:
@@ -298,11 +298,11 @@ def _offset(opened: OpenFile, start: Start, parser: BlockParser[Any]) -> tuple[i
     return (max(0, size - TAIL_BYTES), True) if found is None else (found, False)
 
 
-def _first_time(opened: OpenFile, offset: int, parser: BlockParser[Any]) -> blocks.Timed | None:
+def _first_time(opened: OpenFile, offset: int, parser: BlockParser[R]) -> blocks.Timed | None:
     return blocks.first_time(opened.source, offset, opened.look().size, _times(opened, parser))
 
 
-def _times(opened: OpenFile, parser: BlockParser[Any]) -> blocks.TimeOf:
+def _times(opened: OpenFile, parser: BlockParser[R]) -> blocks.TimeOf:
     newest = written_at(opened, opened.look())
     return lambda line: parser.time_of(line, newest)
 

@@ -455,7 +455,7 @@ class Rotating(RotatedLog):
 class Polled:
     """What a follower of it gives, from the last time on that it was asked for the beginning."""
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower[LogRecord]) -> None:
         self._follower = follower
         self.begin()
 

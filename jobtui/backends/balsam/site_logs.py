@@ -19,6 +19,7 @@ from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import TailBytes
 from jobtui.formats.parser import SiteLogParser
 from jobtui.model.health import Skip, SourceError
+from jobtui.model.logs import LogRecord
 from jobtui.transport.blocks import Limits
 from jobtui.transport.worker import Worker
 
@@ -50,7 +51,7 @@ class SiteLogs(PolledSource):
     def __init__(self, sites: Callable[[], tuple[SiteDirectories, ...]]) -> None:
         super().__init__("site logs")
         self._sites = sites
-        self._logs: dict[str, Follower] = {}
+        self._logs: dict[str, Follower[LogRecord]] = {}
         self._worker = Worker(self.name)
         self._next_look = 0.0
         self._looked_for: tuple[SiteDirectories, ...] | None = None

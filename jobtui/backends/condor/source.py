@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.backends.base import Batch, skipping
-from jobtui.backends.log_follow import Follower, OpenLog, PollResult, Read
+from jobtui.backends.log_follow import Follower, OpenLog, Read
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of
@@ -113,7 +113,7 @@ class EventParser:
         return facts
 
 
-class EventFollower(Follower):
+class EventFollower(Follower[CondorFact]):
     """Follows a log of events. Each file has a parser of its own; `parser` is that of the present one."""
 
     gives = "condor"
@@ -147,10 +147,10 @@ class EventFollower(Follower):
             return self.parser.unfinished
         return (skip_at(self._name, self._current.position, NOT_WRITTEN),)
 
-    def _leave(self, log: OpenLog, how: str, gathered: PollResult) -> None:
+    def _leave(self, log: OpenLog[CondorFact], how: str) -> None:
         if isinstance(log.parser, EventParser):
-            gathered.skip(log.parser.unfinished, len(log.parser.unfinished))
-        super()._leave(log, how, gathered)
+            self._gathered.skip(log.parser.unfinished, len(log.parser.unfinished))
+        super()._leave(log, how)
 
 
 class WholeRead(NamedTuple):
