@@ -10,7 +10,7 @@ from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import ONCE_S, Reader, in_filtered
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
-from jobtui.render import nodes
+from jobtui.render import resources
 from jobtui.render.agents import agent_record, agent_table, urgent_first
 from jobtui.render.columns import TimeLook, printed
 from jobtui.render.table import paint
@@ -69,25 +69,25 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
     store = reader.session.store
     clusters = store.clusters()
     picked = [one for one in listed_nodes(clusters, store.jobs.values()) if passes(one)]
-    shown = first(nodes.broken_first(picked), reader.context)
+    shown = first(resources.broken_first(picked), reader.context)
 
     def lines(width: int | None) -> Iterator[str]:
         for cluster in clusters:
-            health = nodes.controller_words(cluster.controller, reader.now)
+            health = resources.controller_words(cluster.controller, reader.now)
             yield f"{paint(show(cluster.source), 'heading')}  {health}"
-            yield from printed(nodes.PARTITION_COLUMNS, cluster.partitions, None, width)
+            yield from printed(resources.PARTITION_COLUMNS, cluster.partitions, None, width)
             yield ""
         if not reader.nothing_read:
-            yield from printed(nodes.NODE_COLUMNS, shown, TimeLook(reader.now), width)
+            yield from printed(resources.NODE_COLUMNS, shown, TimeLook(reader.now), width)
 
     report = Report(
         "nodes",
         lambda: {
-            "clusters": list(map(nodes.cluster_record, clusters)),
-            "nodes": list(map(nodes.node_record, shown)),
+            "clusters": list(map(resources.cluster_record, clusters)),
+            "nodes": list(map(resources.node_record, shown)),
         },
         NODE_CSV_COLUMNS,
-        lambda: map(nodes.node_record, shown),
+        lambda: map(resources.node_record, shown),
         lines,
     )
     if not clusters and not reader.nothing_read:

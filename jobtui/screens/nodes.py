@@ -14,7 +14,7 @@ from jobtui.model.changes import Allocation
 from jobtui.model.ids import JobId, labels_of
 from jobtui.model.slurm import Cluster
 from jobtui.render.columns import cells_of
-from jobtui.render.nodes import (
+from jobtui.render.resources import (
     ALLOCATION_COLUMNS,
     NODE_COLUMNS,
     ServerLook,

@@ -25,7 +25,7 @@ from jobtui.render.columns import (
     sort_records,
 )
 from jobtui.render.memory import SEEN_COLUMNS
-from jobtui.render.nodes import ALLOCATION_COLUMNS, NODE_COLUMNS
+from jobtui.render.resources import ALLOCATION_COLUMNS, NODE_COLUMNS
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.text import safe, width
 from jobtui.render.traces import TRACE_COLUMNS

@@ -11,7 +11,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.render.columns import cells_of, text_widths
 from jobtui.render.facts import matter, status_words
-from jobtui.render.nodes import ALLOCATION_COLUMNS, ServerLook, live_first, site_lines
+from jobtui.render.resources import ALLOCATION_COLUMNS, ServerLook, live_first, site_lines
 from jobtui.render.runs import ran_s, side_by_side, waited_s
 from jobtui.render.sources import judge, judge_all, labels, strip_line
 from jobtui.render.spans import Piece, width_of

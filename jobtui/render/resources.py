@@ -1,4 +1,4 @@
-"""Nodes of clusters, and the allocations and sites of a Balsam: columns, facts in words, JSON."""
+"""Nodes and partitions of clusters, allocations and sites of a Balsam: columns, facts in words, JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
