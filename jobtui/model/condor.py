@@ -88,8 +88,7 @@ def condor_id(text: str) -> CondorId | None:
     match = _ID.fullmatch(text) or _GLOBAL.fullmatch(text)
     if match is None:
         return None
-    proc = match["proc"]
-    return CondorId(whole(match["cluster"], 0), whole(proc), match["schedd"] or "")
+    return CondorId(whole(match["cluster"], 0), whole(match["proc"]), match["schedd"] or "")
 
 
 def find_condor_id(text: str) -> CondorId | None:
@@ -211,6 +210,8 @@ class CondorLife:
         self.is_disconnected = False
         self.gap: CondorFact | None = None
         """A part of a log that was not read or understood, and nothing that came after it."""
+        self.unknown_word = ""
+        """The JobStatus of its newest ad as written, where jobtui does not know it and no state followed."""
         self._is_reported = False
         for fact in facts:
             self.take(fact)
@@ -275,7 +276,9 @@ class CondorLife:
         values = fact.values
         self.queued_at = self.queued_at or _time(values, "QDate")
         self.host = host_of(values) or self.host
-        state = AD_STATES.get(values.get("JobStatus", ""))
+        word = values.get("JobStatus", "")
+        state = AD_STATES.get(word)
+        self.unknown_word = word if state is None else ""
         if state == COMPLETED and (ended := _exit_of(values)) != CondorExit():
             self.exits[fact.origin] = ended
             self.exit = ended
@@ -291,13 +294,12 @@ class CondorLife:
             self._turn(fact, IDLE)
         if self._is_reported and self.state in OVER:
             return
-        if fact.what == BEGIN and self.state == RUNNING:
-            return
         if (state := STATE_OF_LINE.get(fact.what)) is not None and state != self.state:
             self.exit = self.exits.get(fact.origin, self.exit)
             self._turn(fact, state)
 
     def _turn(self, fact: CondorFact, state: str) -> None:
+        self.unknown_word = ""
         if state == self.state and (state in OVER or self.turns[-1].fact.origin is Origin.AD):
             # reported twice, and better this time
             self.turns[-1] = self.turns[-1]._replace(fact=fact)
@@ -308,18 +310,15 @@ class CondorLife:
         self.hold_code = fact.values.get("HoldReasonCode", "")
         if state == RUNNING and self.state != SUSPENDED:
             queued_at, host = self.runs[-1].ended_at if self.runs else self.queued_at, host_of(fact.values)
-            begun = Run(
+            self.runs.append(Run(
                 number=len(self.runs) + 1, status=JobStatus.RUNNING, native_status=RUNNING,
                 queued_at=queued_at, started_at=fact.at, updated_at=fact.at, host=host,
-            )  # fmt: skip
-            self.runs.append(begun)
+            ))  # fmt: skip
             self.is_disconnected = False
             self.exit = None
         elif self.runs and self.runs[-1].ended_at is None and state in (IDLE, HELD, *OVER):
             self.runs[-1] = _ended(self.runs[-1], fact, self)
         self.ended_at = fact.at if state in OVER else None
-        if state == IDLE and fact.what == "submit":
-            self.queued_at = self.queued_at or fact.at
         self.state = state
 
 
@@ -372,11 +371,8 @@ def host_of(values: Mapping[str, str]) -> str | None:
     for name in ("SlotName", "StartdName", "RemoteHost"):
         if (text := values.get(name)) and "@" in text:
             return text.rpartition("@")[2]
-    address = values.get("ExecuteHost", "").strip("<> ")
-    if not address:
-        return None
-    plain, _, query = address.partition("?")
-    return next((part[6:] for part in query.split("&") if part.startswith("alias=")), "") or plain
+    plain, _, query = values.get("ExecuteHost", "").strip("<> ").partition("?")
+    return next((part[6:] for part in query.split("&") if part.startswith("alias=")), "") or plain or None
 
 
 def _ended(run: Run, fact: CondorFact, life: CondorLife) -> Run:
@@ -405,7 +401,6 @@ NO_REASON = "no reason is given"
 
 def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
     values, status = life.values, life.status
-    failed = status is JobStatus.FAILED and life.exit is not None
     exe = values.get("JobsubCmd") or values.get("exe") or values.get("Cmd", "").rpartition("/")[2]
     message = alert = None
     if life.state == REMOVED:
@@ -414,6 +409,8 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
         message = f"run {life.lost + 1}, after {counted(life.lost, 'lost run')}"
     if life.state == HELD:
         alert = f"held: {life.reason or NO_REASON}"
+    elif life.unknown_word:
+        alert = f'its JobStatus is "{life.unknown_word}"'
     elif life.gap is not None and life.state not in OVER:
         alert = "a part of its log is missing"
     elif life.is_disconnected and life.state == RUNNING:
@@ -422,7 +419,7 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
         id=job_id,
         system=JOBSUB if life.is_jobsub else CONDOR,
         status=status,
-        native_status=life.state or "unknown",
+        native_status=life.unknown_word or life.state or "unknown",
         source=source,
         owner=values.get("Owner", ""),
         name=exe or None,
@@ -433,7 +430,7 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
         ended_at=life.ended_at,
         runs=life.starts,
         message=message,
-        error=str(life.exit) if failed else None,
+        error=str(life.exit) if status is JobStatus.FAILED else None,
         alert=alert,
         host=life.host,
         tags=f"DAGNodeName:{node}" if (node := values.get("DAGNodeName")) else "",

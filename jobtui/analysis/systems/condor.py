@@ -304,13 +304,16 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
     """What became of a live job may be in a part of its log that is gone, or that was never written."""
     gap, last = matter.life.gap, max((fact.at for fact in matter.facts if fact.at is not None), default=None)
     silent_s = 0.0 if last is None else seconds_between(last, matter.now)
-    if not matter.job.status.is_live or (gap is None and silent_s < SILENT_S):
+    word = matter.life.unknown_word
+    if not word and (not matter.job.status.is_live or (gap is None and silent_s < SILENT_S)):
         return said
     what = "" if gap is None else gap.text.strip() if gap.what == condor.LOG_GAP else _NOT_KNOWN
     gone = what and f"{what}: what happened to it since may be there"
     doubt = gone or f"no event for {age(silent_s)}: it may have ended, and its log may be lost"
+    doubt = f'its JobStatus is "{word}", which jobtui does not know' if word else doubt
+    by = "By its events: " if word and matter.life.state else ""
     return said._replace(
-        sentence=f"{capital(doubt)}. {said.sentence}",
+        sentence=f"{capital(doubt)}. {by}{said.sentence}",
         confidence=min(said.confidence, PLAUSIBLE),
         doubts=(*said.doubts, doubt),
     )
@@ -364,10 +367,8 @@ def _running(matter: CondorCase) -> Ruling:
         sentence = f"It started{where}{matter.ago(begun)} and has not ended since, by its output."
         return Ruling(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
-        cut = matter.last("disconnected")
-        sentence = (
-            f"It ran{where} when the connection was lost{matter.ago(cut)}; HTCondor tries to reconnect."
-        )
+        ago = matter.ago(matter.last("disconnected"))
+        sentence = f"It ran{where} when the connection was lost{ago}; HTCondor tries to reconnect."
         return Ruling(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
     return Ruling(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
 
@@ -423,8 +424,7 @@ def _in_state(matter: CondorCase) -> Ruling:
         ago = matter.ago(matter.life.turns[-1].fact)
         why = (matter.life.reason or condor.NO_REASON).rstrip(".")
         return Ruling(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
-    what = f'Its state is "{state}", which jobtui does not know.' if state else "No file has its state."
-    return Ruling(Code.UNKNOWN, what, 0.3)
+    return Ruling(Code.UNKNOWN, "No file has its state.", 0.3)
 
 
 RULES: Mapping[str, Callable[[CondorCase], Ruling]] = {

@@ -321,7 +321,7 @@ OF_CONDOR = CONDOR["case"]
 
 @pytest.mark.parametrize("told", OF_CONDOR, ids=lambda told: told["says"])
 def test_an_event_log_gives_the_verdict_of_the_table(told: dict[str, Any]) -> None:
-    verdict = verdict_on(told["log"])
+    verdict = verdict_on(told["log"], *told.get("ads", ()))
     assert verdict.code.value == told["code"]
     assert told["says"] in verdict.sentence
     assert (verdict.confidence >= 0.8) is told["sure"]
