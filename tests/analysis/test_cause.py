@@ -107,6 +107,7 @@ def test_lines_above_a_cause_are_as_seen_and_hold_no_secret() -> None:
     text = f"{key}\nstep 1\r\x1b[33mstep 2, of 9\x1b[0m\nFATAL: no space left on device\n"
     part = FilePart("run.log", text, 0, len(text), Nanos(0), lines_before=0)
     assert numbered(some(find_cause(text)), part, "run.log").above == ("***", "step 2, of 9")
+    assert "hunter2" not in repr(find_cause("args:\n- --token\n- hunter2 Error: cannot open"))
 
 
 CASES = table("kills")["case"]
