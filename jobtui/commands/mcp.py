@@ -20,6 +20,7 @@ from jobtui.config import ConfigError
 from jobtui.config.settings import Effective
 from jobtui.grammar import COMMAND_BY_NAME, Invocation
 from jobtui.model.health import contained
+from jobtui.model.secrets import mask_text
 from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
                 said = f"jobtui {asked.command.name}: exit code {int(code)}, {code.name.lower()}"
                 return fenced("\n".join(printed), said, beside.getvalue().strip()), code is Exit.USAGE
         except ConfigError as error:
-            return str(error), True
+            return mask_text(str(error)), True
         except TimeoutError:
             return f"no answer within {ANSWER_S:g} s", True
     return answering.words, True
@@ -128,7 +129,7 @@ def server_of(context: Context) -> "Server[Any]":
         try:
             asked = asked_of(params.name, params.arguments or {})
         except ValueError as error:
-            text, failed = str(error), True
+            text, failed = mask_text(str(error)), True
         else:
             async with turn:
                 text, failed = await answered(context, asked)

@@ -28,6 +28,7 @@ from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
 
 from jobtui.model.numbers import whole_of
+from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.model.tables import text_of
 from jobtui.web import DRIVER, SIZE, bounded
 
@@ -78,11 +79,9 @@ class Guard:
 
     def is_ours(self, host: str) -> bool:
         """Whether a `Host` is an address, or a name of this machine; other names may be anybody's."""
+        name = ""
         try:
             name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        try:
             ipaddress.ip_address(name)
         except ValueError:
             return name in self._names
@@ -137,11 +136,12 @@ class DashboardService(AppService):
         """Pass on what the dashboard writes; where it showed nothing, what it says on stderr instead."""
         try:
             await super().run()
-            said = self._errors.read(LARGEST_MESSAGE)
+            said = masked_lines(self._errors.read(LARGEST_MESSAGE).splitlines())
+            lines = [line if line.isprintable() else ascii(line) for line in said]
             if self._is_shown:
-                sys.stderr.write(said)
-            for line in [] if self._is_shown else said.splitlines():
-                await self.on_data((line if line.isprintable() else ascii(line)).encode() + b"\r\n")
+                sys.stderr.writelines(f"{line}\n" for line in lines)
+            for line in [] if self._is_shown else lines:
+                await self.on_data(line.encode() + b"\r\n")
         finally:
             self._errors.close()
             with suppress(ConnectionError):
@@ -231,7 +231,7 @@ class DashboardServer(Server):
         job = _job_of(request)
         self._check(job)
         values = {
-            "title": f"{job} - {self.title}" if job else self.title,
+            "title": f"{mask_text(job)} - {self.title}" if job else self.title,
             "socket": f"ws://{request.host}{JOB_SOCKET + quote(job) if job else '/ws'}",
         }
         page = Template(text_of("jobtui.web", "page.html"))

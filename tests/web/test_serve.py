@@ -68,6 +68,8 @@ async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
             assert answer.url.path == f"/job/{job}"
         assert f"<title>{job} - jobtui</title>" in page
         assert f"/ws/job/{job}" in page
+        async with session.get(f"{served.url}/job/token=hunter2") as answer:
+            assert "<title>token=*** - jobtui</title>" in await answer.text()
         async with session.ws_connect(f"{served.url}/ws/job/{job}", headers=served.origin()) as opened:
             await Screen(opened).seen(job)
         async with session.ws_connect(f"{served.url}/ws/job/XXXX", headers=served.origin()) as opened:
