@@ -1,6 +1,6 @@
 """A session: the configured sources, their pollers and the store that they fill.
 
-The dashboard and the one-shot commands use it. It knows nothing of a terminal.
+The dashboard and the one-shot commands use it. It does not know about a terminal.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jobtui.session.traces import SessionTraces
 
 HEAD_START_S = 0.05
-"""How long each announced source reads before the next is made, as making one imports its backend."""
+"""How long each announced source reads before the next is made: making a source imports its backend."""
 
 
 class Session:
@@ -111,7 +111,7 @@ class Session:
         return self._traces
 
     def ask_for_nodes(self, every_s: float | None) -> None:
-        """Set how often clusters, which it costs something, are asked for their nodes; None for no more."""
+        """Set how often clusters are asked for their nodes, as each answer costs them; None stops this."""
         self._nodes_every_s = every_s
         for poller in self._pollers:
             if isinstance(poller.source, base.NodeSource):
@@ -144,9 +144,9 @@ class Session:
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None] = lambda reached: None) -> bool:
         """Read the logs again from `at` on if one was read only from a later time. True if it was done.
 
-        The store changes when all has been read, so nothing is missing meanwhile. What the old correlation
-        knows, and can no longer be read, is added. A source that is down stays as it is. Raises SourceError,
-        and changes nothing, if another source fails or if this is too much to read (see `read_again`).
+        The store changes when all has been read, so nothing is missing meanwhile. What only the old
+        correlation knows, as it can no longer be read, is added. A source that is down stays as it is. Raises
+        SourceError, and changes nothing, if another source fails or if it is too much (see `read_again`).
         """
         async with self._reaching:
             logs = [(p, p.source) for p in self._pollers if isinstance(p.source, base.RewindableSource)]
@@ -167,7 +167,7 @@ class Session:
                 await read_again(fresh, again, progress)
                 down = self._down_in(again)
             except BaseException:
-                # too much, or cancelled by who no longer wants to know: the files are not to stay open
+                # too much to read, or cancelled: the files must not stay open
                 self._put_in_place(old, old)
                 await asyncio.gather(*(_close(poller.source) for poller in fresh))
                 if held is not None:
@@ -308,7 +308,7 @@ class Session:
 
 
 def _share(source: base.Source, pollers: Callable[[], Iterable[Poller]]) -> None:
-    """Let a source see the others that are polled with it, so that only one of them tells a thing."""
+    """Let a source see the others that are polled with it, so that each thing is reported only once."""
     if isinstance(source, base.SeesOthers):
         source.others = lambda: tuple(poller.source for poller in pollers())
 

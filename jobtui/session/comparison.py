@@ -89,7 +89,7 @@ async def _scripts(job_reader: "JobReader", left: RunSide, right: RunSide) -> tu
     except Unreadable as error:
         return (FileDiff(SCRIPT, note=str(error)),)
     if this.script is not None and other.script is not None:
-        # scripts may be large, and keys are not to wait for it
+        # scripts may be large, and keys must not wait for this
         return script_files(await asyncio.to_thread(diff_scripts, this.script, other.script))
     missing, side = (this, left) if this.script is None else (other, right)
     if not missing.tried:

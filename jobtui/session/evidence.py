@@ -66,15 +66,15 @@ if TYPE_CHECKING:
     from jobtui.session import Session
 
 ANALYSIS_LIMIT_S = 144.0
-"""How long an analysis or a download may take, as the supervisor is delivered."""
+"""How long an analysis or a download may take by default in Sirepo's supervisor."""
 TEXTS_KEPT = 2_000
-"""Records of logs that are remembered when jobs are looked at again and again."""
+"""How many records of logs are kept for jobs that are looked at again and again."""
 TURN_S = 0.01
 """How long all jobs are looked at before other tasks have a turn."""
 MOST_RECALLED = 30
-"""For how many groups and failures, the first ones, the memory is asked whether they were seen before."""
+"""For how many of the first groups and failures the memory is asked whether they were seen before."""
 MOST_ASKED, ASKED_AT_ONCE = 30, 4
-"""How many records a look at all jobs asks a server, a scheduler or a cluster for, and how many at a time."""
+"""How many records a view of all jobs asks servers, schedulers or clusters for, and how many at a time."""
 NOT_ASKED = f"its record was not read: at most {MOST_ASKED} at a time"
 
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
@@ -85,22 +85,22 @@ MOST_LOOKED_AT = 100
 MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
 AFTER_LAST = 4_000
-"""Characters of an agent's log after the last that names a job, which may be about it."""
+"""How many characters of an agent's log may be about a job after the last line that names it."""
 LISTED_EVERY_S = 30.0
-"""How often further files of a job are looked for while those that are known are followed."""
+"""How often new files of a job are searched for while the known ones are followed."""
 CLOCKS_APART_S = 60
 """A file last written this long before a run began is of an earlier run."""
 
 
 def about_job(text: str, job_id: JobId) -> tuple[int, str]:
-    """The lines of an agent's log from the first to the last that names a job; how many are before."""
+    """The lines of an agent's log from the first to the last that names a job; how many lines are before."""
     first, last = text.find(job_id), text.rfind(job_id)
     begin = text.rfind("\n", 0, first) + 1 if first >= 0 else len(text)
     return text.count("\n", 0, begin), text[begin : last + AFTER_LAST]
 
 
 class JobRecord(NamedTuple):
-    """What was read for one job: its record, its number in Slurm, and in words what could not be read."""
+    """What was read for one job: its record, its number in Slurm, and, in words, what could not be read."""
 
     detail: JobDetail | None = None
     slurm_id: str | None = None
@@ -110,9 +110,9 @@ class JobRecord(NamedTuple):
 class ReadCache:
     """Keeps what was read, so that it is not read again.
 
-    `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
-    now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
-    it was then, and where it was looked for; `left_out` says which outputs may be missing or another's.
+    `texts` are whole records of logs by source, line and offset, "" if the log now has other lines there.
+    `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as it
+    was then, and the places that were searched; `left_out` says which outputs may be missing or another's.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class ReadCache:
         self.left_out = Bounded[JobId, tuple[str, ...]](TEXTS_KEPT)
 
     def failing_line(self, job: Job) -> str | None:
-        """The line that says why it failed, None if none is known of the job as it is now."""
+        """The line that says why it failed, None if none is known for the job as it is now."""
         before, cause, _ = self.causes.get(job.id, (None, None, None))
         return cause.text if cause is not None and before == job else None
 
@@ -147,9 +147,9 @@ async def with_steps_here(
     dirs = run_dirs_of(job, detail, ops, reach)
 
     def seen(path: str) -> str | None:
-        """A file with something in it, where it is recorded or in a run directory that lies elsewhere now."""
+        """A file that is not empty, at its recorded path or in a run directory that is elsewhere now."""
         copies = (path, *(os.path.join(directory, os.path.basename(path)) for directory in dirs))
-        with suppress(OSError):  # a file may go between two looks
+        with suppress(OSError):  # a file may be removed in between
             return next((one for one in copies if os.path.isfile(one) and os.path.getsize(one)), None)
         return None
 
@@ -206,9 +206,9 @@ async def _with_seen(found: Incidents, store: Store, job_reader: "JobReader", no
 class Outputs:
     """Reads the end of each file that the program of one job wrote to, MOST_OUTPUTS at most.
 
-    `parts` are these with their directories, `problems` why a file that is named cannot be read, `notes` what
-    may be missing in the list of a directory, `shared` why a file may be of another run, by its path: last
-    written before it ran or, in a directory that jobs share and without the number in the path, after it.
+    `parts` are these with their directories, `problems` say why a named file cannot be read, `notes` what may
+    be missing in the list of a directory, `shared` why a file may be of another run, by its path: it was last
+    written before this run or, in a directory that jobs share and without the number in its path, after it.
     """
 
     def __init__(self, job_reader: "JobReader", job: Job, reach: ClusterAccess) -> None:
@@ -252,7 +252,7 @@ class Outputs:
         self.problems += faults[:1]
 
     async def read_in(self, directory: str, command: str) -> None:
-        """Read what looks like output, if none is named, and what scripts there write to. Raises Unreadable.
+        """Read files that look like output, if none is named, and those scripts write. Raises Unreadable.
 
         In a directory that other jobs may share only files with the job's number in their name count, and
         those to which its own script writes.
@@ -273,7 +273,7 @@ class Outputs:
         for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
             with suppress(Unreadable):
                 await self.read(directory, name)
-        # A command has its arguments with it
+        # A command comes with its arguments
         scripts = [one.name for one in files if f"/{one.name} " in f"{command} "]
         if not command and not is_shared:
             scripts = [one.name for one in files if one.name.endswith(SCRIPT_ENDS)]
@@ -349,7 +349,7 @@ class Gatherer:
         return wanted_of_slurm(slurm, detail), slurm, detail
 
     async def whole(self, job_id: JobId) -> Evidence:
-        """All there is, its record and what is noted on its cluster included, which are read for this."""
+        """All evidence, with its record and the note on its cluster, which are read for this."""
         found = await self._with_record(job_id, await self._read_record(job_id))
         return await self.with_killer(await with_memory(found, self.job_reader))
 
@@ -396,12 +396,12 @@ class Gatherer:
         return exact or [Candidate("job", job.id, 0.5, why, job.id) for job in newest if is_named[job.id]]
 
     async def at_hand(self, job_id: JobId) -> Evidence:
-        """The same without memory and killer, and no server, scheduler or cluster is asked for the record."""
+        """The same without memory and killer; no server, scheduler or cluster is asked for the record."""
         job = self.store.job(job_id)
         return await (self.gather(job_id) if job is None or self._is_asked_for(job) else self.kept(job))
 
     async def kept(self, job: Job) -> Evidence:
-        """The same with its record, for which of servers and schedulers MOST_ASKED are asked at most."""
+        """The same with its record, for which at most MOST_ASKED servers and schedulers are asked."""
         return await self._with_record(job.id, await self._kept_record(job))
 
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
@@ -418,8 +418,8 @@ class Gatherer:
         return JobRecord(detail, noted.status.slurm_id if noted is not None else None, tuple(problems))
 
     async def _kept_record(self, job: Job) -> JobRecord:
-        """Its record, not asked of others too often; read again only when the job has changed, or when more
-        is known of where it ran on a cluster.
+        """Its record. Read again only when the job has changed, or when more is known about the place on a
+        cluster where it ran, so that servers are not asked too often.
         """
         dirs = tuple[str, ...]()
         if job.mode == CLUSTER_MODE:
@@ -438,7 +438,7 @@ class Gatherer:
         return record
 
     def unread(self, jobs: Iterable[Job]) -> list[Job]:
-        """The failed jobs whose output was not looked at since they changed, and can be without a cluster."""
+        """The failed jobs whose output was not read since they changed, and can be read without a cluster."""
         failed = (job for job in jobs if job.status is JobStatus.FAILED)
         new = (job for job in failed if self.reads.causes.get(job.id, (None,))[0] != job)
         return [job for job in new if job.mode != CLUSTER_MODE]
@@ -476,9 +476,9 @@ class Gatherer:
         )
 
     async def _cause(self, stated: Evidence) -> Cause | None:
-        """The line of what the program of a failed job wrote that says why, of the surest file.
+        """The line in the output of a failed job that says why: the surest one in all its files.
 
-        It is looked for again when the job has changed, or when more is known of where its output may be.
+        It is searched for again when the job has changed, or when more is known about where its output is.
         """
         job = stated.job
         if job is None or job.status not in ENDED_BADLY:
@@ -523,8 +523,8 @@ class Gatherer:
         return None
 
     async def with_killer(self, evidence: Evidence) -> Evidence:
-        """The evidence with what the journal of the job's host says of its end; for a stuck job with the last
-        lines it wrote. Unchanged if nobody can have ended the program, or the time of the end is not known.
+        """The evidence with what the journal of the job's host says about its end; for a stuck job with its
+        last lines. Unchanged if nobody can have ended the program, or if the time of the end is not known.
         """
         evidence = msgspec.structs.replace(evidence, good=_good_before(self.store, evidence))
         knows, verdict, job = self.store.correlation, explain(evidence), evidence.job
@@ -544,12 +544,12 @@ class Gatherer:
             killer = Killer(doubt=f"who ended it: {error}", is_read=False)
         else:
             if journal and entries and not any(is_host(entry.host, ending.host) for entry in entries):
-                ending = ending._replace(host=entries[0].host)  # it has a name of its own for itself
+                ending = ending._replace(host=entries[0].host)  # the host has another name for itself
             killer = find_killer(entries, ending)
         return msgspec.structs.replace(evidence, killer=killer)
 
     async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:
-        """The last lines of a program that still seems to run: what it does, and no cause."""
+        """The last lines of a program that still seems to run: they say what it does, and are not a cause."""
         for directory, part in (await self.outputs(job, stated.detail, stated.ops)).parts[:1]:
             said = [(number, text) for number, text in enumerate(part.text.split("\n"), 1) if text.strip()]
             return tuple(
@@ -562,7 +562,7 @@ class Gatherer:
     async def outputs(self, job: Job, detail: JobDetail | None, ops: Sequence[Op]) -> "Outputs":
         """What its program wrote: the files its record names, else those in its run directory.
 
-        Scripts there name more, to which their commands write.
+        Scripts there may name more files, to which their commands write.
         """
         job = self.store.with_agent(job)
         found = Outputs(self.job_reader, job, self.reach)
@@ -588,7 +588,7 @@ class Gatherer:
         slurm_id: str | None = None,
         slurm_jobs: Iterable[Job] | None = None,
     ) -> Evidence:
-        """What its own sources say of a job. `slurm_jobs` are those that it may run as, None for all."""
+        """What its own sources say about a job. `slurm_jobs` are those that it may run as, None for all."""
         store, knows = self.store, self.store.correlation
         job = store.job(job_id) or (detail.job if detail is not None else None)
         slurm = None
@@ -619,7 +619,7 @@ class Gatherer:
                 agent = self.store.correlation.agent_of(job.id)
                 driver, host = run.driver if run else None, agent.host if agent else None
                 return Sample(job, driver=driver, host=host)
-            # A live record is no heartbeat, and a missing one may have run: its logs may know better
+            # A live record does not prove that a job lives, and a missing job may have run: ask the logs
             evidence = await self.gather(job.id, wants_chain=False)
             verdict = explain(evidence)
             if not verdict.is_reliably_bad:
@@ -628,7 +628,7 @@ class Gatherer:
         return sample_of(job, evidence, explain(evidence))
 
     async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
-        """The incidents between two times. After a cancel the jobs looked at so far are in `grouping`."""
+        """The incidents between two times. After a cancel `grouping` has the jobs checked so far."""
         grouping, began = Grouping() if grouping is None else grouping, monotonic()
         jobs = tuple(self.store.jobs.values())
         for grouping.passed, job in enumerate(jobs, 1):
@@ -642,7 +642,7 @@ class Gatherer:
         return await _with_seen(found, self.store, self.job_reader, self.now)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
-        """The whole records of the few steps of which the first line does not tell enough; read once each."""
+        """The whole records of the few steps whose first line does not say enough; read once each."""
         found = {}
         for step in lines_wanted(ops):
             key = (step.source, step.line, step.offset)
@@ -671,11 +671,11 @@ class Gatherer:
 
 
 class OutputLines:
-    """What the program of a job writes, line by line: the end of each file, then what is new; masked.
+    """What the program of a job writes, line by line: the end of each file, then new lines; masked.
 
-    `problems` tell what may be missing, `skipped` of which files how many bytes before a line were too much.
-    With `follows` a line of a job that is live is given once it is whole. Files that were found are read by
-    name, and others looked for every LISTED_EVERY_S, when the record changed and while there are problems.
+    `problems` say what may be missing, `skipped` how many bytes of which files were not read. With `follows`
+    a line of a live job is given when it is complete. Files that were found are read by name, and others are
+    searched for every LISTED_EVERY_S, when the record has changed and while there are problems.
     """
 
     def __init__(self, job: Job, detail: JobDetail | None, *, follows: bool) -> None:
@@ -688,7 +688,7 @@ class OutputLines:
         self.skipped: list[tuple[str, int]] = []
 
     async def fresh(self, gatherer: Gatherer, *, again: bool = False) -> list[JobLine]:
-        """The lines that were not there at the last look; `again` all, as of a file that was rewritten."""
+        """The lines that are new since the last call; with `again` all, as for a file that was rewritten."""
         listed = gatherer.store.job(self.job.id) or self.job
         is_due = bool(self.problems) or monotonic() >= self._listed_at + LISTED_EVERY_S
         known = () if is_due or self._listed != listed else self.files

@@ -1,6 +1,6 @@
 """Answers about traces: what the store knows, and every source that is asked. See `model.traces`.
 
-What looks at every span of a large trace is done in a thread, so that others have their turn.
+Work on every span of a large trace is done in a thread, so that other tasks can go on.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from jobtui.store.poller import SPANS_AT_ONCE, apply_in_parts
 from jobtui.store.store import Store
 
 PERIOD_S = 2.0
-"""How long after an answer a trace is read again that grows."""
+"""How long after an answer a trace that grows is read again."""
 SLOWEST_S = 30.0
-"""The same where it does not."""
+"""The same for a trace that does not grow."""
 SHARE = 10
-"""How many times as long as the last answer took is waited: a large trace costs its server a tenth of it.
+"""The wait, in times of the last answer: so a large trace takes at most a tenth of its server's time.
 
-Where a source gave none that is `SLOWEST_S` at most: what was waited for costs nobody anything.
+If a source did not answer, the wait is `SLOWEST_S` at most, as this costs the server nothing.
 """
 SKIPS_KEPT = 1_000
 
@@ -39,10 +39,10 @@ Answer = TypeVar("Answer")
 
 
 class SessionTraces:
-    """Answers questions about traces out of every source that knows of some, and out of the store.
+    """Answers questions about traces from every source that has traces, and from the store.
 
-    The sources may change while it runs. Its methods raise nothing: a source that cannot be asked is named in
-    the notes, and in its health; the others are asked anyway.
+    The sources may change while it runs. Its methods raise nothing: the notes name a source that cannot be
+    asked, and so does its health; the others are asked anyway.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SessionTraces:
     async def follow(
         self, trace_id: TraceId, expects_more: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[traces.TraceAnswer]:
-        """A trace, and again whenever it is known better, until it is complete."""
+        """A trace, and again whenever more of it is known, until it is complete."""
         grew_at: Nanos | None = None
         wait_s = self._period_s
         begun = time.monotonic()
@@ -87,7 +87,7 @@ class SessionTraces:
             last.trace, partial(traces.is_waited_for, last.trace, self._clock.now(), grew_at)
         ):
             if expected:
-                grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
+                grew_at = self._clock.now()  # when nothing more is expected, last spans may still come
             share_s = SHARE * (time.monotonic() - begun)
             await asyncio.sleep(max(wait_s, min(share_s, SLOWEST_S) if last.notes else share_s))
             begun = time.monotonic()
@@ -122,12 +122,12 @@ class SessionTraces:
         return await _aside(trace, partial(traces.growing, trace, self._clock.now(), grew_at))
 
     async def search(self, search: traces.TraceSearch) -> traces.TraceList:
-        """The traces that are wanted, each once, the newest first."""
+        """The traces that match, each once, the newest first."""
         *_, last = [listed async for listed in self.searching(search)]
         return last
 
     async def searching(self, search: traces.TraceSearch) -> AsyncGenerator[traces.TraceList]:
-        """The same at once, as far as it is known, and again whenever one more source has answered."""
+        """The same, first from what is known, and again whenever one more source has answered."""
         found: dict[TraceId, traces.TraceSummary] = {}
         book = self._store.traces
         for trace_id in book.ids():  # the spans of files, and those that were received
@@ -156,7 +156,7 @@ class SessionTraces:
                 yield listed()
 
     async def _take_in(self, name: str, trace_id: TraceId, found: traces.Telemetry) -> None:
-        """Put what a source gave of a trace into the store, part by part; what it gave before counts once."""
+        """Put spans that a source gave into the store, part by part; those that it gave before count once."""
         before = self._skips.pop((name, trace_id), 0)
         if len(self._skips) >= SKIPS_KEPT:
             self._skips.clear()
@@ -169,7 +169,7 @@ class SessionTraces:
     async def _as_answered(
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> AsyncGenerator[tuple[str, Answer | None, str]]:
-        """The answers of all sources that can be asked, as they come: source and answer, or why not."""
+        """The answers of all sources that can be asked, as they come: the source, and its answer or error."""
         tasks = [asyncio.create_task(self._ask(source, ask)) for source in self._asked()]
         try:
             for answered in asyncio.as_completed(tasks):
@@ -216,7 +216,7 @@ async def _aside(trace: traces.Trace | None, call: Callable[[], Answer]) -> Answ
 
 
 MOST_LOOKED_AT = 12
-"""The most submissions that are read, the nearest in time: each is a question to a server."""
+"""The most submissions that are read, those nearest in time: each is one request to a server."""
 LOOKED_AT = 20
 """How many earlier traces are searched for a good one."""
 
@@ -246,7 +246,7 @@ async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str
         for one in answer.traces:
             found.setdefault(one.trace_id, TraceLink(one.trace_id, f"its spans name the job as {value}"))
         if found:
-            break  # what is written more shortly may be another job's
+            break  # a shorter id may be that of another job
     return TraceMatches(tuple(found.values()), (), tuple(notes))
 
 

@@ -1,15 +1,15 @@
-"""Jobs of HTCondor, put together from what all files say of them, and when each thing happened.
+"""Jobs of HTCondor, made from what all files say about them, and when each thing happened.
 
-A log without zones means the zone in which the same moments are as written elsewhere: the end of a job,
+The zone of a log without zones is found from a moment that another file has with a zone: the end of a job,
 which the starter notes in UTC, or its submission, which its job ad has in seconds; or either of them in a
-log with a zone. Until one is known it is this machine's.
+log with a zone. Until one is known, it is the zone of this machine.
 
-A schedd notes an event in its user's log and in its own, in the form and to the fraction of a second that is
-set for each; and a log may be copied. So events of one job are the same if they are of one kind and of one
-second, and each is as far among such ones of its file as the other is in its own.
+A schedd writes an event to its user's log and to its own, each in its own form and with its own fraction of
+a second; and a log may be copied. So two events of one job are the same if kind and second are the same, and
+if each has the same position among such events of its file.
 
-Event logs, job ads and a job's own output may all report one job; files that leave out the schedd are taken
-to mean the one job that has their number.
+Event logs, job ads and a job's own output may all report one job. A file that leaves out the schedd means
+the one job that has the number.
 """
 
 import posixpath
@@ -51,17 +51,17 @@ MOST_ZONE_S = 14 * 3600
 ONCE = ("submit", "terminated")
 """Events that a job has once: logs with the same event mean the same moment."""
 FIRST = -10
-"""The rank of what nothing can be before."""
+"""The rank of an event that is always the first."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
-"""Events that come again and again and change no state: the last one in each file says enough."""
+"""Events that are repeated and change no state: the last one in each file is enough."""
 MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are dropped."""
 KEPT_PERCENT = 99
-"""The part that is kept when facts are dropped: to drop few at a time delays nothing."""
+"""The part that is kept when facts are dropped: dropping few at a time delays nothing."""
 MOST_OF_JOB = 300
-"""Facts kept of one job out of one file: two logs of a job are bounded as each of them alone."""
+"""Facts of one job that are kept from one file: each log of a job has this limit for itself."""
 MOST_SUBMISSIONS = 10_000
-"""Submit files kept that name a trace but no job, those read last."""
+"""How many submit files are kept that name a trace but no job: those that were read last."""
 
 Shifts = Mapping[str, tuple[Nanos, int]]
 """How far the times of a file without a zone are from UTC, and the moment that showed it."""
@@ -70,7 +70,7 @@ _IN_FILE = attrgetter("source", "rotation", "part", "offset")
 
 
 def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
-    """Facts by time, that of each of them settled; those of each file stay in the order of the file.
+    """Facts by time, once each has a time; those of each file stay in the order of the file.
 
     One without a time follows the one before it in its file.
     """
@@ -79,7 +79,7 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
     for fact in sorted(facts, key=_IN_FILE):
         at, rank, fine = time_of(fact), -fact.origin.rank, 0
         if at is not None and fact.is_local:
-            # Without a zone: in the one that is known for its file, else in that of this machine
+            # A time without a zone has the zone that is known for its file, else that of this machine
             if (known := shifts.get(fact.source)) is not None:
                 at = Nanos(at + known[1])
             elif here := time_of_moment(utc_of(at).replace(tzinfo=None), is_local=True):
@@ -98,7 +98,7 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
 
 
 def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
-    """How far files' times without a zone are from UTC, by moments of one job that are written with one.
+    """How far files' times without a zone are from UTC, from moments of one job that another file dates.
 
     Gives the file, the moment without its zone, and the shift.
     """
@@ -123,14 +123,14 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
 
 
 def _shift(difference: int) -> int | None:
-    """A difference of clocks in whole quarters of an hour; None when it is no zone's."""
+    """A difference of clocks in whole quarters of an hour; None if no zone has it."""
     shift = round(difference / SECOND / QUARTER_S) * QUARTER_S * SECOND
     is_zone = abs(difference - shift) <= SLACK_S * SECOND and abs(shift) <= MOST_ZONE_S * SECOND
     return shift if is_zone else None
 
 
 def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
-    """The facts of a job in order of time; with each, whether no earlier file has the same event."""
+    """The facts of a job in order of time, each with whether no earlier file has the same event."""
     counts: Counter[object] = Counter()
     counts_in: Counter[object] = Counter()
     for fact in facts:
@@ -145,7 +145,7 @@ def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, boo
 
 
 class CondorChanges(NamedTuple):
-    """The effect of new facts: jobs as they are now, ids that are gone, and all changes of state."""
+    """The effect of new facts: jobs as they are now, ids that no longer exist, and all changes of state."""
 
     jobs: tuple[Job, ...] = ()
     gone: frozenset[JobId] = frozenset()
@@ -158,9 +158,9 @@ _ENDS = frozenset({"terminated", "aborted", "completed", "ad"})
 
 
 class CondorStore:
-    """All that is known of jobs of HTCondor. Adding the same fact twice changes nothing. Facts are kept by
-    number, such as `7.0`, then by the id that they name and their file. A new fact makes all facts of its
-    number be judged again. `site_of` gives the site of a file.
+    """All that is known about jobs of HTCondor. Adding the same fact twice changes nothing. Facts are kept by
+    number, such as `7.0`, then by the id that they name and their file. After a new fact all facts of its
+    number are judged again. `site_of` gives the site of a file.
     """
 
     def __init__(self, site_of: Callable[[str], str] = lambda source: "", most: int = MOST_FACTS) -> None:
@@ -206,7 +206,7 @@ class CondorStore:
         return self.put_together(at_once)
 
     def put_together(self, at_once: int) -> CondorChanges:
-        """The next jobs of which something else is known, until `at_once` facts were looked at."""
+        """The next jobs about which something new is known, until `at_once` facts were checked."""
         jobs: dict[JobId, Job] = {}
         changes: dict[JobId, tuple[StateChange, ...]] = {}
         while self.due and at_once > 0:
@@ -234,15 +234,15 @@ class CondorStore:
         return f"{counted(self.dropped, 'fact')} dropped, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
-        """What files say of a job in order of time; of an event that several have, what one says.
+        """What files say about a job in order of time; an event that several files have is given once.
 
-        Then what is known of machines.
+        Then the facts about machines.
         """
         own = (fact for fact, is_new in first_reports(self._in_order(job_id)) if is_new)
         return (*own, *self._machines.values())
 
     def detail(self, job_id: JobId) -> JobDetail | None:
-        """All that is known of a job, None for one in no file."""
+        """All that is known about a job, None if no file has it."""
         facts = self._in_order(job_id)
         return _detail_of(job_id, self._life_of(job_id, facts), facts) if facts else None
 
@@ -265,8 +265,8 @@ class CondorStore:
     def _jobs_of(self, number: str) -> dict[JobId, list[CondorFact]]:
         """The jobs that have a number, and the facts of each.
 
-        What leaves out the schedd is of the one job of its site that has the number with one, where there is
-        only one; of several sites it is a job of each, called by its site.
+        A fact without a schedd is of the one job of its site that has the number and a schedd, if there is
+        only one; with several sites it is a job of each site, named by the site.
         """
         jobs: dict[JobId, list[CondorFact]] = {}
         without_schedd: dict[str, list[CondorFact]] = {}
@@ -286,7 +286,7 @@ class CondorStore:
         return self._with_gaps(self._jobs_of(_number(job_id)).get(job_id, []))
 
     def _with_gaps(self, facts: list[CondorFact]) -> list[CondorFact]:
-        """The facts of a job in order of time, also the gaps in its logs since."""
+        """The facts of a job in order of time, with the later gaps in its logs."""
         gaps = []
         for source in {fact.source for fact in facts} & self._gaps.keys():
             gap = self._gaps[source]
@@ -307,7 +307,7 @@ class CondorStore:
         if fact.what == LOG_GAP and number not in self._files_of:
             return  # it alone makes no job
         own = self._files_of.setdefault(number, {}).setdefault((fact.job, source), {})
-        # What passes takes the place of the one before it
+        # A repeated event replaces the one before it
         passes = fact.what in PASSING
         key = (0, 0, 0, fact.what) if passes else (fact.rotation, fact.part, fact.offset, fact.what)
         known = own.get(key)
@@ -318,7 +318,7 @@ class CondorStore:
         self._in_file[source][number] = None
         self._in_cluster[cluster][number] = None
         self.due[number] = None
-        if len(own) > MOST_OF_JOB:  # the middle of what one file says of it goes
+        if len(own) > MOST_OF_JOB:  # drop from the middle of what one file says
             keys = [key for key, fact in own.items() if fact.what not in PASSING]
             middle = keys[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
             for one in middle:
@@ -336,7 +336,7 @@ class CondorStore:
             self._keep_within()
 
     def _learn_zones(self, number: str) -> None:
-        """Let the latest moment that tells the zone of a file hold for all that is in the file."""
+        """Use the zone that the latest moment shows for all times in the file."""
         for facts in self._jobs_of(number).values():
             for source, at, shift in zones_in(facts):
                 known = self._shifts.get(source)
@@ -346,7 +346,7 @@ class CondorStore:
                         self.due.update(self._in_file[source])
 
     def _keep_within(self) -> None:
-        """Drop the facts of jobs that ended first, and of a cluster without jobs all that is known."""
+        """Drop the facts of jobs that ended first, and all facts of a cluster without jobs."""
         goal = self._most * KEPT_PERCENT // 100
         for number in list(islice(self._over or self._files_of, self._count - goal)):
             if self._count <= goal:
@@ -382,7 +382,7 @@ _SHOWN = (
 
 
 def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> JobDetail:
-    """A job by its life, and by the facts in order of time, at least one, that made it.
+    """A job from its life, and from the facts that made it, in order of time, at least one.
 
     An event in several files is given as one of them has it.
     """

@@ -65,7 +65,7 @@ class Poller:
             count += batch.count
             if most is not None and count >= most:
                 return
-            await asyncio.sleep(0)  # others get their turn
+            await asyncio.sleep(0)  # other tasks can run
 
     async def poll_once(self) -> bool:
         """Poll once and apply the batch. True if there is more to read at once."""
@@ -130,7 +130,7 @@ async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
 
 
 async def _apply_singly(store: Store, source: str, batch: Batch, error: Exception) -> None:
-    """Apply record by record, and last what the batch says of itself; `error` is the reason."""
+    """Apply record by record, and then what the batch says about itself; `error` is the reason."""
     lost = []
     records = [(name, record) for name in RECORDS for record in getattr(batch, name)]
     for number, (name, record) in enumerate(records, 1):
@@ -167,15 +167,15 @@ REACHED_RECORDS = 5_000_000
 """The same for a source that does not know its size."""
 GB = 1 << 30
 RESTS_S = 1.0
-"""How long a log that has no more rests while others are read again. It may grow or be rotated meanwhile."""
+"""How long a log without new lines is not read while others are read again. It may grow in this time."""
 
 
 async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable[[Reached], None]) -> None:
     """Read all sources in the order of time until each had no more, and report progress.
 
-    So equal lines of a log and its copies count once and in order, wherever each begins. A log that is always
-    written to always has more, so none is waited for twice. Raises SourceError before more than REACHED_BYTES
-    are read, and if a source that does not know its size has more than REACHED_RECORDS.
+    So equal lines of a log and its copies count once and in order, wherever each begins. A log that grows all
+    the time always has more, so no log is read to its end twice. Raises SourceError before it has read more
+    than REACHED_BYTES, and if a source that does not know its size has more than REACHED_RECORDS.
     """
     waiting: dict[Poller, Batch] = {}
     begun: set[Poller] = set()
@@ -212,8 +212,8 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
 def _turn(batch: Batch, *, has_begun: bool) -> tuple[int, bool, int]:
     """The sort key of batches: the second in which they begin, which is all that a file gives.
 
-    Within one second a log in the middle comes before one that begins there, as its lines may be older. Then
-    a batch with more lines of this second comes before one with fewer.
+    Within one second a log that began before comes before a log that begins now, as its lines may be older.
+    Then a batch with more lines of this second comes before one with fewer.
     """
     seconds = [record.at // SECOND for record in batch.records if record.at is not None]
     return (seconds[0], not has_begun, -seconds.count(seconds[0])) if seconds else (0, False, 0)

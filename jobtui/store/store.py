@@ -1,8 +1,8 @@
 """All that is known now: jobs by id, ops by job, state changes, the health of every source.
 
 Plain data behind methods, no locks: only the event loop touches it. It keeps no view state (filter, sort and
-selection belong to screens). Correlation is handed in, so that the store knows what it needs and not how it
-is done.
+selection belong to screens). It gets a correlation, and uses only its interface: how it works is not known
+here.
 """
 
 from bisect import bisect_left
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 CHANGES_KEPT = 1_000_000
 """Changes held at most, about 200 bytes each."""
 LET_GO = 10
-"""When there are too many, this part of the most goes: the oldest of all are found in a tenth of a second."""
+"""The part that is dropped when there are too many: finding the oldest of all takes a tenth of a second."""
 
 _order = attrgetter("at", "id", "source")
 
 
 class ChangeLog:
-    """What is known of jobs' states over time, job by job. Only the event loop touches it."""
+    """The states of jobs over time, as far as known, job by job. Only the event loop touches it."""
 
     def __init__(self, most: int = CHANGES_KEPT) -> None:
         self._most = most
@@ -50,14 +50,14 @@ class ChangeLog:
         return self._count
 
     def add(self, changes: Iterable[StateChange]) -> set[JobId]:
-        """Take in changes in any order; the jobs of those that were not known yet."""
+        """Add changes in any order. Returns the jobs of those that were not known yet."""
         fresh = {change.job_id for change in changes if self._take(change)}
         if self._count > self._most:
             self._drop_oldest()
         return fresh
 
     def replace(self, by_job: Mapping[JobId, Iterable[StateChange]]) -> set[JobId]:
-        """Let these be all changes of some jobs; the jobs that had others before."""
+        """Replace all changes of some jobs. Returns the jobs that had others before."""
         changed: set[JobId] = set()
         for job_id, changes in by_job.items():
             own = tuple(change for change in sorted(changes, key=_order) if change.at >= self._oldest)
@@ -68,7 +68,7 @@ class ChangeLog:
         return changed
 
     def forget(self, jobs: Iterable[JobId]) -> None:
-        """Drop all changes of jobs that were deleted: no record shows how these went on."""
+        """Drop all changes of jobs that were deleted: no record says how these ended."""
         for job_id in jobs:
             self._count -= len(self._by_job.pop(job_id, ()))
 
@@ -80,9 +80,9 @@ class ChangeLog:
         return list(self._by_job.values())
 
     def _take(self, change: StateChange) -> bool:
-        """Put a change among those of its job; False for one that is known, or too old.
+        """Add a change to those of its job. False for one that is known, or too old.
 
-        Ids alone do not tell: a system set up again counts from the beginning.
+        Ids alone do not identify a change: a system that was set up again counts from the beginning.
         """
         if change.at < self._oldest:
             return False
@@ -111,15 +111,15 @@ class ChangeLog:
 
 ORIGINS_KEPT = 10_000
 CONDOR_AT_ONCE = 1_000
-"""Facts looked at in one go to put jobs of HTCondor together, which takes 30 ms."""
+"""Facts that are processed at once to make jobs of HTCondor, which takes 30 ms."""
 SKIPS_KEPT = 20
 
 
 class Changes(NamedTuple):
-    """What is not as it was.
+    """What has changed.
 
-    Which jobs are new, changed or better known, which are gone, whether a source's state changed, and which
-    traces are known better or were dropped.
+    The jobs that are new, changed or better known, the jobs that are gone, whether a source's state changed,
+    and the traces of which more is known or that were dropped.
     """
 
     jobs: frozenset[JobId]
@@ -166,7 +166,7 @@ class Store:
         return self.jobs.get(job_id)
 
     def with_agent(self, job: Job) -> Job:
-        """The job with host and driver as the logs tell them, where its record does not."""
+        """The job with host and driver from the logs, if its record has none."""
         agent = self.correlation.agent_of(job.id)
         if agent is None:
             return job
@@ -179,7 +179,7 @@ class Store:
         return tuple(self._sites.values())
 
     def clusters(self) -> tuple[Cluster, ...]:
-        """The nodes of each cluster, as they were when somebody asked for them last."""
+        """The nodes of each cluster, as they were when they were last asked for."""
         return tuple(self._clusters.values())
 
     def reasons_of(self, job_id: JobId) -> tuple[ReasonSeen, ...]:
@@ -207,11 +207,11 @@ class Store:
 
     @property
     def _known(self) -> dict[str, object]:
-        """What it knows, by attribute: all but its clock and its listeners."""
+        """All that it knows, by attribute, without its clock and its listeners."""
         return {name: part for name, part in vars(self).items() if name not in ("_clock", "_listeners")}
 
     def facts_of(self, job_id: JobId) -> "tuple[CondorFact, ...]":
-        """What files say of a job of HTCondor, in order of time."""
+        """What files say about a job of HTCondor, in order of time."""
         return self._condor.facts_of(job_id) if self._condor is not None else ()
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...]:
@@ -219,7 +219,7 @@ class Store:
         return self.changes.of_job(job_id) if detail is None else detail.changes
 
     def detail(self, job_id: JobId) -> JobDetail | None:
-        """All about a job that is put together here out of several sources; None for any other."""
+        """All about a job that the store makes from several sources; None for any other."""
         return self._condor.detail(job_id) if self._condor is not None else None
 
     @property
@@ -244,7 +244,7 @@ class Store:
         self._health.setdefault(name, fresh)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` after every change; returns what ends it."""
+        """Call `listener` after every change. Returns the function that ends this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -305,13 +305,13 @@ class Store:
         return self._announce(Changes(frozenset(), sources=self._health[source] != before))
 
     def become(self, other: "Store") -> Changes:
-        """Know what another store knows, and nothing else."""
+        """Take all that another store knows, and drop everything else."""
         before = frozenset(self.jobs)
         vars(self).update(other._known)
         return self._announce(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:
-        """Take in what another store has from logs, in addition to what is here; nothing counts twice."""
+        """Add what another store has from logs to what is here; nothing counts twice."""
         newer = other.correlation.begun()
         newer.take_in(self.correlation.begun())
         self.correlation = newer
@@ -334,14 +334,14 @@ class Store:
         self._announce(Changes(*self._renew(self.condor.put_together(CONDOR_AT_ONCE))))
 
     def _renew(self, news: "CondorChanges") -> tuple[frozenset[JobId], frozenset[JobId]]:
-        """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
+        """Apply changes to jobs of HTCondor. Returns the jobs that changed, and those that are gone."""
         changed = {job.id for job in news.jobs if self.jobs.get(job.id) != job}
         self.jobs.update((job.id, job) for job in news.jobs)
         gone = frozenset(job_id for job_id in news.gone if self.jobs.pop(job_id, None) is not None)
         return frozenset(changed | self.changes.replace(news.changes)) - gone, gone
 
     def _with_others(self, job: Job, known: Job) -> Job:
-        """A job as a source gives it now, with what other sources gave for the same id."""
+        """A job as one source gives it now, joined with what other sources gave for the same id."""
         others = [one for one in (known, *known.others) if self._origin(one) != job.source]
         if not others:
             return job
@@ -352,7 +352,7 @@ class Store:
         return self.origins.get(job.source, job.source)
 
     def _drop(self, job_id: JobId, source: str) -> bool:
-        """Forget what a source gave of a job. True if there was anything."""
+        """Forget what a source gave about a job. True if there was anything."""
         job = self.jobs.get(job_id)
         records = () if job is None else (job, *job.others)
         left = [one for one in records if self._origin(one) != source]
@@ -369,7 +369,7 @@ class Store:
         late = before.news_late
         was_away = before.state is SourceState.DOWN or before.is_quiet(now)
         if newest_at is not None and batch.cursor and before.was_at_end and not was_away:
-            # What was read first, or after the source was away, may be old and tells nothing
+            # Records of the first read, or after the source was down, may be old and say nothing about lag
             late = (*late, seconds_between(newest_at, before.shifted(now)))[-MOST_NEWS:]
         self._health[source] = after = replace(
             before,
@@ -393,7 +393,7 @@ class Store:
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
 
     def _newest_at(self, batch: Batch, dated: Iterable[Nanos | None], went: Set[JobId]) -> Nanos | None:
-        """The time of the newest news in a batch: the times of jobs that have others, and of their states."""
+        """The newest time in a batch: of jobs whose times changed, and of changes of their states."""
         times = [*dated, *(record.at for record in batch.records)]
         times += [fact.at for fact in batch.condor if not fact.is_local]
         times += [span.ended_at or span.started_at for span in batch.spans]
@@ -403,7 +403,7 @@ class Store:
         return max((at for at in times if at is not None), default=None)
 
     def now_at(self, source: str, now: Nanos) -> Nanos:
-        """The time by the clock of a source when it was last known how things are there."""
+        """The time by the clock of a source at its last successful read."""
         health = self._health.get(self.origins.get(source, source))
         return now if health is None else health.now_at(now)
 

@@ -1,7 +1,7 @@
 """The traces that are known, up to a limit of spans and of memory.
 
-When it is full the trace that has not grown for longest is dropped; one that fills it alone takes in no more.
-Both are counted.
+When it is full, the trace that has not grown for the longest time is dropped. A trace that fills it alone
+gets no more spans. Both are counted.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ VALUE_BYTES = 100
 MOST_JOBS = 1_000
 """Jobs that one trace may name: more are not looked for."""
 LEAST_NAME = 3
-"""Characters from which on a text may be the id of a job that spans name."""
+"""The least number of characters of a text that may be the id of a job that spans name."""
 MOST_NAMING = 50
 ROUNDING_NS = 1_000
 """Times of Jaeger's own JSON are microseconds: a span from there is the one that is known in nanoseconds."""
@@ -36,7 +36,7 @@ Item = TypeVar("Item")
 
 
 class _Pages(msgspec.Struct):
-    """What is known of one trace, from where, and when something new of it came. `weight` is in bytes."""
+    """What is known about one trace, its sources, and when it last grew. `weight` is in bytes."""
 
     changed_at: Nanos | None = None
     sources: set[str] = set()
@@ -70,9 +70,9 @@ class TraceStore:
     def add(
         self, spans: Iterable[Span], logs: Iterable[SpanLog], source: str = "", at: Nanos | None = None
     ) -> frozenset[TraceId]:
-        """Take in what a source gave at a time; the traces that are known better now, or were dropped.
+        """Add what a source gave at a time. Returns the traces that grew, or were dropped.
 
-        A span that comes twice at once is kept so: it was sent twice.
+        A span that is twice in one answer is kept twice: it was sent twice.
         """
         changed: set[TraceId] = set()
         senders: set[int] = set()
@@ -111,7 +111,7 @@ class TraceStore:
         return tuple(self._traces.get(trace_id, NOTHING).jobs)
 
     def naming(self, job_id: str) -> tuple[tuple[TraceId, str], ...]:
-        """The traces whose spans name a job, the newest first, each with how it is written there."""
+        """The traces whose spans name a job, the newest first, each with the name that they use."""
         text = job_id.strip()
         if len(text) < LEAST_NAME:
             return ()
@@ -147,7 +147,7 @@ class TraceStore:
         return tuple(self._traces)
 
     def called(self, text: str) -> Mapping[TraceId, str]:
-        """The traces whose id begins so, or that have a span of this id: each with which of both."""
+        """The traces whose id begins with a text, or that have a span of this id; each with which it is."""
         digits = text.strip().lower()
         if len(digits) < LEAST_NAME:
             return {}
@@ -155,7 +155,7 @@ class TraceStore:
         return begin or {one: "it has this span" for one, its in self._traces.items() if digits in its.spans}
 
     def size(self, trace_id: TraceId) -> int:
-        """How many spans and log records of a trace are known: another number when it is known better."""
+        """How many spans and log records of a trace are known: the number changes when it grows."""
         return self._traces.get(trace_id, NOTHING).size
 
     def changed_at(self, trace_id: TraceId) -> Nanos | None:
@@ -167,7 +167,7 @@ class TraceStore:
 
     @property
     def notice(self) -> str | None:
-        """What is to be said of what was dropped or left out, None when all is here."""
+        """The note on traces that were dropped or left out, None if all are here."""
         said = []
         if self.dropped:
             said.append(f"{self.dropped:,} of the traces dropped, the longest unchanged first")
@@ -202,7 +202,7 @@ def _is_among(span: Span, known: Iterable[Span]) -> bool:
 
 
 def _how_fine(span: Span) -> tuple[bool, int, int]:
-    """Orders copies of a span that were rounded in two ways: the greater is kept, whichever came first."""
+    """The sort key of copies of a span that were rounded differently: the greater one is kept."""
     is_fine = bool(span.started_at % ROUNDING_NS or (span.ended_at or 0) % ROUNDING_NS)
     return is_fine, span.started_at, span.ended_at or 0
 
@@ -217,7 +217,7 @@ def _is_rounded(rough: Span, fine: Span) -> bool:
 
 
 def _weight_of_span(span: Span, senders: set[int]) -> int:
-    """About how many bytes a span takes; what sent it counts once for all it sent."""
+    """About how many bytes a span takes; its sender counts once for all its spans."""
     weight = SPAN_BYTES + len(span.name) + len(span.message) + _weight(span.attributes)
     weight += sum(VALUE_BYTES + len(event.name) + _weight(event.attributes) for event in span.events)
     weight += sum(VALUE_BYTES + _weight(link.attributes) for link in span.links)

@@ -84,19 +84,19 @@ NO_FLAPS = Flaps(())
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One job: what its sources say of it, and how they are.
+    """One job: what its sources say about it, and the health of these sources.
 
-    `detail` is its whole record where that was read; `unread` says in words what was asked for in vain,
-    `left_out` which outputs do not count, `origins` which source gave a stream of another name. Of logs:
-    `writers_read` tells whose lines were read, `ops` are those of the job, oldest first, `alike` the
-    latest runs like its last one, `texts` whole records of lines by (source, line), `restarted_ops` those
-    of its ops that are older than a restart of their supervisor, by key: the restart, `agents` all agents
-    by prefix, `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that
-    it runs as. `changes` are those of its state, `reasons` what it was seen to wait for, `allocations`
-    and `sites` all of Balsam's, `facts` what files say of a job of HTCondor, `cause` the line of its
-    output that says why it failed. Where asked for, `killer` says who ended it, `last_lines` are those
-    that a stuck one wrote last, `good` is the last good job of the same user and kind before a failed
-    one, with its ops, `remembered` what is known of finished runs like it.
+    `detail` is its whole record, if that was read; `unread` says in words what could not be read,
+    `left_out` which outputs do not count, `origins` which source gave a stream of another name. From
+    logs: `writers_read` says whose lines were read, `ops` are the job's ops, oldest first, `alike` the
+    latest runs like its last one, `texts` whole records of lines by (source, line), `restarted_ops` the
+    restart of the supervisor, by the key of each older op, `agents` all agents by prefix, `flaps` how
+    often they ended, `chain` the runs it waits for. `slurm` is the job of Slurm that it runs as.
+    `changes` are those of its state, `reasons` what it was seen to wait for, `allocations` and `sites`
+    all of Balsam's, `facts` what files say about a job of HTCondor, `cause` the line of its output that
+    says why it failed. Only if asked for: `killer` says who ended it, `last_lines` are the last lines of
+    a stuck job, `good` is the last good job of the same user and kind before a failed one, with its ops,
+    `remembered` what is known about finished runs like it.
     """
 
     job_id: JobId
@@ -149,7 +149,7 @@ NEAR_BYTES = 1 << 20
 NEAR_S = 60.0
 """The same by time, as a rotation makes offsets useless."""
 SETTLED_S = 10.0
-"""Something younger may not have reached the other source. A supervisor that stops is silent by then."""
+"""Anything newer may not have reached the other source. A supervisor that stops is silent after this."""
 NEWER_S = 2.0
 """An op that begins this much later than the record's run is a newer run; records have whole seconds."""
 
@@ -252,7 +252,7 @@ class Case:
 
     @cached_property
     def status(self) -> JobStatus:
-        """The state by its record, by the logs where they have a newer run or its word is not known."""
+        """The state in its record; that in the logs if they have a newer run or its word is unknown."""
         if self.record is not None and not self.unknown_word:
             return self.record.status
         run = self.run
@@ -260,7 +260,7 @@ class Case:
             return JobStatus.UNKNOWN
         if self.last(Mark.FOUND_GONE) is not None:
             return JobStatus.CANCELED
-        ended = self.ended_in_log  # the last of them, where two runs were reported as one
+        ended = self.ended_in_log  # the last one, if two runs were reported as one
         word = FINAL_WORDS[ended.step] if ended is not None else run.result
         word = word or next((op.result for op in self.later if op.name == "run_status"), None)
         if word is not None and word in STATUS_WORDS:
@@ -281,7 +281,7 @@ class Case:
 
     @cached_property
     def unknown_word(self) -> str:
-        """That jobtui does not know the word of the record for its state, "" where it does."""
+        """The note that jobtui does not know the record's word for the state, "" if it does."""
         job = self.record
         if job is None or job.status is not JobStatus.UNKNOWN:
             return ""
@@ -289,7 +289,7 @@ class Case:
 
     @property
     def is_clock_off(self) -> bool:
-        """Whether the record, which is written at once, lacks a run that is old by now or yet to come."""
+        """Whether the record, which is written at once, lacks a run of long ago or of the future."""
         run = self.newest_run
         if not self.is_record_old or run is None or run.created_at is None:
             return False
@@ -297,7 +297,7 @@ class Case:
 
     @property
     def is_end_open(self) -> bool:
-        """Whether neither a record nor a new line of a supervisor tells what has become of the run."""
+        """Whether neither a record nor a new line of a supervisor says how the run ended."""
         end = self.writers_read.supervisor_end
         return self.record is None and (
             end is None or abs(seconds_between(end, self.evidence.now)) > SETTLED_S
@@ -342,7 +342,7 @@ class Case:
 
     @cached_property
     def damaged(self) -> tuple[str, ...]:
-        """The logs with parts near the latest run's lines that cannot be read; none needs the server's."""
+        """The logs with unreadable parts near the latest run's lines; the server's log does not count."""
         ops = [op for op in (self.run, *self.later) if op is not None]
         steps = [step for op in ops for step in op.steps if step.component is not Component.SERVER]
         found = []
@@ -384,7 +384,7 @@ class Case:
 
     @property
     def begun_late(self) -> tuple[tuple[str, Nanos], ...]:
-        """The logs that were read only from within the latest run on; none if its first line was read."""
+        """The logs that were read only from after the latest run's start; none if its first line was read."""
         job = self.record
         if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
             return ()
@@ -402,7 +402,7 @@ class Case:
 
 
 def lines_wanted(ops: Sequence[Op]) -> tuple[Step, ...]:
-    """The steps of the latest run whose record has several lines that are needed."""
+    """The steps of the latest run of whose record all lines are needed."""
     run = next((op for op in reversed(ops) if op.name == "run"), None)
     steps = () if run is None else run.steps
     return tuple(step for step in steps if mark_of(step) in (Mark.STDERR, Mark.REFUSED))[-2:]
@@ -421,7 +421,7 @@ REPORTED = 0.7
 PLAUSIBLE = 0.45
 """There is only the record, which allows other verdicts too."""
 GUESS = 0.4
-"""The only reason for it is that it is frequent."""
+"""The only reason for it is that this verdict is frequent."""
 
 
 class Finding(NamedTuple):

@@ -16,7 +16,7 @@ Suggestion = Callable[[Case], Iterable[NextStep]]
 TAIL_LINES = "50"
 AROUND = 120 * SECOND
 MOST = 4
-"""How many steps are offered: the first tell most."""
+"""How many steps are offered: the first ones are the most useful."""
 
 
 def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:

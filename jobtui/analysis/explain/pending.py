@@ -1,4 +1,4 @@
-"""Why a job waits, in words: the one sentence that every system's verdict on a pending job is made of."""
+"""Why a job waits, in words: verdicts of all systems on pending jobs use the same sentence."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -18,7 +18,7 @@ MOST_NAMED = 3
 
 
 def pending_by(code: Code, job: Job) -> Pending | None:
-    """Why a job waits as far as its record tells, by the verdict on it; None for one that does not wait."""
+    """Why a job waits, from its record and the verdict on it; None for a job that does not wait."""
     if job.status is not JobStatus.PENDING:
         return None
     return Pending(
@@ -31,10 +31,10 @@ def pending_by(code: Code, job: Job) -> Pending | None:
 
 
 def refined(pending: Pending) -> Pending:
-    """What nodes show and the scheduler does not say: only the first job of a partition has the true reason.
+    """The reason that nodes show: the scheduler gives the true one only for the first job of a partition.
 
-    A job that no node can take as nodes are made waits for a person, whatever is ahead of it; one for which
-    too many are down or drained waits for these.
+    A job that no node could take even if it were free waits for a person, whatever is ahead of it. A job for
+    which too many nodes are down or drained waits for these.
     """
     nodes = pending.nodes
     if nodes is None or pending.category not in FOR_NODES or not nodes.total:
@@ -60,10 +60,10 @@ def refined(pending: Pending) -> Pending:
 
 
 def with_history(pending: Pending, evidence: Evidence) -> Pending:
-    """The same with for what the job waited one after the other: `history` has what only its system tells.
+    """The same with all that the job waited for, in order. `history` has what only the job's system knows.
 
-    A state that was read comes later than its event, and counts only after something else. What logs tell
-    is better than a record. Of a change only a hold says why it waits, any other how it came to.
+    A state that was read is later than its event, and counts only after another one. Logs are better than a
+    record. Of changes only a hold says why the job waits; the others say how it came to this.
     """
     noted, states, before = list(pending.history), {one.after for one in evidence.changes}, ""
     for change in evidence.changes:
@@ -83,19 +83,19 @@ def with_history(pending: Pending, evidence: Evidence) -> Pending:
 
 
 def history_words(pending: Pending) -> str:
-    """The same as a sentence; "" where nothing is known to have changed."""
+    """The same as a sentence; "" if no change is known."""
     reasons = " → ".join(reason for _, reason in pending.history)
     return f" So far: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z." if reasons else ""
 
 
 def held_until(held: Blocker, now: Nanos) -> Blocker:
-    """The same with for how long the job has it at a time, if it is known since when."""
+    """The same with how long the job has held it until a time, if the start is known."""
     held_s = held.held_s if held.since is None else max(0.0, seconds_between(held.since, now))
     return msgspec.structs.replace(held, held_s=held_s)
 
 
 def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
-    """The whole: for what it waits, how long already, and what is known of that, with counts."""
+    """The whole sentence: what the job waits for, for how long, and what is known about it, with counts."""
     if pending.is_stuck:
         first = f"{begin}It will not start by itself: it waits{waited} for {pending.words}{more}"
     else:
@@ -180,7 +180,7 @@ def held_words(pending: Pending | None) -> str:
 
 
 def by_chain(pending: Pending, chain: Chain) -> Pending:
-    """The same with who has the slot that it waits for, as is inferred from the logs."""
+    """The same with the jobs that have the slot that it waits for, as inferred from the logs."""
     if not chain.waits:
         return pending
     wait = chain.waits[0]

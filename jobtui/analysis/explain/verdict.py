@@ -50,7 +50,7 @@ BUDGET_S = 0.004
 
 
 IsDisputed = Callable[[JobId, tuple[Job, ...]], bool]
-"""Whether sources disagree about a job. The jobs of Slurm are those as which it may run."""
+"""Whether sources disagree about a job. It may run as one of these jobs of Slurm."""
 
 
 class Disputes:
@@ -114,7 +114,7 @@ SAY_WHY = frozenset({Code.PROGRAM_FAILED, Code.SBATCH_FAILED, Code.POSTPROCESS_F
 CLOCK_S = 60.0
 """How far the times of a source may differ from its known clock without a doubt."""
 AHEAD_S = 15.0
-"""How far news may be of the future where no clock is measured: what is late may hide in it."""
+"""How far in the future news may be if no clock is measured: a clock that is ahead hides late news."""
 TELL_OF_DISPUTE = frozenset(
     {Code.STALE_RECORD, Code.REPLY_LOST, Code.AGENT_LOST, Code.CANCEL_UNCONFIRMED, Code.SUPERVISOR_RESTARTED,
      Code.SBATCH_QUEUED}
@@ -198,7 +198,7 @@ KILLED = frozenset(
 )  # fmt: skip
 """Verdicts on programs that something else may have killed."""
 NAMELESS = frozenset({Code.KILLED_BY_SIGNAL, Code.AGENT_LOST})
-"""Verdicts that add that nothing names who did it."""
+"""Verdicts that add that no message says who did it."""
 OF_KILLS = frozenset({"signal", "memory", "mpi", "scheduler", "time", "elsewhere"})
 """Families of causes in the output of a program that may have been killed."""
 

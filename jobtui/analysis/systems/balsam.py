@@ -1,7 +1,7 @@
 """Verdicts on jobs of Balsam, out of their states, their site's allocations and agents. Reads nothing.
 
-States and who changes them: Balsam's API as it answers. The server enforces no order of states, so only the
-state that a job is in decides which rule is asked; its changes tell how it came there.
+States, and who changes them, are as in answers of Balsam's API. The server enforces no order of states, so
+only the state that a job is in decides which rule is used; its changes say how it came to this state.
 """
 
 import json
@@ -39,13 +39,13 @@ TO_COME = frozenset({"pending_submission", "queued"})
 OPEN = frozenset({"running", *TO_COME})
 OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
 WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
-"""How much before the end of its time an allocation may end and still have run into it, at most."""
+"""How much before the end of its time an allocation may end, at most, and still count as out of time."""
 MOST_CHANGES = 5
 MOST_NAMED = 3
 HOPELESS: Mapping[str, str] = STATES["hopeless"]
-"""States of a parent for which a job waits in vain."""
+"""States of a parent that will never let a job start."""
 EXPIRED = "session expired"
-"""What the server says of a job whose launcher it took for dead, in lower case."""
+"""What the server says about a job whose launcher it believed to be dead, in lower case."""
 
 
 class BalsamCase(NamedTuple):
@@ -353,9 +353,9 @@ def _cut_off(matter: BalsamCase) -> Ruling:
 
 
 def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
-    """Whether an allocation was over with its time, as far as that is known.
+    """Whether an allocation ended because its time was over, as far as that is known.
 
-    `timeout` is when a run in it was cut off: that is its end where no other is known.
+    `timeout` is the time at which a run in it was ended: it counts as its end if no other is known.
     """
     end = one.end_at if one.end_at is not None else timeout.at if timeout is not None else None
     if one.wall_time_s is None or one.start_at is None or end is None:
@@ -427,8 +427,8 @@ TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 
 
 def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    """A contradiction between a job's record and its last event, if that event is an end. Other events may be
-    missing: then the record counts, and not every change of it has an event.
+    """A contradiction between a job's record and its last event, if that event is an end. If it is not, the
+    record counts: events may be missing, and not every change of a record has an event.
     """
     job, changes = evidence.job, evidence.changes
     assert job is not None

@@ -1,7 +1,7 @@
-"""Verdicts on jobs of HTCondor and jobsub, out of what event logs, job ads and the jobs' own output say.
+"""Verdicts on jobs of HTCondor and jobsub, from event logs, job ads and the jobs' own output.
 
-The state that a job is in decides which rule is asked. What the files do not agree on is said, and makes a
-verdict less sure: the event log knows best what HTCondor did, the job's wrapper how its program ended.
+The state that a job is in decides which rule is used. If the files disagree, the verdict says so and is less
+sure: the event log knows best what HTCondor did, the job's wrapper knows best how its program ended.
 """
 
 import operator
@@ -31,7 +31,7 @@ from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 SYSTEMS = frozenset({condor.CONDOR, condor.JOBSUB})
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
-"""A live job may be over if nothing was reported of it for this long."""
+"""A live job may be over if nothing was reported about it for this long."""
 TIMEOUT_STATUS = "124"
 """The exit code of `timeout`, with which jobsub limits how long a program runs."""
 ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirements")
@@ -61,7 +61,7 @@ PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "f
 
 
 class CondorCase(NamedTuple):
-    """One job and all that files say of it."""
+    """One job and all that files say about it."""
 
     job: Job
     life: condor.CondorLife
@@ -142,7 +142,7 @@ def _for_machine(matter: CondorCase) -> Pending:
 
 
 class Requirement(NamedTuple):
-    """A condition of a job as written; the slots that meet it, a bit for each, and those that perhaps do."""
+    """A condition of a job as written; the slots that meet it, a bit for each, and those that may meet it."""
 
     text: str
     met: int
@@ -156,7 +156,7 @@ class Requirement(NamedTuple):
 
 
 def requirements_of(ad: condor.CondorFact, machines: condor.CondorFact) -> list[Requirement]:
-    """The conditions that a slot must meet by a job's ad: those that fewest meet, then those not judged."""
+    """The conditions of a job's ad for slots: first those that the fewest meet, last those not judged."""
     own, drained = SlotSets(ad, machines), SlotSets(ad, machines, "totalslot")
 
     def requirement(text: str) -> Requirement:
@@ -172,7 +172,7 @@ def requirements_of(ad: condor.CondorFact, machines: condor.CondorFact) -> list[
 
 
 def never_together(found: Sequence[Requirement]) -> Sequence[Requirement]:
-    """Conditions that no slot meets together, each of which is needed for that; none where one slot may."""
+    """Conditions that no slot meets together, each needed for this; none if a slot may meet all."""
     kept = list(found)
     for one in reversed(found):  # what most slots meet is left out first
         rest = [other for other in kept if other is not one]
@@ -189,7 +189,7 @@ def conditions(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def split(text: str) -> tuple[str, Sequence[str]]:
-    """The operator of an expression and what it joins: `?` also of one that is too long, "" for none."""
+    """The operator of an expression and its operands: `?` also if it is too long, "" if it has none."""
     if len(text) > LONGEST_JUDGED:
         return "?", [text]
     for _ in range(MOST_DEPTH):
@@ -215,7 +215,7 @@ def split(text: str) -> tuple[str, Sequence[str]]:
 class SlotSets:
     """Which slots of a pool meet a condition of a job: a bit for each slot.
 
-    With a prefix the attributes of slots that have it, such as TotalSlotMemory, stand for those without.
+    With a prefix, attributes of slots that have it, such as TotalSlotMemory, replace those without it.
     """
 
     def __init__(self, ad: condor.CondorFact, machines: condor.CondorFact, prefix: str = "") -> None:
@@ -234,7 +234,7 @@ class SlotSets:
         self._every = self._slots["mytype"].get('"Machine"', 0)
 
     def meeting(self, text: str, depth: int = 0) -> tuple[int, int]:
-        """The slots that meet an expression, and those of which that is not judged."""
+        """The slots that meet an expression, and those for which it is not judged."""
         sign, parts = split(text)
         if sign == "?" or depth > MOST_DEPTH:
             return 0, self._every
@@ -301,7 +301,7 @@ def _is_met(left: str, sign: str, right: str) -> bool | None:
 
 
 def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
-    """What became of a live job may be in a part of its log that is gone, or that was never written."""
+    """A ruling on a live job, less sure if its end may be in a missing or unwritten part of its log."""
     gap, last = matter.life.gap, max((fact.at for fact in matter.facts if fact.at is not None), default=None)
     silent_s = 0.0 if last is None else seconds_between(last, matter.now)
     word = matter.life.unknown_word
@@ -461,7 +461,7 @@ def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
 
 
 def _text(fact: condor.CondorFact) -> str:
-    """A fact in one line: of an event its head and its reason, of a job ad how it stands there."""
+    """A fact in one line: of an event the head and the reason, of a job ad the text as it is there."""
     if fact.what == "ad":
         names = ("JobStatus", "ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "RemoveReason")
         return ", ".join(f"{name} = {fact.values[name]}" for name in names if name in fact.values)

@@ -35,7 +35,7 @@ from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 MOST_EVIDENCE = 6
 """How many raw lines are shown for a verdict."""
 _QUOTED = re.compile(r"\b(?:exception=|std(?:err|out)=(?!.*\bexception=))..+")
-"""What tells most in a line that quotes the output of another program, and may be cut off at its end."""
+"""The most useful part of a line that quotes another program's output and may be cut off at its end."""
 
 RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
     JobStatus.PENDING: WAITING_RULES,
@@ -91,7 +91,7 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
 
 
 def _pending(case: Case, finding: Finding) -> Pending | None:
-    """Why it waits: who has the slot that it waits for; of what Slurm has in its queue, Slurm's reason."""
+    """Why it waits: the jobs that have its slot; for a job in Slurm's queue, Slurm's reason."""
     job, slurm = case.job, case.slurm
     if job is None or case.status is not JobStatus.PENDING:
         return None
@@ -103,7 +103,7 @@ def _pending(case: Case, finding: Finding) -> Pending | None:
 
 
 def _history(case: Case) -> Iterator[tuple[Nanos, str]]:
-    """For what its latest run waited, as the logs tell."""
+    """What its latest run waited for, from the logs."""
     for step in case.steps:
         mark = mark_of(step)
         slot = slot_of(f"{step.step} {step.text}") if mark is Mark.SLOT_WAIT else None
@@ -209,7 +209,7 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
 
 
 def _is_sending_missing(case: Case) -> bool:
-    """Whether a run has begun, by its record or its news, and the logs have no line that it was sent."""
+    """Whether a run has begun, as its record or its news says, and the logs have no line that it was sent."""
     run, job = case.run, case.job
     if run is None or run.sends:
         return False
@@ -284,9 +284,9 @@ def _other_end(case: Case) -> Contradiction | None:
 
 
 def _slurm(case: Case) -> Contradiction | None:
-    """Slurm's word on a live record, or an end that is impossible.
+    """Slurm's state where it contradicts the record.
 
-    That is failed in Slurm and completed in Sirepo, or over in Slurm and live here.
+    A job cannot be failed in Slurm and completed in Sirepo, or over in Slurm and live here.
     """
     job, slurm = case.job, case.slurm
     if job is None or slurm is None or not is_polled(job, slurm, case.now):

@@ -96,7 +96,7 @@ def prepare_failed(case: Case) -> Finding | None:
 
 
 def _on_stderr(case: Case) -> Step | None:
-    """The line of job_cmd's stderr, else the line of its end if that says that there was some."""
+    """The line of job_cmd's stderr, else the line of its end if that mentions stderr."""
     steps = case.steps
     line = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
     ended = [step for step in steps if mark_of(step) is Mark.EXITED and _STDERR.search(step.text)]
@@ -152,7 +152,7 @@ def program_failed(case: Case) -> Finding:
         return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
     is_reason_known = bool(error) or case.record is not None
     sent = case.last(Mark.SENT)
-    # what is forwarded of an agent may lack an exit; the log of an agent lacks it where it is cut off
+    # forwarded lines of an agent may lack an exit; the log of an agent lacks it if the log is cut off
     is_forwarded = sent is not None and case.agent_logs == {sent.source}
     is_seen = case.ended_in_log is not None and is_reason_known and (exited is not None or is_forwarded)
     cause = case.evidence.cause
@@ -355,7 +355,7 @@ TOUCHED = frozenset(
     {Code.AGENT_LOST, Code.REPLY_LOST, Code.STALE_RECORD, Code.CANCEL_UNCONFIRMED, Code.RUNNING,
      Code.AGENT_NEVER_STARTED}
 )  # fmt: skip
-"""Verdicts to which the troubles of the agent matter."""
+"""Verdicts that mention problems of the agent."""
 FROM_AFAR: Mapping[str, str] = {
     "lost the supervisor": "Its agent lost the connection to the supervisor{times}",
     "message from an unknown agent": "An agent unknown to the supervisor sent a message about it{times}",

@@ -34,7 +34,7 @@ from jobtui.model.slurm import reason_of
 from jobtui.model.verdicts import Code
 
 GRACE_S = 2.0
-"""How much later than its limit a line may come."""
+"""How long after its limit a line may come."""
 NOT_SENT = "exception during send"
 """The words in the record of a run that could not be sent to its cluster."""
 _TIMEOUT = re.compile(r"timeout=(?P<seconds>[\d.]+)")
@@ -64,7 +64,7 @@ def login_needed(case: Case) -> Finding | None:
     run = case.run
     if run is None or run.sends or not run.error or not _LOGIN.search(run.error):
         return None
-    # the record is written when a run is refused: one that does not know of it is of another run
+    # the record is written when a run is refused: a record without it is of another run
     is_agreed = case.record is not None and case.record.error == NOT_SENT
     return Finding(
         Code.SBATCH_LOGIN_NEEDED,
@@ -195,7 +195,7 @@ def sent_without_answer(case: Case) -> Finding | None:
     if waited is not None and waited < DEFAULT_AGENT_START_S:
         words = f"It was sent to its agent{ago_words(waited)}."
         return Finding(Code.RUNNING, words, SURE, (sent,), Mark.REPLIED)
-    # a run that its agent started was answered, and one in Slurm's queue changes no record
+    # the agent answered for a run that it started, and a run in Slurm's queue changes no record
     has_begun = case.is_sbatch or case.last(Mark.STARTED) is not None
     has_begun = has_begun or (case.job is not None and case.job.started_at is not None)
     doubts = () if case.agent_logs else ("the agent's log was not available",)
@@ -399,7 +399,7 @@ def runs(case: Case) -> Finding:
     doubts = () if is_alive else ("its last update is old",)
     if killed is not None:
         doubts += (f"its agent wrote that it {killed.step}",)
-    # no log names it, nor anything else: neither is known to live
+    # neither it nor its supervisor wrote anything since: neither is known to live
     is_all_silent = not case.supervisor_wrote_after(step, QUIET_S)
     over_s = -1.0 if limit is None or ran is None else ran - limit
     is_due = over_s >= 0 and (quiet is None or quiet >= over_s)  # it may have been canceled by now

@@ -1,9 +1,9 @@
-"""Verdicts on jobs of Slurm, out of their state, Slurm's own reason and what the record tells.
+"""Verdicts on jobs of Slurm, from their state, Slurm's own reason and the record.
 
-Slurm says itself why a job waits or how it ended, so a verdict is as sure as its word is clear. Some things
-it does not say well: an exit code above 128 is a signal that the shell saw; a job of which a step was out of
-memory may be called failed, and so may one that was killed as it took more memory than it had; a job that
-slurmd could not start is said to have ended by a real-time signal. Reads nothing.
+Slurm itself says why a job waits or how it ended, so a verdict is as sure as its word is clear. Some of its
+words are unclear: an exit code above 128 is a signal that the shell saw; a job may be called failed although
+a step of it was out of memory, or although it was killed because it took more memory than it had; a job that
+slurmd could not start seems to have ended by a real-time signal. Reads nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,11 +35,11 @@ OUT_OF_MEMORY_SIGNAL = 125
 SIGNALS = 31
 """Signals that end programs; a shell gives 128 more as exit code. Those beyond are real-time signals."""
 ENDING = frozenset({6, 9, 11, 15})
-"""Those by which programs end most often: an exit code of that number is likelier one that lacks 128."""
+"""The signals that end programs most often: such a number as exit code is likely one that lacks 128."""
 LAUNCH_REASONS = frozenset({"JobLaunchFailure", "LaunchFailure"})
 """Slurm's words for a job that it could not start."""
 AT_ONCE_S = 1.0
-"""A job that slurmd cannot start is over so soon."""
+"""A job that slurmd cannot start is over within this time."""
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
 MOST_LOST = 3
 """Steps that are named."""
@@ -102,7 +102,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
 
 
 def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
-    """Why it waits, as its record tells where that is of the same reason, else as the job alone does."""
+    """Why it waits: from its record if that has the same reason, else from the job alone."""
     detail = evidence.detail
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
     if known is None or known.reason != job.reason:
@@ -231,8 +231,8 @@ def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
 
 
 def _not_started(matter: SlurmCase, fault: str) -> Ruling:
-    """What slurmd reported in place of a signal, at once. A program may end by such a signal, too: only a
-    reason that Slurm itself gives proves that it never ran.
+    """The error that slurmd reported at once in place of a signal. A program may also end by such a signal:
+    only a reason that Slurm itself gives proves that it never ran.
     """
     paths = [f"its {name} {matter.facts[name]}" for name in ("output", "errors") if name in matter.facts]
     which = f" ({', '.join(paths)})" if paths and "output" in fault else ""
@@ -344,8 +344,8 @@ def _look(matter: SlurmCase) -> Iterator[NextStep]:
 
 
 def _evidence(matter: SlurmCase) -> Iterator[Fact]:
-    """Slurm's own words: the state and why, the fields it rests on, and how its steps ended. For a live job
-    they are as of the last time that Slurm was read.
+    """Slurm's own words: the state and its reason, the fields behind it, and how the steps ended. For a live
+    job they are as of the last time that Slurm was read.
     """
     job = matter.job
     words = [f"state: {job.native_status}"]
