@@ -1,13 +1,13 @@
 """Asking a Balsam server: only GETs, lists page by page.
 
-What it works around (seen with Balsam 0.7.0a24):
+Problems that it works around (seen with Balsam 0.7.0a24):
 
 - collections end with a slash; without it the answer is a redirect, behind a proxy to the wrong scheme;
-- events by the scheduler's id are those of all jobs of the site: what is to narrow asks for the batch job;
+- events by the scheduler's id are those of all jobs of the site: ask for the batch job to get fewer;
 - events by batch job come in pages in which each takes as many places as its site has batch jobs: `offset`
   goes on by `limit`, short pages are not the end, and repeats are dropped by id;
-- parameters it does not know are ignored without a word, and all rows come back: the tests refuse them;
-- a token that has expired is answered like one that is wrong.
+- it ignores parameters that it does not know, and gives all rows: the tests refuse such parameters;
+- it answers an expired token as it answers a wrong one.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 
 LIMITS = HttpLimits(silence_s=40.0, whole_s=80.0, connections=2)
-"""A sound server may take 30 s. One connection is for polls, one for what a person asks for meanwhile."""
+"""A working server may take 30 s. One connection is for polls, one for requests of a person meanwhile."""
 PAGE_ROWS = 5_000
-"""Rows asked for at once: half a second of the server's time at most, and little enough to decode at once."""
+"""Rows in one request: they take half a second of the server's time at most, and are decoded at once."""
 
 BALSAM = ServerKind(**tables_of("jobtui.backends.balsam", "server"))
 
@@ -33,9 +33,9 @@ Row = TypeVar("Row")
 
 
 class BalsamClient:
-    """Asks one server. `token` is asked for again for each request, as it may be renewed meanwhile.
+    """Asks one server. `token` is called again for each request, as it may be renewed meanwhile.
 
-    `label` is what tells it from other servers that are watched, "" for the only one.
+    `label` distinguishes it from other watched servers, "" for the only one.
     """
 
     def __init__(self, url: str, token: Callable[[], str | None], *, label: str = "") -> None:
@@ -62,7 +62,7 @@ class BalsamClient:
         if server_at is not None:
             self.ahead_s = seconds_between(SystemClock().now(), server_at)
         try:
-            # Others have their turn meanwhile
+            # Other tasks can run meanwhile
             return await asyncio.to_thread(decode_page, kind, answer.body, f"{self.name}{path}")
         except ValueError as error:
             raise self._http.refusal(answer) from error

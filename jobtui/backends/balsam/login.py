@@ -3,8 +3,8 @@
 `$BALSAM_CLIENT_PATH`, else `~/.balsam/client.yml`: YAML with `api_root`, `token` (a JWT) and `token_expiry`
 (UTC without a zone, may be null). Source: Balsam 0.7.0a24, balsam/config.
 
-Password and tokens are in no error text, and in no local variable of what raises one. Source: Balsam 0.7.0a24
-as run; the device flow is that of RFC 8628 but for the key of its errors, `detail`.
+No error text contains passwords or tokens, and no local variable of code that raises. Source: Balsam 0.7.0a24
+as run; the device flow is that of RFC 8628, except for the key of its errors, `detail`.
 """
 
 import asyncio
@@ -61,14 +61,14 @@ def login_path(environ: Mapping[str, str], home: str) -> str:
 
 
 def read_login(path: str) -> Login:
-    """The login in a file. Raises SourceMissing when there is none, SourceDenied when it cannot be used."""
+    """The login in a file. Raises SourceMissing if there is none, SourceDenied if it cannot be used."""
     import yaml  # one file in a run, and only where there is a Balsam
 
     text = _read(path)
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
-        # What stands in the file is secret, and the error would show it in a traceback
+        # The file's content is secret, and the error would show it in a traceback
         raise SourceDenied(f"{path} is not YAML: {LOGIN}") from None
     if not isinstance(document, dict):
         raise SourceDenied(f"{path} holds no settings: {LOGIN}")
@@ -119,11 +119,11 @@ def notice(login: Login, now: Nanos) -> str | None:
 
 
 MOST_BESIDE = 20
-"""How many other logins are looked at."""
+"""How many other logins are checked."""
 
 
 def login_for(url: str, path: str) -> Login:
-    """The login for a server: the one that Balsam's client uses, else one that lies beside it.
+    """The login for a server: the one that Balsam's client uses, else one in the same directory.
 
     Raises SourceError; a login to another server is not sent to this one.
     """
@@ -145,7 +145,7 @@ def login_for(url: str, path: str) -> Login:
 
 
 def _beside(url: str, path: str) -> Login | None:
-    """The login for a server among the other files of the directory, which may be read by nobody else."""
+    """The login for a server in the other files of the directory, if nobody else may read the file."""
     directory = os.path.dirname(path) or "."
     for other in sorted(glob(os.path.join(escape(directory), "*.yml")))[:MOST_BESIDE]:
         with suppress(SourceError):
@@ -167,7 +167,7 @@ def is_same_server(url: str, other: str) -> bool:
 
 
 def _address(url: str) -> tuple[str, str, int | None, str]:
-    """What distinguishes servers: two ways to write one address are the same."""
+    """The parts of an address by which servers differ: two ways to write one address are equal."""
     parts = urlsplit(url.strip())
     try:
         port = parts.port
@@ -196,7 +196,7 @@ LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 60.0
 LONGEST_S = 3600.0
 MOST_SETTINGS = 1 << 20
 PLAIN = frozenset({403, 429, 501, 502, 503, 504})
-"""Answers of which only the status is shown; the text of any other may repeat what was sent."""
+"""Answers that are reported by their status as usual; the text of any other may repeat what was sent."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
 SLOWER_S = 5.0
@@ -207,7 +207,7 @@ REFUSALS = {
     "invalid_client": "the server no longer knows this attempt: start again",
 }
 DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
-"""What Balsam's own client writes beside a login."""
+"""What Balsam's own client writes together with a login."""
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
 
 
@@ -223,7 +223,7 @@ KIND = BALSAM._replace(explain=_no_login)
 
 
 class Method(StrEnum):
-    """A way to log in, as a server names it; `value` is the word of its own client for who uses it."""
+    """A way to log in, as a server names it; `value` is its client's word for those who use it."""
 
     PASSWORD = "balsam.client.requests_password.BasicAuthRequestsClient"
     DEVICE = "balsam.client.requests_oauth.OAuthRequestsClient"
@@ -302,10 +302,10 @@ class LoginServer:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> GrantedLogin:
-        """The login when it was approved. Raises SourceError when it is not, or not in time.
+        """The login, when it was approved. Raises SourceError if it is not approved, or not in time.
 
-        A server that does not answer for a while is asked again, one that says it is asked too often
-        less often.
+        A server that does not answer for a while is asked again. A server that says it is asked too often
+        is asked less often.
         """
         path, longest_s = "/auth/device/token", min(LONGEST_S, device.expires_in)
         form = lambda: {  # noqa: E731 - made where it is sent, so that it is no part of a traceback
@@ -353,7 +353,7 @@ class LoginServer:
             return asyncio.run(asked())
         except SourceError as error:
             failure, why = type(error), str(error)
-        # Outside, so that what was sent is no part of a traceback
+        # Outside, so that a traceback does not contain what was sent
         raise failure(why)
 
     def _client(self) -> HttpClient:
@@ -377,7 +377,7 @@ class LoginServer:
 def keep_login(path: str, url: str, granted: GrantedLogin, method: Method) -> None:
     """Write a login as Balsam's own client does: mode 0600, in a directory of mode 0700, whole or not at all.
 
-    Raises SourceDenied when that cannot be done.
+    Raises SourceDenied if that fails.
     """
     import yaml
 
@@ -416,7 +416,7 @@ def _replace(path: str, directory: str, text: str) -> None:
 
 
 def _kept(path: str) -> dict[str, object]:
-    """The settings of an earlier login that are kept: how patient Balsam's own client is."""
+    """The settings of an earlier login that are kept: the timeouts of Balsam's own client."""
     import yaml
 
     try:

@@ -1,7 +1,7 @@
-"""The questions to a Balsam server, one by one, and what the answers say.
+"""The questions to a Balsam server, one by one, and what is known from the answers.
 
-Each question is a step that may be repeated until it says that there is no more. A step that fails or is
-given up loses nothing: it is asked again.
+Each question is a step that is repeated until it says that there is no more. A step that fails or is
+cancelled loses nothing: it is asked again.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from jobtui.model.numbers import counted, whole
 from jobtui.model.state_runs import tag_word
 
 STEP_S = 5.0
-"""A clock that goes back by this much was set back; less may be a slow answer."""
+"""A clock that goes back by this much was set back; if it is less, the answer may be slow."""
 OVERLAP_S = 120
-"""How much later than others an event may come and be found at once."""
+"""How much later than others an event may come and still be found at once."""
 SLICE_ROWS = 500
 """How many rows are processed before other tasks have a turn."""
 BAD_ROWS_KEPT = 10_000
-"""Rows that make no sense and are remembered; beyond, they count again."""
+"""How many rows that make no sense are remembered; more of them would count again."""
 IDS_AT_ONCE = 200
 ALLOCATIONS_ASKED = 1_000
 LIVE_STATES = tuple(state for state, status in records.STATUSES.items() if status.is_live)
-"""States that do not last for ever."""
+"""States that a job leaves again."""
 
 Step = Callable[[], Awaitable[Batch]]
 _Row = TypeVar("_Row")
@@ -74,14 +74,14 @@ class Questions:
                 self.live_jobs(),
                 self.jobs(self._since, then_events=False),
                 self.events(self._since),
-                self.frame,  # running allocations have a start by their first events only
+                self.frame,  # only its first events say when a running allocation started
             )
         )
 
     def begin_again_if_back(self) -> bool:
-        """Start again where the server's ids went back; whether they did.
+        """Start again if the server's ids went back. Returns whether they did.
 
-        Every known job is asked about by its id: some may be no more, or as they were before.
+        Every known job is asked about by its id: some may be gone, or as they were before.
         """
         if not self._known.went_back:
             return False
@@ -99,7 +99,7 @@ class Questions:
         return merged((batch, Batch(skipped=lost, skip_count=len(lost)))) if lost else batch
 
     def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
-        """The record of each row; a row without one is lost alone."""
+        """The record of each row; a row from which none can be made loses only itself."""
 
         def lose(row: Any, why: str) -> None:
             self._lost.append(Skip(f"{self._client.name}: {type(row).__name__} {row.id}", why))
@@ -111,9 +111,9 @@ class Questions:
         return min(self._known.newest, max(self.server_now, self._clock.now()))
 
     def note_clock(self) -> None:
-        """Where the server's clock was put back, let changes be asked for from as much earlier.
+        """If the server's clock was set back, ask for changes from that much earlier.
 
-        What changed before counts as newest no more, until that time has come again.
+        Earlier changes do not count as the newest until that time has come again.
         """
         ahead, before = self._client.ahead_s, self._ahead_s
         if before is not None and ahead < before - STEP_S:
@@ -162,7 +162,7 @@ class Questions:
         return merged((found, *skipped))
 
     def _skipped(self, path: str, page: records.DecodedList[Any]) -> Batch:
-        """The newly skipped rows of a page, and how many are good again."""
+        """The rows of a page that are skipped for the first time, and how many are good again."""
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
         mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
         mended &= self._bad.keys()
@@ -173,9 +173,9 @@ class Questions:
         return Batch(skipped=fresh, skip_count=len(fresh), recovered=len(mended))
 
     async def _transfers(self) -> dict[int, records.Needs]:
-        """Which files are still to be brought to waiting jobs, or away: those that failed first.
+        """The files that waiting jobs still need, or that must be moved away: first those that failed.
 
-        A job of which one failed stays as it is.
+        A job with a failed transfer stays as it is.
         """
         found: dict[int, records.Needs] = {}
         states = sorted({row.state for row in self._known.waiting() if row.state != AWAITING_PARENTS})
@@ -194,7 +194,7 @@ class Questions:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
     def _newly_alerted(self, moved: Mapping[int, records.Needs]) -> tuple[Job, ...]:
-        """The jobs of which an alert is new or over, or a transfer is not as it was."""
+        """The jobs with an alert that is new or over, or with a transfer that changed."""
         known, now, before = self._known, self.server_now, self._alerts
         stale = {one.id: one for one in self.frame_now.allocations if one.is_stale(now)}
         down = {site.id: site for site in self.frame_now.sites if site.is_down(now)}
@@ -218,8 +218,8 @@ class Questions:
         return self._known.job(row, alert)
 
     def live_jobs(self) -> Step:
-        """Jobs that are not over, however long ago they changed; those that should be among them and are not
-        are asked about by their ids."""
+        """Jobs that are not over, however long ago they changed. If known ones are missing in the answer,
+        these are asked about by their ids."""
         found: set[int] = set()
 
         def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[records.JobRow]]:
@@ -241,9 +241,9 @@ class Questions:
         return step
 
     def deleted_jobs(self) -> Step:
-        """Find jobs that are no more: the server has fewer that were changed in a stretch of time than known.
+        """Find deleted jobs: in some interval the server has fewer changed jobs than are known here.
 
-        Such a stretch is halved until its jobs can be asked about by their ids.
+        Such an interval is halved until its jobs can be asked about by their ids.
         """
         times = sorted(
             (at, row.id)
@@ -256,7 +256,7 @@ class Questions:
             if left:
                 part = left.popleft()
                 first, middle, last = part[0][0], part[len(part) // 2][0], part[-1][0]
-                # Rows of one time stay together, as a stretch has all of a time
+                # Rows of one time stay together, as an interval has all rows of a time
                 half = bisect_left(part, (middle,)) or bisect_left(part, (Nanos(middle + 1),))
                 if len(part) <= PAGE_ROWS or first == last:
                     asked: Parameters = {
@@ -274,9 +274,9 @@ class Questions:
         return step
 
     def jobs(self, since: Nanos, *, then_events: bool = True) -> Step:
-        """Jobs that were changed since a time by the server's clock, a slice of a page for each call.
+        """Jobs that changed since a time by the server's clock, a slice of a page for each call.
 
-        Where there are some, the newest events are asked for next.
+        If there are some, the newest events are asked for next.
         """
         changed: list[records.JobRow] = []
 
@@ -317,14 +317,14 @@ class Questions:
         self._asked_for.extend(numbers)
 
     async def _parents(self) -> Batch:
-        """Ask about parents of waiting jobs of which no row came meanwhile."""
+        """Ask about parents of waiting jobs if no row of them came meanwhile."""
         known = self._known
         self._ask_for(sorted(known.parents_to_ask - known.rows.keys() - known.missing))
         known.parents_to_ask.clear()
         return Batch()
 
     async def _missing_jobs(self) -> Batch:
-        """Jobs of which only events were seen, or that may have been deleted."""
+        """Jobs for which only events were seen, or that may have been deleted."""
         ids = list(dict.fromkeys(self._asked_for))[:IDS_AT_ONCE]
         page = await self._client.rows("/jobs/", records.JobRow, {"id": ids, "limit": len(ids)})
         asked = set(ids)
@@ -341,13 +341,13 @@ class Questions:
         )
 
     async def _events_page(self, asked: Parameters) -> records.DecodedList[StateChange]:
-        """One page of events as changes, made in a thread: their times take a while."""
+        """One page of events as changes, made in a thread: parsing their times takes a while."""
         client = self._client
         page = await client.rows("/events/", records.EventRow, asked)
         return await asyncio.to_thread(records.changes_in, page, client.name, client.system)
 
     def events(self, since: Nanos, about: Sequence[records.JobRow] = ()) -> Step:
-        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
+        """Events from a time on, a slice of a page per call, then those of jobs in unexplained states."""
 
         def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[StateChange]]:
             asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
@@ -418,10 +418,10 @@ class _PageSlices(Generic[_Row]):
             page = await self._ask(self.begin, {"limit": PAGE_ROWS, "offset": self._offset})
             times = map(self._time_of_row, page.rows[-1:])
             at = next((at for at in times if at is not None), self.begin)
-            # A bulk update stamps more rows alike than a page holds
+            # A bulk update gives the same time to more rows than a page holds
             self.begin, self._offset = (at, 0) if at > self.begin else (self.begin, self._offset + PAGE_ROWS)
             self._is_last = page.received < PAGE_ROWS
-            # What made no sense counts with the first slice
+            # Rows that made no sense count with the first slice
             skips, received = page.skips, page.received
             for start in range(0, len(page.rows) or 1, SLICE_ROWS):
                 self._left.append(
@@ -446,11 +446,11 @@ HOPELESS = frozenset({FAILED, DELETED, BLOCKED})
 RUNNABLE = frozenset({"PREPROCESSED", "RESTART_READY"})
 PARENTS_KEPT = 100
 RELATED_MOST = 5_000
-"""The most jobs looked at for one, up or down the lines of parents."""
+"""The most jobs that are checked for one, among its parents or its children."""
 RELEASED_S = 60
-"""A job is released as soon as its parents have finished; after this time it was not."""
+"""A job is released as soon as its parents have finished; after this time that failed."""
 SEEN_KEPT = 400_000
-"""How many of the newest events are recognized, more than come while older ones are read."""
+"""How many of the newest events are recognized: more than arrive while older ones are read."""
 
 
 class KnownRows:
@@ -487,9 +487,9 @@ class KnownRows:
         """Whether an id came again for another event or site: a backup, or a server that was set up again."""
 
     def take_sites(self, sites: Mapping[int, records.SiteRow]) -> None:
-        """Learn which sites there are. One of the same id that was made at another time is another one.
+        """Learn which sites exist. One with the same id and another time of creation is another site.
 
-        So a server that was set up again shows as soon as it has a site, also where no event's id collides.
+        So a server that was set up again is noticed with its first site, even if no event's id is used again.
         """
         known = self.sites
         if any(id in known and known[id].creation_date != site.creation_date for id, site in sites.items()):
@@ -500,7 +500,7 @@ class KnownRows:
     def take_job(self, row: records.JobRow) -> records.JobRow | None:
         if self.rows.get(row.id) == row:
             return None
-        # To the end: the first are those whose change was seen longest ago
+        # Move it to the end: the change of the first was seen longest ago
         self.rows.pop(row.id, None)
         self.rows[row.id] = row
         self.missing.discard(row.id)
@@ -541,7 +541,7 @@ class KnownRows:
         return BLOCKED if row.state == AWAITING_PARENTS and self._is_blocked(row) else row.state
 
     def _is_blocked(self, row: records.JobRow) -> bool:
-        """Whether a waiting job waits, at some distance, for one that has failed or is no more."""
+        """Whether a waiting job waits, perhaps through others, for one that has failed or was deleted."""
         left, looked_at = deque(row.parent_ids), set(row.parent_ids)
         while left and len(looked_at) < RELATED_MOST:
             number = left.popleft()
@@ -555,7 +555,7 @@ class KnownRows:
         return False
 
     def trouble(self, row: records.JobRow, now: Nanos) -> str | None:
-        """In words what a waiting job waits for in vain. `now` is the server's."""
+        """In words, what a waiting job will never get. `now` is the server's."""
         needs = self.needs(row)
         if not needs:
             return None
@@ -583,7 +583,7 @@ class KnownRows:
         if known_at == change.at:
             return None
         self.went_back = self.went_back or known_at is not None
-        if len(self._seen) > SEEN_KEPT // 2:  # in two halves, so that forgetting takes no time
+        if len(self._seen) > SEEN_KEPT // 2:  # in two halves, so that dropping takes no time
             self._seen_before, self._seen = self._seen, {}
         self._seen[change.id] = change.at
         self.newest = max(self.newest, change.at)
@@ -591,7 +591,7 @@ class KnownRows:
         return change
 
     def unexplained(self, rows: Iterable[records.JobRow]) -> list[int]:
-        """Jobs in a state to which no event is known to have led: its sender's clock may be off.
+        """Jobs in a state that no known event explains: the clock of its sender may be wrong.
 
         Each is named once for each change of its row, as there may be no such event.
         """
@@ -603,13 +603,13 @@ class KnownRows:
         return found
 
     def asked_about(self, numbers: Iterable[int]) -> None:
-        """All events of these jobs were asked for; there may be none that explains their state."""
+        """Note that all events of these jobs were asked for; perhaps none explains their state."""
         for number in numbers:
             if number in self.rows:
                 self._silent[number] = self.rows[number].last_update
 
     def forget_events(self) -> None:
-        """Let all events be read again, as some that were read are not the server's any more."""
+        """Have all events read again, as the server no longer has some that were read."""
         for kept in (self._lives, self._silent, self._seen, self._seen_before, self.missing):
             kept.clear()
         self.went_back = False
@@ -630,7 +630,7 @@ class KnownRows:
         return tuple(ids)
 
     def job(self, row: records.JobRow, alert: str | None = None) -> Job:
-        """A job as all systems have it. Its times come from its events, as its row has the last one only."""
+        """A job in the form of all systems. Its times come from its events, as its row has only the last."""
         app, life = self.apps.get(row.app_id), self._lives.get(row.id, records.Lifetime())
         site = self.sites.get(app.site_id) if app is not None else None
         status, updated = records.STATUSES.get(row.state, JobStatus.UNKNOWN), records.time_of(row.last_update)
@@ -671,8 +671,8 @@ class KnownRows:
     def first_signs(self, allocations: Collection[int]) -> dict[int, Nanos]:
         """When the first job began to run in each of these allocations, which have no start before their end.
 
-        Only the last run of a job counts: its row names the allocation that took it last, earlier runs were
-        in others. One that was taken and has not begun yet ran last in another one.
+        Only the last run of a job counts: its row names its last allocation, and earlier runs were in others.
+        The last run of a job that was taken and has not begun yet was in another one.
         """
         found: dict[int, Nanos] = {}
         for row in self.rows.values() if allocations else ():
@@ -690,13 +690,13 @@ class KnownRows:
 
 
 CLOCK_S = 60.0
-"""How far a server's clock may be off without a word."""
+"""How far a server's clock may be wrong without a note."""
 FOR_AGENT = frozenset({"READY", "STAGED_IN", "RUN_DONE", "RUN_ERROR", "RUN_TIMEOUT", "POSTPROCESSED"})
-"""States out of which only a site's agent takes a job."""
+"""States that a job leaves only through a site's agent."""
 
 
 class SitesSnapshot(msgspec.Struct, frozen=True):
-    """Sites and allocations as of the last look, and when that was."""
+    """Sites and allocations as of the last answer, and its time."""
 
     sites: tuple[Site, ...] = ()
     allocations: tuple[Allocation, ...] = ()

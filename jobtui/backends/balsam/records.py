@@ -1,8 +1,8 @@
 """Rows of Balsam's REST API, and records out of them. Pure; reads nothing.
 
 Basis: Balsam 0.7.0a24 as run. Times are ISO text, of events, batch jobs, sessions and sites without a zone
-(UTC), of jobs with one; the fraction is absent when it is zero. Unknown fields are ignored; what has another
-type than it should costs its row.
+(UTC), of jobs with one; the fraction is absent if it is zero. Unknown fields are ignored. A row with a field
+of the wrong type is skipped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ STATUSES = statuses_of(SYSTEM)
 
 FAULTS = frozenset({"RUN_ERROR", "FAILED"})
 PASSED_CHARACTERS = 400
-"""Kept of the names of states: more than all of them have."""
+"""Characters of the names of passed states that are kept: more than all names together have."""
 
 WAITS: Mapping[str, str] = tables_of("jobtui.model", "states")["waits"]
 """What a job in each of these states waits for."""
@@ -38,7 +38,7 @@ WAITS: Mapping[str, str] = tables_of("jobtui.model", "states")["waits"]
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-"""The ranges of the server's database: what is outside of them costs its row."""
+"""The ranges of the server's database: a row with a number outside of them is skipped."""
 MOST_NODES = 10**6
 """An event that claims more nodes than this is not believed."""
 
@@ -118,7 +118,7 @@ class SessionRow(msgspec.Struct):
 
 
 class TransferRow(msgspec.Struct):
-    """A file that is to be brought to a job, or away from it."""
+    """A file that must be brought to a job, or away from it."""
 
     id: Id
     job_id: Id
@@ -157,12 +157,12 @@ class DecodedList(msgspec.Struct, Generic[Row]):
 
 
 def decode_page(kind: type[Row], body: bytes, where: str) -> DecodedList[Row]:
-    """A list's rows. Raises ValueError when the body is no list of the API at all."""
+    """A list's rows. Raises ValueError if the body is not a list of the API."""
     try:
         page = msgspec.json.decode(body, type=ListPage[kind])  # type: ignore[valid-type]
         return DecodedList(page.count, page.results, len(page.results))
     except (ValueError, RecursionError):
-        pass  # row by row: one that makes no sense costs that row
+        pass  # row by row: a row that makes no sense loses only itself
     skips: list[Skip] = []
 
     def skip(raw: msgspec.Raw, why: str) -> None:
@@ -186,12 +186,12 @@ class _HasId(msgspec.Struct):
 
 
 def time_of(text: str | None) -> Nanos | None:
-    """A time as the API writes it, in nanoseconds since the epoch; None for none or what is not a time."""
+    """A time as the API writes it, in nanoseconds since the epoch; None if there is none or it is invalid."""
     return time_of_iso(text) if text else None
 
 
 def changes_in(page: DecodedList[EventRow], source: str, system: str) -> "DecodedList[StateChange]":
-    """A page of events as changes of state; one whose time is none is skipped."""
+    """A page of events as changes of state; an event without a valid time is skipped."""
     skips = list(page.skips)
     changes = rows_of(
         page.rows,
@@ -203,7 +203,7 @@ def changes_in(page: DecodedList[EventRow], source: str, system: str) -> "Decode
 
 
 def change_of(row: EventRow, source: str, system: str) -> StateChange:
-    """An event as a change of state. Raises ValueError when its time is none."""
+    """An event as a change of state. Raises ValueError if its time is not valid."""
     at = time_of(row.timestamp)
     if at is None:
         raise ValueError(f'"{row.timestamp}" is not a time')
@@ -215,7 +215,7 @@ def change_of(row: EventRow, source: str, system: str) -> StateChange:
 
 
 def number_of(job_id: str, system: str) -> int | None:
-    """The number of a job of one server, whose ids begin with `system`; None for what is no such id."""
+    """The number of a job of one server, whose ids begin with `system`; None for any other id."""
     parts = numbered(job_id)
     return whole(parts.number) if parts is not None and named(parts.system, parts.label) == system else None
 
@@ -229,9 +229,9 @@ Needs = tuple[tuple[str, str], ...]
 
 
 class Lifetime(msgspec.Struct):
-    """What a job's events say of its times. Events may come in any order, each once.
+    """What a job's events say about its times. Events may come in any order, each once.
 
-    `*_id` is the event that gave it: of two the one read later counts, whatever their clocks said.
+    `*_id` is the event that gave it: of two events the one with the later id counts, whatever their times.
     """
 
     queued_at: Nanos | None = None
@@ -275,7 +275,7 @@ def ids_of(row: BatchJobRow, label: str = "") -> str:
 
 
 def is_estimated(row: BatchJobRow) -> bool:
-    """Whether an allocation runs and has no start yet: the server learns it only after the end."""
+    """Whether an allocation runs and has no start yet: the server gets the start only after the end."""
     return row.state == RUNNING_ALLOCATION and row.start_time is None
 
 
@@ -313,7 +313,7 @@ def allocation_of(
 
 
 def submitted_at(row: BatchJobRow) -> Nanos | None:
-    """When an allocation was asked for: text in UTC with a blank instead of the T."""
+    """When an allocation was requested: text in UTC with a blank instead of the T."""
     value = (row.status_info or {}).get("submit_time")
     return time_of(value.replace(" ", "T", 1)) if isinstance(value, str) else None
 
@@ -335,7 +335,7 @@ ENDS: Mapping[str, JobStatus] = {
 
 
 def runs_of(changes: Iterable[StateChange], job: Job) -> tuple[Run, ...]:
-    """Every run, oldest first; one that has not begun is the one that the job waits for."""
+    """Every run, oldest first; the job waits for a run that has not begun."""
     return tuple(_run(number, run, job) for number, run in enumerate(by_run(changes), 1))
 
 

@@ -42,7 +42,7 @@ class SiteDirectories(NamedTuple):
 
 
 class SiteLogs(PolledSource):
-    """The logs of the sites that `sites` names, which may become more."""
+    """The logs of the sites that `sites` names; more sites may be added."""
 
     kind = "site_logs"
 
@@ -109,7 +109,7 @@ class SiteLogs(PolledSource):
 
 
 def _newest(site: SiteDirectories) -> list[str]:
-    """The logs of a site, the newest first; none where it cannot be reached."""
+    """The logs of a site, the newest first; none if it cannot be reached."""
     for directory in site.directories:
         with suppress(OSError), os.scandir(os.path.join(directory, LOGS)) as entries:
             logs = [  # regular files only, and no links: others may write there

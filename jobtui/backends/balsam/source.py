@@ -1,10 +1,10 @@
-"""A Balsam server as a source: jobs, how they went from state to state, allocations and sites.
+"""A Balsam server as a source: jobs, their changes of state, allocations and sites.
 
-Never asks without a filter, and polls with one request at a time; what a person asks for goes beside it.
-Each poll asks for the jobs that were changed since the last, by the server's own clock; only where there are
-some, for the newest events. Events come late and out of order: that question goes back `OVERLAP_S` before the
-newest event, once in a while further, and a job in a state that no known event explains is asked about by its
-id. What is known already is dropped by id. Where ids come again for other events, everything is read again.
+Never asks without a filter. Polls use one request at a time; requests of a person are made at the same time.
+Each poll asks for the jobs that changed since the last, by the server's own clock, and, if there are some,
+for the newest events. Events come late and out of order: so this goes back `OVERLAP_S` before the newest
+event, and sometimes further, and a job in a state that no known event explains is asked about by its id.
+Known events are dropped by id. If ids are used again for other events, everything is read again.
 """
 
 import os
@@ -30,7 +30,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.state_runs import tag_word
 
 PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
-"""Opaque and large: said to be there and how large, not kept."""
+"""Opaque and large: only the size is kept."""
 EVENTS_OF_JOB = 10_000
 """Events of one job that are read."""
 OUTPUT = "job.out"
@@ -58,7 +58,7 @@ async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, objec
 
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
-    """Everything stored about a job, None when there is none of this number. Raises SourceError."""
+    """Everything stored about a job, None if there is no job of this number. Raises SourceError."""
     if (found := await _record_of(client, number)) is None:
         return None
     native, row = found
@@ -141,18 +141,18 @@ async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int | 
 
 PAGE_EVENTS = 20_000
 MOST_EVENTS = 2_000_000
-"""Events that a report is made of at most."""
+"""The most events from which a report is made."""
 IDS_AT_ONCE = 500
 
 
 async def fetch_changes(
     client: BalsamClient, query: ReportQuery, *, exact: bool = False, to_state: str | None = None
 ) -> tuple[list[StateChange], tuple[Skip, ...]]:
-    """The changes a query is about, as the server learnt of them, and what made no sense. Raises SourceError.
+    """The changes that a query asks for, as the server has them, and skipped rows. Raises SourceError.
 
-    With `exact` it is asked as Balsam's own client asks, where a scheduler's id does not narrow; else that id
-    is resolved first, and events of before the window are read too, as runs in it may have begun there.
-    `to_state` is the only state to which changes are wanted.
+    With `exact` it asks as Balsam's own client does, where a scheduler's id selects nothing. Else that id is
+    resolved first, and events before the window are read, too, as runs in it may have begun before. With
+    `to_state` only changes to this state are given.
     """
     asked = _asked_by(query, client.system, exact=exact)
     if query.batch_job is None and query.scheduler_id is not None and not exact:
@@ -198,13 +198,13 @@ def _asked_by(
 
 
 RUN_S = 24 * 3600
-"""How long before a window a run in it may have begun."""
+"""How long before the window a run in it may have begun."""
 
 
 async def fetch_allocations(
     client: BalsamClient, query: ReportQuery
 ) -> tuple[list[Allocation], tuple[Skip, ...]]:
-    """The allocations a query is about, and what made no sense. Raises SourceError."""
+    """The allocations that a query asks for, and skipped rows. Raises SourceError."""
     sessions = await client.rows("/sessions/", records.SessionRow, {})
     asked: Parameters = {} if query.scheduler_id is None else {"scheduler_id": query.scheduler_id}
     found: list[Allocation] = []
@@ -226,7 +226,7 @@ async def fetch_allocations(
 
 
 async def _first_sign(client: BalsamClient, row: records.BatchJobRow) -> Nanos | None:
-    """When the first job began to run in an allocation that runs: it has no start before its end."""
+    """When the first job began to run in a running allocation: this has no start before its end."""
     if not records.is_estimated(row):
         return None
     asked: Parameters = {"batch_job_id": row.id, "to_state": "RUNNING", "ordering": "timestamp"}
@@ -241,7 +241,7 @@ async def _first_sign(client: BalsamClient, row: records.BatchJobRow) -> Nanos |
 
 
 async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, float]:
-    """How many nodes these jobs take by their records. Raises SourceError."""
+    """How many nodes these jobs use, from their records. Raises SourceError."""
     numbers = [job.rpartition("/")[2] for job in jobs]
     found: dict[JobId, float] = {}
     for begin in range(0, len(numbers), IDS_AT_ONCE):
@@ -252,9 +252,9 @@ async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, flo
 
 
 RESYNC_S = 3600
-"""How far back older events are read once in a while."""
+"""How far back older events are read from time to time."""
 COMMIT_S = 5
-"""How long a change may take to be seen after its time was noted."""
+"""How long after its noted time a change may become visible."""
 FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150
 """After how many polls allocations, sites and launchers, deleted jobs, and late events are asked for."""
 EXACT_S = 2.0
@@ -264,9 +264,9 @@ FRAME_S = 30
 
 
 class Balsam(PolledSource):
-    """One server. `owner` is whose jobs these are: a token shows those of its user only.
+    """One server. `owner` is the user of its jobs: a token shows only those of its user.
 
-    `notice` is what to report about the login.
+    `notice` is the note about the login.
     """
 
     kind = "balsam"
@@ -312,7 +312,7 @@ class Balsam(PolledSource):
         questions.note_clock()
         steps = [questions.jobs(_before(questions.updated, COMMIT_S))]
         if self.clock.now() - questions.frame_now.at > FRAME_S * SECOND:
-            steps.insert(0, questions.frame)  # before anything is judged by heartbeats that are old
+            steps.insert(0, questions.frame)  # so that nothing is judged by old heartbeats
         if self._polls % FRAME_EVERY == 0:
             steps += [questions.frame, questions.events(_before(questions.newest, OVERLAP_S))]
         if self._polls % DELETED_EVERY == 0:

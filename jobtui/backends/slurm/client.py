@@ -1,4 +1,4 @@
-"""Slurm's commands: their words and environment, their answers as bytes, and what they say when they fail.
+"""Slurm's commands: their words and environment, their answers as bytes, and their errors in words.
 
 Only `squeue`, `sacct`, `sdiag`, `scontrol show` and `scontrol write batch_script` (to standard output) are
 ever run. Times come in UTC, and settings of the user that would change an answer are left out.
@@ -28,12 +28,12 @@ INVALID_JOB = re.compile(r"Invalid job id|\bJob \S+ not found", re.IGNORECASE)
 
 
 QUEUE_S, ACCOUNT_S, SHOW_S = 30.0, 90.0, 20.0
-"""How long each command may take. Slurm's own patience with a daemon is 10 s for each of some tries."""
+"""How long each command may take. Slurm itself waits 10 s for a daemon, and tries several times."""
 MOST_BYTES = 128 << 20
-"""Read of one answer: some 400,000 jobs."""
+"""The most bytes that are read of one answer: some 400,000 jobs."""
 REMOTE = "ssh://"
 NOT_FOUND = 127
-"""What a shell exits with for a command that it does not find."""
+"""The exit code of a shell that does not find a command."""
 USUAL_PATHS = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
 """Where the commands are when no login shell has set the PATH."""
 
@@ -48,11 +48,11 @@ _SCRIPT = "; ".join(
         'exec "$@"',
     )
 )
-"""Run by sh; on one line, as a login shell of the C family takes no other."""
+"""Run by sh; on one line, as login shells of the C family accept only one line."""
 
 
 class CommandAnswer(NamedTuple):
-    """What a command printed, what separates its fields, whether there was more, and its complaints."""
+    """What a command printed, the separator of its fields, whether it was cut, and its error messages."""
 
     printed: bytes
     separator: str = ""
@@ -67,7 +67,7 @@ def squeue_words(separator: str) -> list[str]:
 
 
 def sacct_words(separator: str, since: Nanos) -> list[str]:
-    """All jobs, without their steps, that were there at some time since; each time that one was requeued."""
+    """All jobs that existed at some time since, without steps; a requeued job once for each time."""
     begin = to_rfc3339(since).partition(".")[0].removesuffix("Z")
     return [*_sacct(separator, tuple(SACCT)), "--allusers", "--allocations", "--duplicates",
             f"--starttime={begin}", "--endtime=now"]  # fmt: skip
@@ -105,11 +105,11 @@ class Commands:
         return await self._answer(words, ACCOUNT_S, separator)
 
     async def sacct(self, option: str, native: str) -> CommandAnswer:
-        """What accounting knows of one job in a form of its own. Raises SourceError."""
+        """What accounting knows about one job, in a form of its own. Raises SourceError."""
         return await self._answer(["sacct", option, f"--jobs={native}"], ACCOUNT_S)
 
     async def scontrol(self, *words: str) -> CommandAnswer:
-        """What slurmctld knows of one job, nothing for others. Raises SourceError."""
+        """What slurmctld knows about one job, nothing about others. Raises SourceError."""
         return await self._answer(["scontrol", *words], SHOW_S)
 
     async def sdiag(self) -> CommandAnswer:

@@ -1,7 +1,7 @@
-"""All that Slurm knows of one job: from slurmctld while that still knows it, from accounting for ever.
+"""All that Slurm knows about one job: from slurmctld while that knows it, from accounting at any time.
 
-Why one waits the queue tells, and one command that is run for it alone. Which that is depends on what Slurm
-says that the job waits for, see `question_of`; none for what the queue and its own record tell already.
+The queue says why a job waits, and so does one command that is run only for this job. The reason that Slurm
+gives decides which command, see `question_of`; none is run if the queue and the record say enough.
 """
 
 import posixpath
@@ -55,16 +55,16 @@ _NEEDED = re.compile(r"(\d+(?:_\d+)?)(?:\+\d+)?(?:\((\w+)\))?", re.ASCII)
 
 
 class Queue(NamedTuple):
-    """What the queue tells when it was read last: its jobs by key, and the priorities of those that wait."""
+    """The queue as of its last reading: its jobs by key, and the priorities of those that wait."""
 
     jobs: Mapping[str, SlurmJob]
     priorities: Mapping[str, int]
 
 
 Shown = tuple[SlurmJob, dict[str, str]]
-"""A job as `scontrol show job` has it, and the fields of that by name."""
+"""A job as `scontrol show job` prints it, and its fields by name."""
 QueueOf = Callable[[], Awaitable[Queue]]
-"""Gives the queue as it was read last. Raises SourceError."""
+"""Gives the queue as of its last reading. Raises SourceError."""
 
 
 def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def category_of(job: SlurmJob) -> Category:
 async def fetch_pending(
     commands: Commands, key: str, job: SlurmJob, said: Mapping[str, str], queue: Queue
 ) -> Pending:
-    """Why a job waits, with the answer to its question. Where that fails, what is known without it."""
+    """Why a job waits, with the answer to its question. If that fails, what is known without it."""
     known = pending_of(key, job, queue)
     words = question_of(job, said)
     if not words:
@@ -220,7 +220,7 @@ def chain_of(job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> tuple[tuple[str, st
         one = waiting.pop(0)
         needs = _NEEDED.findall(one.dependency)
         if "singleton" in one.dependency:
-            # it waits for what its user submitted earlier under the same name
+            # it waits for jobs that its user submitted earlier under the same name
             like = (other for other in jobs.values() if (other.user, other.name) == (one.user, one.name))
             earlier = (other for other in like if whole(other.raw, 0) < whole(one.raw, 0))
             needs += [(other.id, "") for other in earlier if other.status.is_live]
@@ -235,7 +235,7 @@ def chain_of(job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> tuple[tuple[str, st
 
 
 def others_lost(job: SlurmJob, others: Iterable[SlurmJob]) -> list[SlurmJob]:
-    """The jobs that a node which failed took with it: lost on a node of this one at the same time."""
+    """The other jobs that were lost with a failed node: on a node of this job at the same time."""
     nodes, at = set(slurm_nodes.expanded(job.nodes)), job.ended_at
     return [
         one
@@ -268,7 +268,7 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
 NODE_FAIL = "NODE_FAIL"
 REQUEUED = "requeued"
 SHOWN_CODES = 128
-"""sacct writes an exit code from this on less this."""
+"""sacct subtracts this from exit codes that are not smaller."""
 MOST_STEPS = 20
 """The most steps listed one by one."""
 MOST_TASKS = 10_000
@@ -277,9 +277,9 @@ MOST_TASKS = 10_000
 async def fetch_detail(
     commands: Commands, native: str, label: str, asked_at: Nanos, queue_of: QueueOf
 ) -> JobDetail | None:
-    """Everything about a job, a task or a whole array; None when Slurm knows none. Raises SourceError.
+    """Everything about a job, a task or a whole array; None if Slurm knows none. Raises SourceError.
 
-    For a pending job also why it waits, for one that a node took with it what the node says.
+    For a pending job also why it waits, for a job that was lost with a node also the state of the node.
     """
     if not slurm.is_job_id(native) or "[" in native:
         return None
@@ -332,7 +332,7 @@ async def _with_question(detail: JobDetail, said: Shown, commands: Commands, que
 async def _accounted(
     commands: Commands, native: str, shown: Sequence[Shown]
 ) -> tuple[list[SlurmJob], SourceError | None]:
-    """The runs of a job, or of its tasks, by accounting, and why they could not be asked for."""
+    """The runs of a job, or of its tasks, from accounting, and why it could not be asked."""
     components = {job.raw: job.id for job, _ in shown if "+" in job.id}
     # accounting knows a component that was canceled in the queue by its own number only
     number = next((raw for raw, job_id in components.items() if job_id == native), native)
@@ -378,7 +378,7 @@ def _whole(job: SlurmJob, end: slurm.JsonEnd | None) -> SlurmJob:
 
 
 def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
-    """The one job of this id or number, else the tasks of the array: the last task has the array's number."""
+    """The job with this id or number, else the tasks of the array: the last task has the array's number."""
     tasks = [job for job in known if job.array == native]
     if len(tasks) > 1:
         return tasks
@@ -387,8 +387,8 @@ def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
 
 
 def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
-    """A job out of what both know; `runs` are its runs in accounting, oldest first. `left` says that
-    slurmctld no longer knows it.
+    """A job from both sources; `runs` are its runs in accounting, oldest first. `left` says that slurmctld no
+    longer knows it.
     """
     job = _present(said[0] if said is not None else None, runs)
     record = records.job_of(job, source, label, left if job.status.is_live else "")
@@ -413,7 +413,7 @@ def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: st
 
 
 def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
-    """A job as it is: what slurmctld says of it counts while it lives, accounting when it has ended."""
+    """The present state of a job: slurmctld counts while it is live, accounting when it has ended."""
     last = runs[-1] if runs else None
     if said is None:
         assert last is not None
@@ -503,7 +503,7 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[
 
 
 def _eligible_words(job: SlurmJob) -> str:
-    """From when on a job might have begun, how long after its submission and before its start; "" at once."""
+    """When a job became eligible, how long after its submission and before its start; "" if at once."""
     submitted, eligible, started = job.submitted_at, job.eligible_at, job.started_at
     if submitted is None or eligible is None or eligible <= submitted:
         return ""
@@ -521,7 +521,7 @@ def _exit_words(job: SlurmJob) -> str:
 
 
 def _over_memory(job: SlurmJob) -> str:
-    """The most that a program of it took, where that is more than it had on each of its nodes."""
+    """The most memory that a program of it used, if that is more than the job had on each node."""
     asked = slurm.bytes_of(job.memory, cpus=job.cpus, nodes=job.node_count)
     for step in job.steps:
         used = slurm.bytes_of(step.max_rss)
@@ -546,7 +546,7 @@ def _sign_values(job: SlurmJob) -> dict[str, str]:
 
 
 def filled_path(job: SlurmJob, path: str) -> str:
-    """A path of it whose signs are replaced: slurmctld leaves those of nodes and tasks, accounting all."""
+    """A path of a job without signs: slurmctld leaves those of nodes and tasks, accounting leaves all."""
     return posixpath.normpath(posixpath.join(job.directory, slurm.filled(path, _sign_values(job))))
 
 
@@ -597,4 +597,4 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
 _ARRAY_STATUS = (
     JobStatus.RUNNING, JobStatus.PENDING, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.COMPLETED,
 )  # fmt: skip
-"""How an array stands: as the first of these that one of its tasks is in."""
+"""The state of an array is the first of these in which one of its tasks is."""

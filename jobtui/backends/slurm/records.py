@@ -1,7 +1,7 @@
-"""What is known of a cluster's jobs: the queue as it is, joined with what accounting says of the ended ones.
+"""The jobs of a cluster: the queue as it is now, joined with what accounting says about ended jobs.
 
-The queue counts for what is live; it has ended jobs too, for some minutes. Accounting counts for how a job
-ended. Touched by one thread only.
+The queue counts for live jobs; it also has ended jobs, for some minutes. Accounting counts for how a job
+ended. Used by one thread only.
 """
 
 import operator
@@ -22,7 +22,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.slurm import LEFT, SYSTEM, SlurmExit, SlurmJob, reason_of, words_of
 
 OF_SIREPO = "sirepo"
-"""The tag of a job that Sirepo submitted, with the id that it has there."""
+"""The tag of a job that Sirepo submitted, with its id in Sirepo."""
 BY_SHELL = 128
 """A shell gives this and the signal's number as exit code when a signal ended the last command."""
 OUT_OF_MEMORY = 125
@@ -30,14 +30,14 @@ OUT_OF_MEMORY = 125
 
 
 def key_of(job: SlurmJob) -> str:
-    """What names a job as long as it is there: the rest of an array has the array's own number."""
+    """The key of a job while it exists: the rest of an array has the array's own number."""
     return job.array if job.is_rest and job.array else job.id
 
 
 def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> Job:
-    """The job as every system has it: its app is the partition, its model the id as Slurm writes it.
+    """The job in the form of all systems: its app is the partition, its model the id as Slurm writes it.
 
-    `left` says in words that it left the queue unseen.
+    `left` says in words that it left the queue and its end was not seen.
     """
     status = JobStatus.UNKNOWN if left else job.status
     reason = reason_of(job.reason or "None")
@@ -126,23 +126,23 @@ def _name_of(number: int) -> str:
 
 
 MOST_ENDED = 50_000
-"""How many ended jobs are kept, the newest; and as many that left the queue with no end known yet."""
+"""How many ended jobs are kept, the newest, and how many that left the queue and whose end is unknown."""
 UNSEEN_S = 180
 """How long accounting may take to know the end of a job that has left the queue."""
 UNSEEN = "it left the queue; how it ended is not known"
 NAMED_SKIPS = 20
 QUEUE, ACCOUNTS = "squeue", "sacct"
 SETTLED_S = 10.0
-"""slurmctld knows the end of a job at once: its answer this much later cannot say that the job goes on."""
+"""slurmctld knows the end of a job at once: an answer this much later cannot show the job as live."""
 GOES_ON = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"})
-"""States of a job that has not ended. One that completes, or is put back into the queue, may have an end."""
+"""States of a job that has not ended. A job that completes or is requeued may already have an end."""
 
 Make = Callable[[Row], SlurmJob | None]
 
 _Sent = tuple[SlurmJob | None, SlurmJob | None, bool, bool, SlurmJob | None, int, Job]
-"""What a job was made of: from the queue, from accounting, whether it left, whether that is long ago, what
-one of them says otherwise, and how often it had run before; and the job. One flat tuple, in which no cycles
-of garbage are looked for."""
+"""What a job was made from: its rows in the queue and in accounting, whether it left, whether that is long
+ago, what one of them contradicts, and how often it had run before; and the job. One flat tuple, so that the
+garbage collector does not track it."""
 
 
 class ClusterJobs:
@@ -189,7 +189,7 @@ class ClusterJobs:
         fresh = {key_of(job): job for job in jobs}
         self._components |= {job.raw: job for job in jobs if "+" in job.id}
         self.is_cut = answer.is_cut
-        if answer.is_cut:  # what is missing may be in the part that was not read
+        if answer.is_cut:  # a missing job may be in the part that was not read
             fresh = {**self.queue, **fresh}
         for key, job in fresh.items():
             if (before := self.queue.get(key)) is not job:
@@ -201,7 +201,7 @@ class ClusterJobs:
         kept = {key: self.queue[key] for key in self._left if key in self.queue}
         self.queue = {**kept, **fresh}
         self._settle_left(now)
-        # accounting does not say yet how a job ended; some that never began it never lists
+        # accounting does not say yet how a job ended; it never lists some that never began
         self.wants_accounting = any(
             (key in self._left or not job.status.is_live)
             and now - (self._left.get(key) or job.ended_at or now) <= UNSEEN_S * SECOND
@@ -248,9 +248,9 @@ class ClusterJobs:
     def _read(
         self, answer: CommandAnswer, command: str, fields: tuple[str, ...], make: Make
     ) -> tuple[list[SlurmJob], list[Skip], int]:
-        """The jobs of an answer; of rows that are as they were the same objects as before.
+        """The jobs of an answer; for unchanged rows the same objects as before.
 
-        Also which of its rows make no sense and did not before, and how many do that did not.
+        Also the rows that make no sense for the first time, and how many rows make sense again.
         """
         where = f"{self._source}: {command}"
         rows, skips = pieces_of(answer.printed, answer.separator, len(fields), where)
@@ -282,7 +282,7 @@ class ClusterJobs:
         return jobs, fresh, len(were_bad.keys() - bad.keys())
 
     def _settle_left(self, now: Nanos) -> None:
-        """Drop what left the queue as soon as accounting tells its end."""
+        """Drop jobs that left the queue as soon as accounting knows their end."""
         for key in [key for key in self._left if self._is_reported(key)]:
             del self._left[key]
             self.queue.pop(key, None)
@@ -295,7 +295,7 @@ class ClusterJobs:
             key for key, at in self._left.items() if not self.has_accounting or now - at > UNSEEN_S * SECOND
         }
         both = self.queue.keys() & self._ended.keys() - self._left.keys()
-        ended = {  # how it ended there counts also when the queue knows it no more
+        ended = {  # its end there counts even after the queue has dropped it
             key: job
             for key, job in self._disputed.items()
             if not job.status.is_live and key in self._ended.keys() - self.queue.keys()
@@ -364,8 +364,8 @@ class ClusterJobs:
 
 
 def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
-    """An ended job as slurmctld still has it, with what only accounting knows. sacct writes exit codes above
-    127 less 128, so the code of slurmctld counts.
+    """An ended job that slurmctld still has, with what only accounting knows. sacct subtracts 128 from exit
+    codes above 127, so the code of slurmctld counts.
     """
     return msgspec.structs.replace(
         queued, state=ended.state, exit=queued.exit or ended.exit, canceled_by=ended.canceled_by,
@@ -374,8 +374,8 @@ def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
 
 
 def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | None:
-    """What of one run is impossible if slurmctld, when it was asked, and accounting are both right; None if
-    nothing is. For a job that is live in the queue it is what accounting says, else what slurmctld says.
+    """The contradiction between slurmctld, as of when it was asked, and accounting about one run; None if
+    there is none. For a job that is live in the queue it is accounting's statement, else slurmctld's.
     """
     if ended.ended_at is None or ended.status.is_live or ended.submitted_at != queued.submitted_at:
         return None

@@ -1,13 +1,13 @@
-"""A Slurm cluster as a source: its queue, what accounting says of ended jobs, the scripts of jobs.
+"""A Slurm cluster as a source: its queue, what accounting says about ended jobs, the scripts of jobs.
 
 Seen with 22.05: slurmctld gives a script byte for byte, to its owner and to operators. Accounting
 (`AccountingStoreFlags=job_script,job_env`) puts two lines before it and a line end after it, replaces bytes
-that are no text, and parts variables by line ends, which their values may hold as well.
+that are not text, and separates variables by line ends, which may also be in their values.
 
 At most one squeue for each poll and one at a time, for all jobs at once, not sooner than `QUEUE_EVERY_S`
-after the last, and so seldom that answers take a `SHARE` of the time. Accounting is asked less often, for
-what was there since its newest news, some minutes overlapping; sooner when a job has ended of which it has
-not told. A job's own record is asked for only when somebody looks at it, and why it waits with it; nodes
+after the last, and so rarely that answers take at most a `SHARE` of the time. Accounting is asked less often,
+for rows since some minutes before its newest one; and sooner when a job has ended whose end it has not given
+yet. A job's own record, and why the job waits, is asked for only when somebody looks at the job; nodes only
 while somebody looks at them.
 """
 
@@ -34,14 +34,14 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.worker import Worker
 
 NONE = b"NONE\n"
-"""What accounting says where it keeps nothing."""
+"""What accounting says if it keeps nothing."""
 RULED = re.compile(rb"[^\n]*\n-+\n(.*)\n\Z", re.DOTALL)
 _NAME = re.compile(rb"[A-Za-z_]\w*(?:\(\)|%%)?=", re.ASCII)
 LINES_PART = "its variables are separated by line ends: where a value that contains some ends is a guess"
 
 
 async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
-    """The script out of slurmctld, else out of accounting, and its environment where accounting keeps it."""
+    """The script from slurmctld, else from accounting, and its environment if accounting keeps it."""
     live, live_tried = await _live(commands, wanted.number)
     kept, kept_tried = (None, None) if live is not None else await _kept(commands, wanted.number)
     script = live if live is not None else kept
@@ -89,7 +89,7 @@ async def _kept(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
 
 
 def below_rule(printed: bytes) -> bytes | None:
-    """What stands below the two lines of heading, None where nothing is kept."""
+    """The text below the two lines of heading, None if nothing is kept."""
     found = RULED.match(printed)
     return None if found is None or found[1] + b"\n" == NONE or found[1] == NONE else found[1]
 
@@ -109,19 +109,19 @@ def variables_of(text: bytes) -> list[Variable]:
 
 QUEUE_EVERY_S = 5.0
 ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, QUEUE_EVERY_S, 900.0
-"""How often accounting is asked: usually, when an end is awaited, and where there is none."""
+"""How often accounting is asked: usually, when an end is expected, and if the cluster has none."""
 SHARE = 1 / 20
-"""The share of the time that each command may be at work."""
+"""The share of the time that each command may take."""
 OVERLAP_S = 300
-"""How far back before the newest news: daemons tell accounting late when they were busy."""
+"""How far before its newest row accounting is asked: busy daemons report to it late."""
 BATCH_JOBS = 2_000
 
 
 class Pacer:
     """When a question may be asked again.
 
-    Who asks a daemon that is down waits until it is back, which is no load: so of the last two answers the
-    quicker one tells what an answer costs.
+    A command that waits for a daemon to come back is not load: so the quicker one of the last two answers
+    says what an answer costs.
     """
 
     share = SHARE
@@ -146,11 +146,11 @@ class Pacer:
 
 
 NODE_QUESTIONS = (("show", "node"), ("show", "partition"))
-"""What scontrol is asked for the nodes of a cluster, beside sdiag."""
+"""The commands of scontrol for the nodes of a cluster; sdiag is run, too."""
 
 
 class Slurm(PolledSource):
-    """One cluster. `label` tells it from others; `since` is how far back ended jobs are wanted."""
+    """One cluster. `label` distinguishes it from others; ended jobs are read from `since` on."""
 
     kind = "slurm"
 
@@ -204,13 +204,13 @@ class Slurm(PolledSource):
             await self._ask_accounts()
         elif self._queue_pace.wait_s(self.every_s) == 0.0:
             await self._ask_queue()
-        elif self._queue_error is not None:  # it is not asked again yet, which is no answer
+        elif self._queue_error is not None:  # it is too early to ask again: there is no answer
             raise self._queue_error
         elif self._is_nodes_turn:
             await self._ask_nodes()
 
     async def _ask_queue(self, *, is_first: bool = False) -> None:
-        """Read the queue, by one squeue at a time; nothing where it was read and this is to be the first."""
+        """Read the queue, with one squeue at a time; with `is_first` only if it was not read before."""
         async with self._asking:
             if is_first and self._known.queue_at:
                 return
@@ -230,7 +230,7 @@ class Slurm(PolledSource):
         self._nodes_every_s = every_s
 
     async def _ask_nodes(self) -> None:
-        """A fault of this is a note beside the queue, as one of accounting is."""
+        """Read the nodes. If this fails there is a note, as for accounting, and the queue counts."""
         self._nodes_pace.begin()
         try:
             answers = [
@@ -258,7 +258,7 @@ class Slurm(PolledSource):
         await self._learn(read)
 
     async def _ask_accounts(self) -> None:
-        """A fault of accounting is one line beside the queue, which is read anyway."""
+        """Read accounting. If this fails there is a note of one line, and the queue is read anyway."""
         self._accounts_pace.begin()
         now, newest = self.clock.now(), self._known.newest
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
@@ -301,7 +301,7 @@ class Slurm(PolledSource):
         return await fetch_detail(self._commands, native, self.system, self.clock.now(), self._queue)
 
     async def _queue(self) -> Queue:
-        """The queue as the table has it; read once where nobody polls. Raises SourceError."""
+        """The queue as the table has it; read once if nobody polls. Raises SourceError."""
         await self._ask_queue(is_first=True)
         return Queue(self._known.queue, self._known.priorities)
 
@@ -310,7 +310,7 @@ class Slurm(PolledSource):
         return ""
 
     async def cluster_name(self) -> str:
-        """What the cluster calls itself, "" where it does not say. Raises SourceError."""
+        """The cluster's own name, "" if it gives none. Raises SourceError."""
         answer = await self._commands.scontrol("show", "config")
         found = re.search(rb"(?m)^ClusterName\s*=\s*(\S+)", answer.printed)
         return found[1].decode("utf-8", "replace") if found else ""
