@@ -251,9 +251,9 @@ def _kind(this: Variable | None, other: Variable | None, ids: frozenset[str]) ->
     return RowKind.NOISE if len(set(texts)) == 1 else RowKind.CHANGED
 
 
-def unified(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[str]:
+def unified(rows: Sequence[DiffRow]) -> Iterator[str]:
     """The rows as lines of a unified diff, from the other to this; noise counts as no difference."""
-    for hunk in hunks(rows, context):
+    for hunk in hunks(rows):
         theirs = [row.other_number for row in hunk if row.other is not None]
         ours = [row.this_number for row in hunk if row.this is not None]
         yield f"@@ -{_extent(theirs)} +{_extent(ours)} @@"
@@ -270,17 +270,17 @@ def _extent(numbers: Sequence[int]) -> str:
     return f"{numbers[0] if numbers else 0},{len(numbers)}"
 
 
-def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[DiffRow]]:
+def hunks(rows: Sequence[DiffRow]) -> Iterator[Sequence[DiffRow]]:
     """The rows that differ with some before and after, those close to each other together."""
     differs = [at for at, row in enumerate(rows) if row.differs]
     begin, end = 0, -1
     for at in differs:
-        if end >= 0 and at - context > end:
+        if end >= 0 and at - CONTEXT > end:
             yield rows[begin:end]
             end = -1
         if end < 0:
-            begin = max(0, at - context)
-        end = min(len(rows), at + context + 1)
+            begin = max(0, at - CONTEXT)
+        end = min(len(rows), at + CONTEXT + 1)
     if end >= 0:
         yield rows[begin:end]
 

@@ -392,7 +392,7 @@ class SshShell:
             # As the user has set it, else through sockets of our own
             if (await self._settings()).get("controlpath", "none") != "none":
                 self._sharing = ()
-            elif (directory := private_directory("jobtui")) is None:
+            elif (directory := private_directory()) is None:
                 self._sharing = ("ControlMaster=no", "ControlPath=none")
             else:
                 path = f"ControlPath={directory}/%C"
@@ -526,7 +526,7 @@ SSH_NAME_BYTES = 1 + 40 + 17 + 1
 _AWKWARD = frozenset("%\"'\\ \t\n")
 
 
-def private_directory(name: str) -> Path | None:
+def private_directory() -> Path | None:
     """A directory that only this user may enter, made when needed; None when there can be none.
 
     Below XDG_RUNTIME_DIR, else below the directory for temporary files. One that somebody else owns, or that
@@ -534,8 +534,8 @@ def private_directory(name: str) -> Path | None:
     """
     import tempfile  # costs 5 ms, and is needed over ssh only
 
-    candidates = [Path(os.environ["XDG_RUNTIME_DIR"]) / name] if os.environ.get("XDG_RUNTIME_DIR") else []
-    candidates.append(Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}")
+    candidates = [Path(os.environ["XDG_RUNTIME_DIR"]) / "jobtui"] if os.environ.get("XDG_RUNTIME_DIR") else []
+    candidates.append(Path(tempfile.gettempdir()) / f"jobtui-{os.getuid()}")
     for directory in candidates:
         is_short = len(os.fsencode(directory)) + SSH_NAME_BYTES <= SOCKET_PATH_BYTES
         if not (is_short and directory.is_absolute()) or _AWKWARD.intersection(str(directory)):

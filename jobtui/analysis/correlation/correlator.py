@@ -72,9 +72,9 @@ def is_delivered_again(before: LogRecord, record: LogRecord) -> bool:
 class RepeatFilter:
     """Finds records that came before. `shapes` are those whose lines are compared between logs."""
 
-    def __init__(self, shapes: Set[str] = frozenset(), known: int = KNOWN) -> None:
+    def __init__(self, shapes: Set[str] = frozenset()) -> None:
         self._shapes = shapes
-        self._known = Bounded[int, None](known)
+        self._known = Bounded[int, None](KNOWN)
         self._lines: Lines = {}
         self._older: Lines = {}
         self._again: Counter[tuple[int, str]] = Counter()

@@ -375,7 +375,7 @@ def _op_assigned(state: PassState, record: LogRecord) -> JobId | None:
     op.driver, op.kind = agent.driver, agent.kind
     op.learn_user(agent.uid)
     op.status = OpStatus.WAITING
-    add_step(op, record, "driver assigned", _DRIVER, _PREFIX, () if certain else found)
+    add_step(op, record, "driver assigned", _PREFIX, () if certain else found)
     if op.name in NEVER_SENT:
         op.end(OpStatus.ENDED, record.at)
     return op.jid
@@ -401,7 +401,7 @@ def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
     op.sent_at = record.at
     op.sent_turn = op.room.given
     op.status = OpStatus.SENT
-    add_step(op, record, "sent", _DRIVER, _JID if jid is not None else _PREFIX, found if jid is None else ())
+    add_step(op, record, "sent", _JID if jid is not None else _PREFIX, found if jid is None else ())
     return op.jid
 
 
@@ -469,7 +469,7 @@ def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
         state.ops.reopen(op, OpStatus.WAITING)
         if record.shape == "agent_ready":
             op.end(OpStatus.ENDED, record.at)
-    add_step(op, record, step, _DRIVER, _PREFIX, fitting)
+    add_step(op, record, step, _PREFIX, fitting)
     return op.jid
 
 
@@ -535,7 +535,7 @@ def _reply(
     if failed:
         op.error = message.error or op.error
     step = "reply error" if failed else f"reply {message.op_name}"
-    add_step(op, record, step, _DRIVER, _FULL if message.op_id else _PREFIX, waiting)
+    add_step(op, record, step, _FULL if message.op_id else _PREFIX, waiting)
     if op.name == "run_status" or (op.name == "run" and not failed):
         op.status = OpStatus.REPLIED
     else:
@@ -572,7 +572,7 @@ def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
     found = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
     if not found:
         return None
-    add_step(found[-1], record, "late reply, ignored", _DRIVER, _PREFIX, found)
+    add_step(found[-1], record, "late reply, ignored", _PREFIX, found)
     return found[-1].jid
 
 
@@ -585,7 +585,7 @@ def _stray_message(state: PassState, record: LogRecord) -> JobId | None:
     if not found:
         return None
     certainty = _FULL if found[-1].op_id else _PREFIX
-    add_step(found[-1], record, "message from an unknown agent", _DRIVER, certainty, found)
+    add_step(found[-1], record, "message from an unknown agent", certainty, found)
     return found[-1].jid
 
 

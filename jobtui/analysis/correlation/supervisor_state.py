@@ -240,18 +240,13 @@ def path_in(text: str | None) -> RunDir | None:
 
 
 def add_step(
-    op: OpTrack,
-    record: LogRecord,
-    step: str,
-    component: Component,
-    certainty: Certainty,
-    found: Sequence[OpTrack],
+    op: OpTrack, record: LogRecord, step: str, certainty: Certainty, found: Sequence[OpTrack]
 ) -> None:
-    """Add a step, less certain when the line may as well have meant one of `found` of another job."""
+    """Add a driver's step, less certain if the line may as well have meant one of `found` of another job."""
     rivals = others(op, found) if len(found) > 1 and certainty is not Certainty.FULL_ID else ()
     if rivals:
         op.candidates = tuple(dict.fromkeys((*op.candidates, *rivals)))
-    op.add(record, step, component, Certainty.ADJACENT if rivals else certainty)
+    op.add(record, step, Component.DRIVER, Certainty.ADJACENT if rivals else certainty)
 
 
 def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], bool]) -> OpTrack | None:

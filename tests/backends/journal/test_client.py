@@ -401,18 +401,18 @@ def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pyt
     short = Path(mkdtemp(prefix="jt", dir="/tmp"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
     try:
-        made = private_directory("jobtui")
+        made = private_directory()
         assert made == short / "jobtui"
         assert made.stat().st_mode & 0o777 == 0o700
         assert len(str(made)) + SSH_NAME_BYTES <= 104
         made.chmod(0o755)
-        assert private_directory("jobtui") != made
+        assert private_directory() != made
         made.rmdir()
         made.symlink_to(tmp_path)
-        assert private_directory("jobtui") != made
+        assert private_directory() != made
         made.unlink()
         monkeypatch.setenv("XDG_RUNTIME_DIR", "/" + "long/" * 20)
-        assert private_directory("jobtui") != made
+        assert private_directory() != made
     finally:
         short.rmdir()
 

@@ -315,7 +315,6 @@ FAILED = TraceId(ID["job-fail"])
 HOUR = 3_600 * SECOND
 URL = "http://traces.test"
 SECRET = "s3cr3t-t0k3n-of-an-operator"
-OTHER_PAGE = b"<!doctype html><html><head><title>Welcome to nginx</title></head></html>"
 WHOLE = json.dumps({"result": {"resourceSpans": [{"scopeSpans": []}]}}).encode()
 
 
