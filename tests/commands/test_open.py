@@ -13,7 +13,7 @@ from jobtui.commands.streams import Exit
 from jobtui.config import load
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.session import Session
-from tests.commands.running import CAPTURES, sources_of
+from tests.commands.running import sources_of
 from tests.tracing import capture_file
 
 JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
@@ -74,13 +74,6 @@ def test_the_dashboard_does_not_open_without_a_source(
     assert dashboard.opened == []
 
 
-def test_a_profile_is_in_its_title(dashboard: Dashboard, tmp_path: Path) -> None:
-    path = tmp_path / "c.toml"
-    path.write_text(f'[profiles.prod]\nsrdb = "{CAPTURES / "local"}"\n')
-    open.run(context(dashboard, "--config", str(path), "--profile", "prod"))
-    assert dashboard.opened == [(None, "jobtui prod")]
-
-
 def test_the_dashboard_knows_how_its_sources_are_named(
     dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,12 +92,13 @@ def test_the_dashboard_knows_how_its_sources_are_named(
     assert [spec.target for spec in again] == [f"{tmp_path}/db", f"{tmp_path}/s.log", f"{tmp_path}/s=1.log"]
 
 
-def test_sources_of_the_configuration_file_are_found_there_again(
+def test_a_profile_is_in_its_title_and_its_sources_are_found_in_the_file_again(
     dashboard: Dashboard, tmp_path: Path
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text(f'[profiles.prod]\nsrdb = ["{tmp_path}"]\n')
     assert open.run(context(dashboard, "--config", str(file), "--profile", "prod")) == Exit.FINE
+    assert dashboard.opened == [(None, "jobtui prod")]
     assert dashboard.words == ["--profile", "prod", "--config", str(file)]
 
 

@@ -116,11 +116,6 @@ def test_life_goes_on(tmp_path: Path) -> None:
     assert any(not growing(later[one], Nanos(NOW + 900 * SECOND)) for one in growing_traces)
 
 
-def test_an_unknown_incident_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(KeyError):
-        LiveDemo(tmp_path, incident="no-such-thing")
-
-
 Served = tuple[str, Path, FixedClock]
 
 

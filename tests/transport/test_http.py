@@ -39,7 +39,7 @@ from jobtui.model.journal import Begin
 from jobtui.model.specs import Access
 from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import HttpLimits, Requests
-from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
+from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed
 from tests.carried import Client, carried
 from tests.waiting import LONG_S, stop, wait_until
 
@@ -222,7 +222,7 @@ def packed(body: bytes, packing: str) -> Answer:
 
 NOT_WHOLE = "no complete answer within 1 s"
 WRONG: dict[str, tuple[Answer, str]] = {
-    "says nothing": (then_hang(b""), "no answer within 0.5 s"),
+    "says nothing": (raw(b"", hangs=True), "no answer within 0.5 s"),
     "dribbles in the head": (dribbling(b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"), NOT_WHOLE),
     "dribbles in the body": (dribbling(head("Content-Length: 99999"), b" "), NOT_WHOLE),
     "dribbles in chunks": (dribbling(head("Transfer-Encoding: chunked"), b"1\r\n \r\n"), NOT_WHOLE),

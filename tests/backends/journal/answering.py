@@ -30,19 +30,12 @@ def reply(status: str, body: bytes = b"", **headers: str) -> Answer:
     return answer
 
 
-def raw(data: bytes) -> Answer:
+def raw(data: bytes, *, hangs: bool = False) -> Answer:
     async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
         await writer.drain()
-
-    return answer
-
-
-def then_hang(data: bytes) -> Answer:
-    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(data)
-        await writer.drain()
-        await asyncio.Event().wait()
+        if hangs:
+            await asyncio.Event().wait()
 
     return answer
 

@@ -25,7 +25,7 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.journal import AtCursor, Begin, Cursor, JournalCondition, JournalEntry, Tail
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_directory
-from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
+from tests.backends.journal.answering import Answer, answering, raw, reply
 from tests.backends.journal.make import (
     BOOT,
     START_US,
@@ -287,7 +287,7 @@ async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothin
             await reply("200 OK", b"".join(written), Content_Type=EXPORT)(head, writer)
             return
         following.append(head)
-        await then_hang(HEAD + b"Connection: close\r\n\r\n")(head, writer)
+        await raw(HEAD + b"Connection: close\r\n\r\n", hangs=True)(head, writer)
 
     async with answering(answer) as spec, asyncio.timeout(LONG_S):
         monkeypatch.setattr(gatewayd, "IDLE_S", 0.2)

@@ -3,7 +3,7 @@
 import json
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceMissing
 from jobtui.model.journal import At, AtCursor, Begin, FollowStart, Matches, Tail
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import Follower, MakeReader, Way, all_of, each_program, messages, of
+from tests.backends.journal.readers import Follower, Way, all_of, each_program, messages, of
 from tests.backends.journal.rigs import signal_journalctl
 from tests.rows import FIXTURES
 
@@ -36,25 +36,24 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
+@asynccontextmanager
+async def reading(way: Way, directory: Path) -> AsyncIterator[JournalReader]:
+    with way.open(directory) as make:
+        reader = make()
+        yield reader
+        await reader.aclose()
+
+
 @pytest.fixture
-def make(way: Way, directory: Path) -> Iterator[MakeReader]:
-    with way.open(directory) as made:
+async def reader(way: Way, directory: Path) -> AsyncIterator[JournalReader]:
+    async with reading(way, directory) as made:
         yield made
-
-
-@pytest.fixture
-async def reader(make: MakeReader) -> AsyncIterator[JournalReader]:
-    made = make()
-    yield made
-    await made.aclose()
 
 
 @pytest.fixture
 async def of_capture(way: Way, capture: Path) -> AsyncIterator[JournalReader]:
-    with way.open(capture) as make:
-        made = make()
+    async with reading(way, capture) as made:
         yield made
-        await made.aclose()
 
 
 async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -> None:
@@ -151,22 +150,12 @@ async def test_entries_beside_an_unwanted_one_are_given(directory: Path, reader:
 
 
 async def test_a_directory_that_is_not_there(tmp_path: Path, way: Way) -> None:
-    with way.open(tmp_path / "none") as make:
-        reader = make()
+    async with reading(way, tmp_path / "none") as reader:
         with pytest.raises(SourceMissing, match="none"):
             await reader.forward(Begin(), (), 1)
-        await reader.aclose()
 
 
 CONTAINER = "srj-p-VUlhaMOD"
-
-
-@asynccontextmanager
-async def reading(way: Way, directory: Path) -> AsyncIterator[JournalReader]:
-    with way.open(directory) as make:
-        reader = make()
-        yield reader
-        await reader.aclose()
 
 
 @asynccontextmanager
