@@ -35,8 +35,8 @@ def submitted(time: str = "2026-11-20 10:00:00Z", job: str = "007.000.000") -> s
     return event(0, time, f"Job submitted from host: {SUBMIT_HOST}", job=job)
 
 
-def executing(time: str = "2026-11-20 10:01:00Z", job: str = "007.000.000") -> str:
-    return event(1, time, "Job executing on host: <10.0.0.2:9618?alias=w1.example.org&x=1>", job=job)
+def executing(time: str = "2026-11-20 10:01:00Z") -> str:
+    return event(1, time, "Job executing on host: <10.0.0.2:9618?alias=w1.example.org&x=1>")
 
 
 def book_of(*groups: Iterable[CondorFact]) -> tuple[CondorStore, CondorChanges]:

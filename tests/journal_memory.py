@@ -176,11 +176,11 @@ def row_of(number: int, at: Nanos, message: str, **fields: str | int) -> Row:
     return entry, {**named, "MESSAGE": (message.encode(),)}
 
 
-def rows_of_export(data: bytes, first: int = 0) -> list[Row]:
+def rows_of_export(data: bytes) -> list[Row]:
     fresh = data if data.startswith(b"\n") else b"\n\n" + data
     parts = fresh.split(b"\n\n__REALTIME_TIMESTAMP=")
     text = b"".join(
-        b"__CURSOR=s=0;i=%x\n__REALTIME_TIMESTAMP=%s\n\n" % (first + n, part.rstrip(b"\n"))
+        b"__CURSOR=s=0;i=%x\n__REALTIME_TIMESTAMP=%s\n\n" % (n, part.rstrip(b"\n"))
         for n, part in enumerate(parts[1:])
     )
     found = []
@@ -214,7 +214,7 @@ def supervisor_rows(capture: str) -> list[Row]:
     return rows_of_export((ROOT / capture / "journal.export").read_bytes())
 
 
-def container_rows(capture: str, host: str = "docker7.sirepo.example") -> list[Row]:
+def container_rows(capture: str) -> list[Row]:
     rows: list[Row] = []
     for path in sorted((ROOT / capture).glob("container-*.log")):
         name = path.stem.removeprefix("container-")
@@ -228,7 +228,7 @@ def container_rows(capture: str, host: str = "docker7.sirepo.example") -> list[R
                     len(rows),
                     received,
                     line,
-                    host=host,
+                    host="docker7.sirepo.example",
                     unit="docker.service",
                     container=name,
                     container_id=f"{instance}{abs(hash(name)) % 10**9:09d}".ljust(64, "0"),

@@ -81,8 +81,8 @@ def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngi
     return ElasticEngine(client, presets()["journald"], Doubts())
 
 
-def following_of(elastic: StrictElastic, now: int = NOW) -> EngineFollowing:
-    return EngineFollowing(timed(engine_of(elastic), FixedClock(Nanos(now))), At(T0))
+def following_of(elastic: StrictElastic) -> EngineFollowing:
+    return EngineFollowing(timed(engine_of(elastic), FixedClock(NOW)), At(T0))
 
 
 def reader_of(elastic: StrictElastic) -> EngineJournal:

@@ -76,9 +76,9 @@ HOSTS = ("node1", "node2", "node3")
 MARKED = of(WANTED="1")
 
 
-def from_host(host: str, nth: int, wanted: str = "1", **fields: str) -> bytes:
+def from_host(host: str, nth: int, **fields: str) -> bytes:
     number = HOSTS.index(host) + 1
-    named = {"host": host, "machine": f"{number:x}" * 32, "boot": f"{number:x}" * 32, "WANTED": wanted}
+    named = {"host": host, "machine": f"{number:x}" * 32, "boot": f"{number:x}" * 32, "WANTED": "1"}
     return entry(nth, f"{host} {nth}", **{**named, **fields})
 
 
