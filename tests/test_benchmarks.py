@@ -18,7 +18,7 @@ def painted(*parts: bytes, columns: int = 12, rows: int = 3) -> Painted:
 STRAYS = ("\x07", "\x00", "\x9b", "\x1b]0;title\x07", "\x1bPq\x1b\\", "\x1b[5n", "\x1b[?9999h", "\x1bc")
 
 
-def test_a_sequence_that_should_not_be_sent_is_a_stray() -> None:
+def test_an_unexpected_terminal_sequence_is_found() -> None:
     assert [
         stray for stray in (*STRAYS, "\x1b[99;99Hx") if not painted(f"ok {stray} ok".encode()).strays
     ] == []

@@ -23,7 +23,7 @@ def test_parse_reads_a_command_line(
     assert "help" in parse(["jobs", "-h"]).flags
 
 
-def test_help_and_version_ask_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_read_no_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--srdb", "/nowhere", "help", "show"]) == 0
     as_word = capsys.readouterr().out
     assert main(["show", "--help"]) == 0
@@ -45,7 +45,7 @@ def test_help_names_everything_there_is(capsys: pytest.CaptureFixture[str]) -> N
         assert max(map(len, own.splitlines())) <= 100
 
 
-def test_one_spelling_means_one_thing() -> None:
+def test_each_spelling_has_one_meaning() -> None:
     meaning: dict[str, object] = {}
     everything: list[Option] = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
     for flag in everything:

@@ -165,7 +165,7 @@ def test_a_value_that_is_not_a_journal_is_refused(text: str) -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_table_of_a_profile_holds_for_it(
+def test_a_table_of_a_profile_applies_to_that_profile(
     tmp_path: Path, text: str, name: str, whole: object, of_profile: object
 ) -> None:
     def found(**flags: str) -> str:
@@ -177,7 +177,7 @@ def test_a_table_of_a_profile_holds_for_it(
 
 
 @given(st.text(alphabet="ab1.=[]{}\"'\\,#\n \t-", max_size=60))
-def test_no_text_makes_it_raise(text: str) -> None:
+def test_positions_of_accepts_any_text(text: str) -> None:
     assert positions_of(text).of(("x",)) == TomlPosition(1, 1)
 
 
@@ -192,7 +192,7 @@ def test_settings_of_the_terminal(tmp_path: Path) -> None:
         load({"theme": ("drak",)}, {})
 
 
-def test_keys_are_written_as_a_person_writes_them(tmp_path: Path) -> None:
+def test_keys_are_written_as_people_write_them(tmp_path: Path) -> None:
     text = '[keys]\ncopy = ["ctrl+X", "F5"]\nfilter = "("\n[keys.logs]\nfollow = []\n'
     wishes = config_of(tmp_path, text + '[profiles.p.keys]\ncopy = "Y"\n').looks.keys
     assert [(wish.screen, wish.action, wish.keys) for wish in wishes] == [
@@ -204,12 +204,12 @@ def test_keys_are_written_as_a_person_writes_them(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=8))
-def test_no_text_does_worse_than_be_no_key(text: str) -> None:
+def test_any_text_is_a_key_or_a_mistake(text: str) -> None:
     with suppress(keys.NoSuchKey):
         assert keys.key_named(text)
 
 
-def test_every_action_has_one_name_and_keys_that_can_be_written() -> None:
+def test_every_action_has_one_name_and_valid_keys() -> None:
     for action in keys.ACTIONS:
         assert action.name.replace("-", "").isalnum(), action
         assert {keys.key_named(keys.shown_key(key)) for key in action.keys} == set(action.keys)
@@ -219,7 +219,7 @@ def test_every_action_has_one_name_and_keys_that_can_be_written() -> None:
     assert len(set(at)) == len(calls)
 
 
-def test_the_usual_keys_clash_nowhere() -> None:
+def test_default_keys_do_not_conflict() -> None:
     assert list(keys.clashes(())) == []
     assert keys.unreachable(()) == []
     assert set(keys.with_wishes(())) == set(keys.ACTIONS)
@@ -270,7 +270,7 @@ def test_over_ssh_the_mouse_is_left_alone_and_it_paints_less_often(
     assert Appearance(fps=7).most_fps(environ) == (7 if environ else Appearance(fps=7).most_fps({}))
 
 
-def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_of_gives_the_key_in_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     assert keys.key_of("app.pause") == "p"
     monkeypatch.setattr(keys.Keymap, "actions", keys.with_wishes((KeyWish(ANYWHERE, "pause", ("f8",), ""),)))
     assert keys.key_of("app.pause") == "f8"

@@ -232,7 +232,7 @@ async def test_a_log_under_two_names_counts_once(
 
 
 @pytest.mark.parametrize("idle_s", [0.0, 10.0])
-async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
+async def test_a_hard_link_gives_no_line_before_its_log_during_a_rotation(
     tmp_path: Path, idle_s: float
 ) -> None:
     lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
@@ -279,13 +279,13 @@ def line_of(source: str, at: int = 1, text: str = "the same text") -> LogRecord:
 @pytest.mark.parametrize(
     ("order", "times"), [("aabb", 2), ("abab", 2), ("abba", 2), ("abb", 2), ("aab", 2), ("abbbaa", 3)]
 )
-def test_equal_lines_count_as_often_as_the_log_has_them_that_has_most(order: str, times: int) -> None:
+def test_equal_lines_count_as_often_as_in_the_log_with_the_most_of_them(order: str, times: int) -> None:
     once = RepeatFilter({"update"})
     assert sum(once.is_new(line_of(source)) for source in order) == times
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_a_line_counts_once_even_if_a_copy_is_far_behind(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(correlator, "LINES_KNOWN", 100)
     chance = random.Random(seed)
     lines = sorted((chance.randrange(40 * SECOND), nth, chance.choice((7, 7, 7, 8))) for nth in range(800))
@@ -412,7 +412,7 @@ async def live(session: Session, site: Site, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("has_journal", [False, True], ids=["", "with a journal"])
 @pytest.mark.parametrize("seed", BACK_SEEDS)
-async def test_reading_back_costs_no_op_and_doubles_none(
+async def test_reading_back_loses_no_op_and_doubles_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, has_journal: bool
 ) -> None:
     monkeypatch.setattr(Correlator.__init__, "__defaults__", (KEPT, 1 << 30))
@@ -449,7 +449,7 @@ def fed(records: Sequence[LogRecord]) -> Correlator:
     return correlator
 
 
-def test_an_op_is_the_same_from_a_journal_that_tells_times_more_exactly() -> None:
+def test_an_op_is_the_same_from_a_journal_with_more_exact_times() -> None:
     data = CAPTURE.read_bytes()
     parser = LogParser(str(CAPTURE))
     records = parser.parse(data, 0, 1, Nanos(CAPTURE.stat().st_mtime_ns)).records

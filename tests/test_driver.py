@@ -49,7 +49,7 @@ IGNORING: tuple[tuple[signal.Signals, ...], ...] = ((), (signal.SIGHUP,))
 
 
 @pytest.mark.parametrize(("nth", "count"), enumerate([1, 100, 4_000]))
-def test_the_dashboard_ends_when_its_terminal_goes_at_the_start(nth: int, count: int) -> None:
+def test_the_dashboard_ends_when_its_terminal_disappears_at_the_start(nth: int, count: int) -> None:
     """So many bytes are written: at the start, between taking the terminal and painting, and during that."""
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(b"", count)
@@ -130,7 +130,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
         ("sirepo.source", "listed", "gone"), ("sirepo.source", "read_job", "q"),
     ],
 )  # fmt: skip
-def test_a_hung_file_system_holds_up_no_end(tmp_path: Path, module: str, function: str, end: str) -> None:
+def test_a_hanging_file_system_delays_no_end(tmp_path: Path, module: str, function: str, end: str) -> None:
     begun = tmp_path / "begun"
     text = HANGING.format(module=module, function=function, begun=str(begun))
     with PtyProgram(["-c", text, *WORDS[2:]]) as program:
@@ -248,7 +248,7 @@ def test_the_console_is_sent_what_its_fonts_have() -> None:
     }
 
 
-def test_the_title_is_set_and_given_back() -> None:
+def test_the_title_is_set_and_restored() -> None:
     seen = TITLED()
     kept, set_to, back = (seen.index(part) for part in (b"\x1b[22;2t", b"\x1b]2;jobtui ", b"\x1b[23;2t"))
     assert kept < set_to < back < len(seen)
@@ -257,7 +257,7 @@ def test_the_title_is_set_and_given_back() -> None:
 
 
 @pytest.mark.parametrize(("words", "environ", "told"), ROWS["ways to copy"])
-def test_ways_to_copy(words: list[str], environ: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_each_way_to_copy(words: list[str], environ: dict[str, str], told: str, tmp_path: Path) -> None:
     with shown(*words, TMPDIR=str(tmp_path), **environ) as program:
         program.press(b"jy")
         program.wait_seen(told.encode())
@@ -376,7 +376,7 @@ def test_the_dashboard_stops_and_comes_back(tmp_path: Path) -> None:
         assert state_of(window) == before
 
 
-def test_a_pager_on_a_record_and_back() -> None:
+def test_a_record_opens_in_a_pager_and_the_dashboard_returns() -> None:
     with dashboard("--srdb", str(CAPTURE), columns=80, rows=24) as window:
         window.wait_text("srunit")
         window.press("P", until=lambda text: "computeJid" in text and "q quit" not in text)

@@ -114,14 +114,14 @@ def test_faults_are_counted_and_their_places_are_bounded(expected_faults: Faults
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, RecursionError])
-def test_contained_counts_all_but_the_end(kind: type[BaseException], expected_faults: Faults) -> None:
+def test_contained_counts_all_but_exits(kind: type[BaseException], expected_faults: Faults) -> None:
     is_fault = issubclass(kind, Exception)
     with nullcontext() if is_fault else pytest.raises(kind), contained("trying"):
         raise kind
     assert [fault.kind for fault in expected_faults.all()] == ([kind.__name__] if is_fault else [])
 
 
-async def test_a_cancelling_is_a_fault_where_nobody_asked_for_it(expected_faults: Faults) -> None:
+async def test_a_cancellation_that_nobody_asked_for_is_a_fault(expected_faults: Faults) -> None:
     async def cancelled() -> None:
         with contained("waiting"):
             await asyncio.Event().wait()
@@ -700,7 +700,7 @@ def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     assert {fault.stage for fault in expected_faults.all()} == {"reading the lines of a job"}
 
 
-def test_a_change_that_cannot_be_told_costs_no_other(
+def test_a_change_that_cannot_be_delivered_costs_no_other(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     words = watch.job_words
@@ -876,7 +876,7 @@ BY_PLACE = {"X for X", "in X", "working on X", "drawing X", "composing X", "open
 """Stages that are told with the place; `screens/test_faults.py` lets all those of screens raise."""
 
 
-def test_something_is_made_to_raise_at_every_stage() -> None:
+def test_the_tests_raise_an_exception_at_every_stage() -> None:
     tests = "\n".join(path.read_text() for path in Path(__file__).parent.rglob("test_*.py"))
     found = {*stages()}
     assert found > BY_PLACE

@@ -127,7 +127,7 @@ async def test_reaching_back_finds_what_lies_before_the_tail_once() -> None:
         assert session.store.correlation is correlation
 
 
-async def test_reading_back_tells_how_far_it_is() -> None:
+async def test_reading_back_reports_progress() -> None:
     path = CAPTURE / "supervisor.log"
     source = log_file(path, start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
     told: list[Reached] = []
@@ -181,7 +181,7 @@ async def test_reading_logs_that_never_end_ends(monkeypatch: pytest.MonkeyPatch)
     assert max(one.polls for one in sources) < 10
 
 
-async def test_a_log_that_grows_meanwhile_is_read_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_that_grows_during_a_read_is_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(second: int, *, more: bool) -> Batch:
         record = LogRecord("log", second, 0, Nanos(second * SECOND), None, "", {}, f"line {second}")
         return Batch(cursor=str(second), records=(record,), more=more)
@@ -249,7 +249,7 @@ def test_their_sources_are_read_together_each_with_its_profile(two_sites: Path) 
         load({"profile": ("prod,nowhere",)}, {"JOBTUI_CONFIG": str(two_sites / "config.toml")})
 
 
-def test_one_table_has_the_jobs_of_both_and_status_a_line_for_each(two_sites: Path, run: Runner) -> None:
+def test_one_table_has_the_jobs_of_both_and_status_has_a_line_for_each(two_sites: Path, run: Runner) -> None:
     table = run("jobs", "--profile", "prod,hpc").out.splitlines()
     assert "PROFILE" in table[0]
     assert {("prod" in line, "hpc" in line) for line in table[1:]} == {(True, False), (False, True)}
@@ -278,7 +278,7 @@ def job(source: str, number: int, **more: Any) -> Any:
     return a_job(number, source=source, **more)
 
 
-def test_a_line_tells_what_is_unusual() -> None:
+def test_a_status_line_says_what_is_unusual() -> None:
     ended = [
         *(job("a", n, status=JobStatus.FAILED, ended_at=Nanos(NOW - 60 * SECOND)) for n in range(6)),
         *(job("a", n, status=JobStatus.COMPLETED, ended_at=Nanos(NOW - 60 * SECOND)) for n in range(6, 12)),
@@ -343,7 +343,7 @@ async def test_reading_back_keeps_what_is_gone_from_a_log(tmp_path: Path, name: 
         assert session.store.correlation.dropped_ops == 0
 
 
-async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
+async def test_an_op_without_its_first_lines_continues(tmp_path: Path) -> None:
     lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
     log = tmp_path / "supervisor.log"
     for cut in range(len(lines) // 2, len(lines), 37):

@@ -93,11 +93,11 @@ def left_kb(mode: str) -> int:
     return int(run.stdout)
 
 
-def test_memory_freed_by_one_thread_serves_the_next() -> None:
+def test_memory_freed_by_one_thread_is_used_by_the_next() -> None:
     assert left_kb("shared") * 4 < left_kb("as it is")
 
 
-def test_elsewhere_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_other_systems_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: object())
     allocator._glibc.cache_clear()
     try:

@@ -101,7 +101,7 @@ def test_the_ops_an_agent_holds() -> None:
     assert (agent.ops, agent.state) == ((), AgentState.IDLE)
 
 
-def test_an_op_that_was_not_read_is_held_all_the_same_but_not_by_an_agent_that_is_gone() -> None:
+def test_an_unread_op_is_held_by_a_live_agent_but_not_by_one_that_is_gone() -> None:
     agent = the_agent(WITH_RUN + " opName=run_status_update o=None")
     assert [(op.op, op.name, op.jid) for op in agent.ops] == [("abcd", "run", None)]
     given_up = AGENT.replace("[]", "[_Op(DESTROYED, run, abcd)]")
@@ -266,7 +266,7 @@ FILTERS = table("filters")["agents"]
 
 
 @pytest.mark.parametrize(("text", "found"), FILTERS["pass"].items())
-def test_which_agents_pass(text: str, found: str) -> None:
+def test_filters_select_agents(text: str, found: str) -> None:
     passes = AGENT_FIELDS.parse(text)
     assert {name for name, agent in AGENTS.items() if passes(agent)} == set(found.split())
 

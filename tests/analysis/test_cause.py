@@ -176,7 +176,7 @@ def adjusted_rand(one: list[str], other: list[str]) -> float:
 
 
 @pytest.mark.parametrize("name", ["captured", "cases", "programs"])
-def test_runs_of_one_cause_fall_together_and_of_others_apart(name: str) -> None:
+def test_runs_of_one_cause_have_one_signature_and_others_have_others(name: str) -> None:
     rng, causes, signatures = Random(1), [], []
     for sample in filter(lambda sample: sample.right, SAMPLES[name]):
         for number in range(VARIANTS):
@@ -188,7 +188,7 @@ def test_runs_of_one_cause_fall_together_and_of_others_apart(name: str) -> None:
 
 @given(st.text(max_size=400))
 @example("HTTP/00")
-def test_any_text_has_a_signature_and_that_has_itself(text: str) -> None:
+def test_any_text_has_a_signature_that_is_its_own_signature(text: str) -> None:
     found = signature(text)
     assert len(found) <= LONGEST_SIGNATURE
     assert signature(found) == found or len(found) > LONGEST_SIGNATURE - 3

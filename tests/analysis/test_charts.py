@@ -92,7 +92,7 @@ values = st.lists(st.integers(-5, 5), min_size=1, max_size=3 * BLOCK)
 
 @settings(max_examples=50, deadline=None)
 @given(values, st.integers(-10, 800), st.integers(0, 800))
-def test_a_step_has_all_values_of_its_stretch(values: list[int], since: int, length: int) -> None:
+def test_a_step_has_all_values_of_its_interval(values: list[int], since: int, length: int) -> None:
     made = curve(*((at, float(value)) for at, value in enumerate(values)))
     until = since + length
     step = made.step(Nanos(since * SECOND), Nanos(until * SECOND))
@@ -101,7 +101,7 @@ def test_a_step_has_all_values_of_its_stretch(values: list[int], since: int, len
     assert step == (first, min(all_values), max(all_values), all_values[-1])
 
 
-def test_a_rate_is_of_whole_stretches_that_are_known_and_even_for_an_even_sum() -> None:
+def test_a_rate_is_of_whole_known_intervals_and_constant_for_a_constant_sum() -> None:
     made = curve(*((at * 60, float(at * 2)) for at in range(61)))
     told = rate(made, Nanos(0), Nanos(HOUR), Nanos(HOUR), 60)
     assert set(told.y[1:]) == {2.0}

@@ -131,7 +131,7 @@ def test_a_line_is_a_step(family: dict[str, Any], line: str, step: str) -> None:
     ("held", "replies"),
     [("_Op(run, abcd)", 1), ("_Op(run, abcd), _Op(run_status, gone)", 1), ("_Op(run, gone)", 0), ("", 0)],
 )
-def test_an_error_whose_line_breaks_off_is_about_what_its_agent_has_not_answered(
+def test_an_error_with_a_cut_line_is_about_an_op_that_its_agent_has_not_answered(
     held: str, replies: int
 ) -> None:
     """Slurm's refusal ends with a line break, and the id of the op is on the next line."""
@@ -212,7 +212,7 @@ def test_steps_of_an_op_are_the_first_and_the_newest() -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_the_oldest_go_first_those_that_have_ended(ends: bool) -> None:
+def test_the_oldest_ended_ops_are_dropped_first(ends: bool) -> None:
     correlator, log = Correlator(limit=FEW), Log()
     log.feed(correlator, begun("run", "open"))
     for number in range(3 * FEW):
@@ -373,7 +373,7 @@ def clock_offsets(ops: Iterable[Op]) -> Offsets:
     whole=st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
-def test_the_true_lead_is_within_the_bounds(
+def test_the_true_clock_difference_is_within_the_bounds(
     lead: float, ways: list[tuple[float, float]], whole: bool
 ) -> None:
     draw = random.Random(len(ways))
@@ -387,7 +387,7 @@ def test_the_true_lead_is_within_the_bounds(
     assert offset.low - 1e-5 <= lead <= offset.high + 1e-5
 
 
-def test_quick_ways_bound_it_narrowly() -> None:
+def test_quick_messages_give_narrow_bounds() -> None:
     ops = [an_op(at(0), at(0.41), at(0.03)), an_op(at(9), at(9.8), at(9.9))]
     (clocks,) = clock_offsets(ops)
     assert clocks == ("v3", "v7")
@@ -523,7 +523,7 @@ def test_ops_that_share_a_prefix_are_distinguished(capture: str, seed: int, pref
 
 
 @pytest.mark.parametrize("capture", captured.CAPTURES)
-def test_jobs_are_announced_as_better_known(capture: str) -> None:
+def test_jobs_of_which_more_is_known_are_announced(capture: str) -> None:
     correlator = Correlator()
     jids = jids_of(capture)
     known = {jid: (correlator.ops_of(jid), correlator.unlinked_of(jid)) for jid in jids}

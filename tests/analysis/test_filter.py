@@ -160,7 +160,7 @@ def test_times_in_a_log_are_seen_from_the_line_that_is_read(text: str, at: str) 
 @given(
     st.text("0123456789:-+TZwdhms. todayesr", max_size=24) | st.text(max_size=12), st.integers(-86400, 86400)
 )
-def test_anything_may_be_written(text: str, offset_s: int) -> None:
+def test_any_text_may_be_typed_as_a_time(text: str, offset_s: int) -> None:
     parse_duration(text)
     moment = parse_moment(text)
     if moment is not None:

@@ -186,7 +186,7 @@ def looked(trouble: AlertFinder, *jobs: Job, after_s: int = 0) -> set[JobId]:
 
 
 @pytest.mark.parametrize("kind", ["late", "at odds", "trouble"])
-def test_a_look_without_time_is_made_up_for_by_the_next(kind: str) -> None:
+def test_a_check_that_ran_out_of_time_is_continued_by_the_next(kind: str) -> None:
     if kind == "late":
         jobs, lateness, found = known(live(JobStatus.RUNNING, 600), *HISTORY), LateJobs(), {LIVE}
         lateness.note(jobs)

@@ -89,7 +89,7 @@ def test_shares_are_those_of_a_count_by_hand(bad: list[str | None], good: list[s
     assert {one for one in group.shared if one.name == "host"} == expected
 
 
-def test_an_incident_ends_when_it_is_quiet_for_longer_than_ever() -> None:
+def test_an_incident_ends_after_its_longest_quiet_time() -> None:
     (group,) = incidents(sample(number, Code.PROGRAM_FAILED) for number in (100, 110, 7_300)).groups
     assert [group.is_ongoing(Nanos(at * SECOND)) for at in (7_400, 14_480, 14_500)] == [True, True, False]
     assert group.rate(Nanos(14_500 * SECOND), 4) == [2, 0, 1, 0]
@@ -229,7 +229,7 @@ async def test_the_survey_asks_servers_for_few_records() -> None:
     assert job_reader.asked == len(jobs)
 
 
-async def test_a_contradicted_job_or_a_source_that_is_down_is_not_taken_for_well() -> None:
+async def test_a_contradicted_job_or_a_source_that_is_down_does_not_count_as_good() -> None:
     job = a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW)
     other = a_job(status=JobStatus.FAILED, source="/elsewhere", ended_at=NOW)
     found = await survey(in_store("sirepo_db", msgspec.structs.replace(job, others=(other,))))

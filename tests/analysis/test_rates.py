@@ -110,7 +110,7 @@ OUT_OF_ORDER = [
         ),
     ],
 )  # fmt: skip
-def test_utilization_of_what_is_not_whole(
+def test_utilization_of_incomplete_records(
     changes: list[StateChange],
     since: int | None,
     until: int | None,
@@ -184,7 +184,7 @@ def test_utilization_is_what_counting_gives(
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=300), st.integers(1, 8))
-def test_ascending_sorts_also_in_parts(values: list[int], at_once: int) -> None:
+def test_ascending_gives_the_same_order_when_sorted_in_parts(values: list[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rates, "SORTED_AT_ONCE", at_once)
         assert rates.ascending([*values, 7, 7]) == sorted([*values, 7, 7])

@@ -136,7 +136,7 @@ def texts(pairs: tuple[StepPair, ...]) -> list[str]:
     return [f"{signs[pair.left is not None, pair.right is not None]} {pair.text}" for pair in pairs]
 
 
-def test_two_runs_part_at_the_first_step_that_one_lacks_or_is_slow_in() -> None:
+def test_two_runs_differ_from_the_first_step_that_is_missing_or_slow_in_one() -> None:
     bad = op_with(
         ("created", 0, SUPERVISOR), ("sent", 1, DRIVER), ("no reply", 9, DRIVER), ("lost", 9, AGENT)
     )

@@ -207,7 +207,7 @@ async def test_rewritten_ads_are_read_again(tmp_path: Path) -> None:
     assert batches[-1].skip_count == 1
 
 
-async def test_for_what_a_job_was_seen_to_wait_is_given(tmp_path: Path) -> None:
+async def test_the_reasons_for_which_a_job_was_seen_to_wait_are_given(tmp_path: Path) -> None:
     path = tmp_path / "queue.json"
     ad = {"MyType": "Job", "ClusterId": 7, "ProcId": 0, "GlobalJobId": "s.org#7.0#1", "QDate": 1_795_000_000}
     idle, held = ad | {"JobStatus": 1}, ad | {"JobStatus": 5, "HoldReason": "no room"}

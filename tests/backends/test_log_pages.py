@@ -192,7 +192,7 @@ FILLERS = st.sampled_from([b"", b"  no time here\n", b"\0" * 200, b"y" * 3000 + 
 
 @given(st.lists(st.tuples(st.integers(0, 3), FILLERS), min_size=1, max_size=60), st.integers(0, 200))
 @settings(max_examples=150, deadline=None)
-def test_no_line_of_the_time_is_before_the_place_found(steps: list[tuple[int, bytes]], wanted: int) -> None:
+def test_no_wanted_line_is_before_the_place_found(steps: list[tuple[int, bytes]], wanted: int) -> None:
     data, seconds, due = b"", 0, None
     for step, filler in steps:
         seconds += step

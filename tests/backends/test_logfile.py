@@ -181,7 +181,7 @@ async def test_a_path_that_is_not_a_log_is_refused_at_once_and_in_words(path: Pa
     ],
     ids=["its newline is no line", "what follows is its rest"],
 )
-async def test_an_unfinished_line_is_let_go_after_a_while(
+async def test_an_unfinished_line_is_given_after_a_while(
     path: Path, begun: bytes, rest: bytes, given_lines: list[tuple[int, str]]
 ) -> None:
     write(path, begun)
@@ -361,7 +361,7 @@ async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_repo
     assert (skip.where, "10 bytes" in skip.why) == (f"{path}:2 (byte 4)", True)
 
 
-async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(path: Path) -> None:
+async def test_a_deleted_file_is_closed_and_recognized_when_it_returns(path: Path) -> None:
     aside = path.with_name("aside")
     opened = await Opened.on(path, b"a line long enough to be known again" * 9 + b"\n")
     rename(path, aside.name)

@@ -106,7 +106,7 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
     assert all(positions.get(line.text, line.position) == line.position for line in merged.lines)
 
 
-async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: Make) -> None:
+async def test_older_lines_are_read_when_asked_for_without_gaps(merged_of: Make) -> None:
     busy, quiet = MemoryJournal(), MemoryJournal()
     for n in range(6_000):
         write(busy, 10_000 + n, f"busy {n}")
@@ -211,7 +211,7 @@ async def test_the_lines_held_are_bounded(merged_of: Make, monkeypatch: pytest.M
     assert (page.lines, page.at_edge) == ((), True)
 
 
-async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path, clock: FixedClock) -> None:
+async def test_few_lines_stay_while_nobody_looks(merged_of: Make, tmp_path: Path, clock: FixedClock) -> None:
     file = tmp_path / "server.log"
     busy, quiet = MemoryJournal(), MemoryJournal()
     file.write_text("".join(line(n, f"f{n}") for n in range(0, 7_000, 7)))
@@ -317,7 +317,7 @@ async def test_repeats_over_copies_are_dropped(tmp_path: Path, source: AgentCopi
     assert prefixes(await source.poll(cursor)) == []
 
 
-async def test_only_users_that_are_named_are_looked_at(tmp_path: Path) -> None:
+async def test_only_directories_of_named_users_are_read(tmp_path: Path) -> None:
     users = [UID]
     source = AgentCopies(tmp_path, lambda: users)
     write_copy(tmp_path, "20261120204749-start.log", records(1))
@@ -329,7 +329,7 @@ async def test_only_users_that_are_named_are_looked_at(tmp_path: Path) -> None:
     assert len(source.directories) == 2
 
 
-async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> None:
+async def test_unusual_directory_entries_are_ignored(tmp_path: Path, source: AgentCopies) -> None:
     good = write_copy(tmp_path, "20200224213911-remote.log", records(1))
     write_copy(tmp_path, "20200224213911-start.log", ["started"])
     os.mkfifo(good.parent / "20261120204750-start.log")
@@ -344,7 +344,7 @@ async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> No
     assert prefixes(await source.starting_at(Nanos(0)).poll(None)) == ["ab01"]
 
 
-async def test_the_newest_only(tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_newest_copies(tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_copies, "COPIES_READ", 3)
     for number in range(6):
         write_copy(tmp_path, f"2026112020470{number}-start.log", records(number))

@@ -160,7 +160,7 @@ async def test_links_pipes_and_directories_are_named_and_never_opened(dirs: Dirs
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "..", ".", "", "a/b", "missing", "n\0l"])
-async def test_no_name_leads_out(dirs: Dirs, tmp_path: Path, name: str) -> None:
+async def test_no_name_leads_outside_the_directory(dirs: Dirs, tmp_path: Path, name: str) -> None:
     (tmp_path / "outside").write_text("outside")
     (tmp_path / "run").mkdir()
     with pytest.raises(Unreadable):

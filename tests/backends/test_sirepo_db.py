@@ -60,7 +60,7 @@ async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
     assert [batch.count for batch in batches] == [4, 4, 2]
 
 
-async def test_for_what_a_job_was_seen_to_wait_is_given(db: Db, reader: Reader) -> None:
+async def test_the_reasons_for_which_a_job_was_seen_to_wait_are_given(db: Db, reader: Reader) -> None:
     told = []
     for message in (None, "await=cpu_slot", "await=cpu_slot", ..., "await=op_slot", None):
         db.put(jid(1), status="running" if message is ... else "pending", jobStatusMessage=message)
@@ -118,7 +118,7 @@ async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
     assert await news(reader) == [jid(1)]
 
 
-async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader) -> None:
+async def test_other_names_are_ignored(db: Db, reader: Reader) -> None:
     good = db.put(jid())
     for name in (
         f"{jid(1)}.json.pkio-tmp-Ab3", f"{jid(1)}.JSON", f".{jid(1)}.json", "index.json", "abc-def-ghi.json",
@@ -146,7 +146,7 @@ NO_IDS = [
 
 
 @pytest.mark.parametrize("hostile", NO_IDS)
-async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Reader) -> None:
+async def test_an_invalid_id_opens_nothing(hostile: str, db: Db, reader: Reader) -> None:
     db.put(jid(1))
     (db.root / "secret.json").write_bytes(to_bytes(a_record(jid(1))))
     assert await reader.source.detail(JobId(hostile)) is None

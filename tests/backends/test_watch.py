@@ -39,7 +39,7 @@ def seen(folder: Path) -> Iterator[DirectoryWatch]:
         yield made
 
 
-async def test_names_nobody_wants_wake_nobody(folder: Path, seen: DirectoryWatch) -> None:
+async def test_changes_of_unwanted_names_wake_nobody(folder: Path, seen: DirectoryWatch) -> None:
     status = os.stat(folder)
     assert seen.directory == FileId(status.st_dev, status.st_ino)
     waiting = asyncio.create_task(seen.wait(LONG_S))
@@ -224,7 +224,7 @@ async def test_a_change_between_two_waits_ends_the_next_at_once(watched: Watched
     assert watched.now() != watched.known
 
 
-async def test_nothing_looks_while_nothing_happens(watched: Watched) -> None:
+async def test_nothing_is_checked_while_nothing_happens(watched: Watched) -> None:
     await watched.watch.changed(0.2)
     assert watched.looks == 1
     waiting = asyncio.create_task(watched.watch.changed(0.2))
@@ -392,7 +392,7 @@ def test_notified_files_are_read_and_all_files_at_intervals(begun: World) -> Non
     assert begun.look() == "all"
 
 
-def test_looking_at_everything_never_takes_much_of_the_time(world: World) -> None:
+def test_full_checks_never_take_much_of_the_time(world: World) -> None:
     world.changes.begin()
     world.cost_s = 2.0
     assert world.look() == "all"
@@ -402,7 +402,7 @@ def test_looking_at_everything_never_takes_much_of_the_time(world: World) -> Non
     assert world.look() == "all"
 
 
-def test_a_look_that_failed_is_made_up_for(begun: World) -> None:
+def test_a_check_that_failed_is_repeated(begun: World) -> None:
     begun.error = PermissionError(13, "Permission denied")
     begun.watches[0].names = named(1)
     for expected in ({jid(1)}, "all", "all"):
@@ -413,7 +413,7 @@ def test_a_look_that_failed_is_made_up_for(begun: World) -> None:
     assert [begun.look(), begun.look()] == ["all", None]
 
 
-def test_a_watch_that_failed_is_done_without_for_a_while(begun: World) -> None:
+def test_a_watch_that_failed_is_not_used_for_a_while(begun: World) -> None:
     begun.watches[0].failure = "queue gone"
     assert [begun.look(), begun.look()] == ["all", "all"]
     assert begun.watches[0].closed
@@ -453,7 +453,7 @@ def test_a_file_system_that_tells_nothing_is_not_watched(world: World) -> None:
     assert (world.changes.note or "").startswith("nfs4 does not report changes")
 
 
-async def test_news_end_the_waiting_and_closing_closes_the_watch(world: World) -> None:
+async def test_news_end_a_wait_and_closing_closes_the_watch(world: World) -> None:
     world.changes.begin()
     waiting = asyncio.create_task(world.changes.wait(LONG_S))
     await asyncio.sleep(0)
@@ -465,7 +465,7 @@ async def test_news_end_the_waiting_and_closing_closes_the_watch(world: World) -
     assert world.watches[0].closed == 1
 
 
-async def test_dear_looks_are_kept_apart(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_longer_pause_follows_a_costly_check(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -9,7 +9,7 @@ from jobtui.demo.incidents import INCIDENTS
 from tests.commands.running import AT, FAILED, ROOT, Runner, sources_of
 
 
-def test_commands_run_on_it_with_the_same_ids_each_time_and_nothing_is_left_behind(
+def test_commands_on_the_demo_have_the_same_ids_each_time_and_leave_nothing(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

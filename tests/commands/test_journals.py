@@ -64,7 +64,7 @@ def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[ob
     assert "sirepo_job_supervisor@v3  " in run("logs", RUN_JID, "-n", "4", *sources).out
 
 
-def test_agents_are_those_that_were_with_all_their_times(run: Runner, sources: tuple[object, ...]) -> None:
+def test_agents_and_their_times_are_those_of_the_capture(run: Runner, sources: tuple[object, ...]) -> None:
     agents = run("agents", "--json", *sources, "--since", "2026-11-20T20:00:00Z").json["agents"]
     assert {agent["agent"]: agent["messages"] for agent in agents} == {
         prefix: told["messages"] for prefix, told in EXPECTED["agents"].items()

@@ -65,7 +65,7 @@ def test_lines_are_as_in_their_files_by_time_with_what_continues_them(run: Runne
     assert not any(line["text"].startswith("Nov ") for line in lines)
 
 
-def test_op_agent_expression_and_time_choose(run: Runner) -> None:
+def test_op_agent_expression_and_time_select_lines(run: Runner) -> None:
     every = lines_of(run)
     of_run = lines_of(run, "--op", "7Osx")
     assert {line["ids"]["op"] for line in of_run} == {"7Osx"}
@@ -316,7 +316,7 @@ def test_a_job_is_explained_as_out_of_the_log_file(
     assert [(one["state"], one["unknown_share"]) for one in doctor] == [("ok", 0.0)]
 
 
-def test_of_an_engine_the_last_lines_that_name_a_job_or_its_ops_are_read(
+def test_the_last_lines_of_an_engine_that_name_a_job_or_its_ops_are_read(
     engine: tuple[Any, str], run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = partial(run, "logs", "--json", "--at", AT, "--srdb", CAPTURES / "local")

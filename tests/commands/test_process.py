@@ -219,7 +219,7 @@ def change(srdb: Path, **fields: Any) -> None:
     fresh.rename(path)
 
 
-def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
+def test_a_timeout_is_reported(srdb: Path, run: Runner) -> None:
     change(srdb, status="running")
     ran = run("wait", DONE, "--until", "done", "--timeout", "0s", "--srdb", srdb)
     assert ran.code == 3
@@ -246,7 +246,7 @@ def test_status_of_the_newest_records(srdb: Path, run: Runner, monkeypatch: pyte
     assert run("status", "--json", "--srdb", srdb).json["newest"] == 1
 
 
-def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
+def test_a_run_that_is_lost_by_its_logs_is_stuck_whatever_its_record_says(
     run: Runner, tmp_path: Path
 ) -> None:
     play = played("stale-record", 3, DriverName.LOCAL, 130)
@@ -263,7 +263,7 @@ def by_ours(job: Job) -> Nanos:
     return ago(0)
 
 
-def test_only_what_stands_otherwise_is_news() -> None:
+def test_only_a_job_whose_state_changed_is_news() -> None:
     news = JobAlerts()
     running = a_job()
     assert news.of([running], by_ours) == [running]

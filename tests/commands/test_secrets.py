@@ -87,7 +87,7 @@ def servers() -> list[Refusing]:
     return [Refusing(one) for one in (StrictElastic(documents, index="logs"), loki, kept, jaeger)]
 
 
-def test_nothing_planted_gets_out(
+def test_no_planted_secret_is_printed(
     run: Runner, tmp_path: Path, plain_environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_world(place := tmp_path / "world")

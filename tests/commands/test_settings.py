@@ -232,7 +232,7 @@ def test_a_wrong_password(url: str, path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_login_to_a_second_server_replaces_none_unasked_and_is_kept_beside_it(
+def test_a_login_to_a_second_server_is_kept_in_another_file_and_replaces_none_unasked(
     url: str, path: Path, run: Runner
 ) -> None:
     write_login(path, "https://other.example.org", "theirs")

@@ -157,7 +157,7 @@ def test_every_job_is_there_once_with_its_server(pair: Pair) -> None:
 
 @pytest.mark.parametrize("form", ["7@{}", "balsam@{}/7"])
 @pytest.mark.parametrize("command", ["show", "explain"])
-def test_one_of_them_is_named_by_its_label(form: str, command: str, pair: Pair) -> None:
+def test_a_server_is_named_by_its_label(form: str, command: str, pair: Pair) -> None:
     for label in pair.labels:
         ran = pair(command, form.format(label), "--json")
         job = ran.json["job"]

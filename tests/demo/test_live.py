@@ -86,7 +86,7 @@ def test_the_history_has_traces_that_failed_and_ended_well(history: LiveDemo) ->
     assert not any(one.skewed or one.tree.doubles for one in found)
 
 
-def test_life_goes_on(tmp_path: Path) -> None:
+def test_the_simulated_site_continues(tmp_path: Path) -> None:
     demo, clock = _demo(tmp_path)
     growing_traces = [one for one, trace in traces_of(demo).items() if growing(trace, NOW)]
     before = _records(demo)
@@ -132,7 +132,7 @@ def grown(seed: int = 1, seconds: int = 0) -> BalsamSite:
     return site
 
 
-def test_nothing_is_said_of_who_went_away_before_the_answer(
+def test_a_client_that_left_before_its_answer_is_not_reported(
     served: Served, capfd: pytest.CaptureFixture[str]
 ) -> None:
     address = urlsplit(served[0])
@@ -162,7 +162,7 @@ async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None
     await source.aclose()
 
 
-def test_nobody_gets_in_without_the_login_which_is_for_one_only(served: Served) -> None:
+def test_the_login_is_required_and_valid_for_one_server_only(served: Served) -> None:
     url, login, _ = served
     assert httpx.get(f"{url}/jobs/").status_code == 401
     assert httpx.get(f"{url}/nothing/", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 404

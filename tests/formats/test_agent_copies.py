@@ -113,7 +113,7 @@ def test_entries_are_split_at_nul_and_the_first_equals(
     assert found.is_whole is is_whole
 
 
-def test_a_document_may_be_anything_and_files_of_torque_no_variables() -> None:
+def test_any_document_is_accepted_and_torque_files_have_no_variables() -> None:
     document: object
     for document in (None, [], "x", {}, {"id": 1}, {"id": True, "script": "x"}, {"id": "1", "script": None}):
         assert parse_script(document, "here") is None

@@ -131,7 +131,7 @@ def test_a_million_empty_lines_are_each_looked_at_once(form: Form, line: bytes) 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 400), st.sampled_from(["cluster.log", "cluster.json.log", "cluster.xml.log"]))
-def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
+def test_a_file_read_in_pieces_gives_the_same(piece: int, name: str) -> None:
     data = (CONDOR / name).read_bytes()
     form = some(form_of(data))
     reader, begin, end, found = EventReader("a"), 0, 0, []
@@ -160,7 +160,7 @@ def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:
 
 
 @pytest.mark.parametrize(("line", "what", "values"), ROWS["lines of an output"])
-def test_a_line_says_what_it_says_and_what_only_looks_so_nothing(
+def test_lines_of_jobsub_are_read_and_lookalikes_are_not(
     line: str, what: str, values: dict[str, str]
 ) -> None:
     found = facts_of(f"the output of a program\n{line}\n".encode())

@@ -52,7 +52,7 @@ DAMAGE = st.tuples(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(DAMAGE, max_size=6), st.integers(1, 300))
-def test_damage_costs_the_same_however_it_is_cut_up(damage: list[tuple[int, int, bytes]], size: int) -> None:
+def test_damage_loses_the_same_in_chunks_of_any_size(damage: list[tuple[int, int, bytes]], size: int) -> None:
     text = b"".join(entry(nth, f"message\n{nth}" if nth % 2 else f"message {nth}") for nth in range(4))
     for at, length, noise in damage:
         text = text[:at] + noise + text[at + length :]
@@ -77,7 +77,7 @@ def test_an_export_of_journald_is_read_and_its_long_messages_cut() -> None:
 
 
 @pytest.mark.parametrize("form", [in_binary, in_text])
-def test_a_value_too_long_costs_its_entry_whatever_is_in_it(form: Callable[[str, bytes], bytes]) -> None:
+def test_a_value_too_long_loses_only_its_entry(form: Callable[[str, bytes], bytes]) -> None:
     head = b"".join(in_text(name, value) for name, value in HEAD.items())
     within = b"\n\n" + entry(1, "made up") if form is in_binary else b""
     long = form("MESSAGE", b"x" * ENTRY_LIMIT + within + b"x")
@@ -88,7 +88,7 @@ def test_a_value_too_long_costs_its_entry_whatever_is_in_it(form: Callable[[str,
 
 
 @pytest.mark.parametrize("length", [1_000_000, 50 << 20])
-def test_a_believable_broken_length_is_found_out_at_its_end(length: int) -> None:
+def test_a_plausible_wrong_length_is_noticed_at_its_end(length: int) -> None:
     parser = ExportParser()
     broken = entry(1, "x").removesuffix(b"\n") + b"BAD\n" + length.to_bytes(8, "little") + b"abcdef\n\n"
     found = in_chunks(entry(0, "before") + broken + entry(2, "swallowed"), 50, parser)

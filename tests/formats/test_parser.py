@@ -91,7 +91,7 @@ def test_a_line_has_its_head_or_none(head: str, site: str, at: Nanos | None, pid
 
 
 @pytest.mark.parametrize("ending", ["\r", "\r\r"])
-def test_a_line_may_end_as_on_other_systems(ending: str) -> None:
+def test_lines_may_end_in_crlf(ending: str) -> None:
     record = one(f"{HEAD}{SUPERVISOR}{CREATED}{ending}")
     assert (record.text, record.fields["run_dir"]) == (CREATED, RUN_DIR)
 
@@ -245,7 +245,7 @@ def test_glued_lines_are_taken_apart(texts: tuple[str, ...]) -> None:
 IN_DIR = len(ARRIVED) - len(PROD_DIR)
 
 
-def test_a_line_that_was_cut_is_joined_or_cut_in_its_run_directory_there_in_part() -> None:
+def test_a_cut_line_is_joined_again_or_keeps_a_part_of_its_run_directory() -> None:
     for cut in (*range(1, ARRIVED.index("runDir=")), *range(IN_DIR + 1, len(ARRIVED))):
         quote = '"' if cut <= IN_DIR else ""
         records = records_of(forwarded(quote + ARRIVED[:cut], ARRIVED[cut:] + STARTED))
@@ -254,14 +254,14 @@ def test_a_line_that_was_cut_is_joined_or_cut_in_its_run_directory_there_in_part
         assert cut > IN_DIR or records[0].fields["run_dir"] == PROD_DIR, cut
 
 
-def test_a_process_line_cut_anywhere_is_what_it_was() -> None:
+def test_a_process_line_cut_anywhere_is_read_as_before() -> None:
     like_a_kill = EXITED.index(" returncode")  # what is before it is a whole line itself
     for cut in {*range(1, len(EXITED) - 1)} - {like_a_kill}:
         records = records_of(forwarded(EXITED[:cut], EXITED[cut:]))
         assert told(records) == [("job_cmd_exited", "S89I")], cut
 
 
-def test_beginnings_are_held_within_bounds() -> None:
+def test_the_number_of_kept_line_beginnings_is_limited() -> None:
     parser = formats.LogParser("log")
     for number in range(formats.CONTAINERS_KEPT + 1):
         records_of(forwarded(ARRIVED[:90], container=f"srj-s-{number:08}"), parser)
@@ -346,7 +346,7 @@ def test_any_time_of_the_last_year_is_read_back(newest: datetime, age_s: int) ->
 
 
 @given(MOMENTS, MOMENTS)
-def test_a_time_is_never_further_ahead_than_clocks_differ(newest: datetime, at: datetime) -> None:
+def test_no_time_is_further_ahead_than_clocks_may_differ(newest: datetime, at: datetime) -> None:
     assert some(latest(written(at), of(newest))) <= of(newest) + SKEW
 
 
@@ -478,7 +478,7 @@ def test_made_up_messages_are_not_known(message: str, func: str) -> None:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
-def test_sifting_by_needles_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searching_for_needles_misses_no_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = path.read_bytes()
     monkeypatch.setattr(schema, "BUSY", 0)
     quiet = records_of(data)

@@ -33,7 +33,7 @@ def test_every_form_gives_the_same_jobs(form: str) -> None:
             )  # an older one, (job_id, name, told, known)
 
 
-def test_steps_belong_to_the_job_before_them_and_a_name_passes_for_no_fields() -> None:
+def test_steps_belong_to_the_job_before_them_and_a_name_is_never_read_as_fields() -> None:
     jobs = {job.id: job for job in jobs_with_steps(psv_rows("sacct-all.psv"))}
     (batch,) = jobs["3"].steps
     assert (batch.id, batch.state, batch.exit, batch.max_rss) == ("batch", "FAILED", SlurmExit(15), "4900K")
@@ -49,7 +49,7 @@ HOSTILE = 'a|b\nUserId=root(0) GroupId=root(0) MCS_label=N/A ~x~\nJobId=9 JobNam
 
 
 @given(name=st.text(max_size=60) | st.just(HOSTILE), after=st.text(max_size=20))
-def test_a_table_keeps_any_name(name: str, after: str) -> None:
+def test_a_table_is_read_with_any_name_in_it(name: str, after: str) -> None:
     separator = "~0123456789~"
     name, after = name.replace(separator, ""), after.replace(separator, "")
     row = {field: "" for field in SQUEUE} | {"%i": "7_3", "%T": "FAILED", "%j": name, "%Z": after}
@@ -88,7 +88,7 @@ def test_the_signal_that_ended_a_job_is_read_of_every_release(signal: object, co
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}'])
-def test_bytes_that_are_not_an_answer_raise_value_error_or_are_empty(text: str) -> None:
+def test_bytes_that_are_not_an_answer_raise_value_error_or_give_nothing(text: str) -> None:
     try:
         assert ends_in_json(text.encode()) == {}
     except ValueError:

@@ -81,7 +81,7 @@ def test_ids_are_hex_of_any_case_or_base64(trace: str, span: str) -> None:
         (1e300, 0),
     ],
 )  # fmt: skip
-def test_a_time_is_a_text_or_a_number_of_64_bits_and_else_zero(start: object, read: int) -> None:
+def test_a_time_is_a_text_or_a_number_of_64_bits_or_zero(start: object, read: int) -> None:
     assert one(otlp({"traceId": TRACE, "spanId": "1" * 16, "startTimeUnixNano": start})).started_at == read
 
 
@@ -93,7 +93,7 @@ def test_other_names_and_spans_without_a_trace_around_them_are_understood() -> N
     assert one(json.dumps([alone]).encode()).service == "web"
 
 
-def test_a_span_with_bad_ids_and_a_line_that_breaks_off_cost_themselves() -> None:
+def test_a_span_with_bad_ids_or_a_cut_line_loses_only_itself() -> None:
     found = read_telemetry(
         otlp({"traceId": "xyz", "spanId": "1", "name": "n"}, {"traceId": TRACE, "spanId": "1"}), "f"
     )

@@ -30,7 +30,7 @@ def test_inputs_that_once_failed_are_read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_reader_takes_what_it_is_tried_with(name: str) -> None:
+def test_every_reader_accepts_the_inputs_of_the_fuzzer(name: str) -> None:
     target = TARGETS[name]
     assert all(map(seeds_of, [(pattern,) for pattern in target.seeds])), "a pattern fits no file"
 
@@ -160,7 +160,7 @@ def test_the_fuzzer_finds_an_answer_made_wrong(judged: str, monkeypatch: pytest.
         whole.verdict_of.cache_clear()
 
 
-def test_a_dashboard_that_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_a_dashboard_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     from jobtui.app import JobtuiApp
 
     def pressed(*_: object) -> None:

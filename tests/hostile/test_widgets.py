@@ -110,7 +110,7 @@ async def say(pilot: Pilot[None], app: JobtuiApp, words: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-async def test_a_command_takes_it(command: AppCommand, views: Path) -> None:
+async def test_every_command_accepts_hostile_text(command: AppCommand, views: Path) -> None:
     app = app_on(views)
     async with app.run_test(size=(WIDE, HIGH), notifications=True) as pilot:
         await wait_until(lambda: app._session.store.jobs, pilot)
@@ -126,7 +126,7 @@ async def test_a_command_takes_it(command: AppCommand, views: Path) -> None:
             check_screen(app, f"{command.name} {name}, back")
 
 
-async def test_the_palette_offers_them(views: Path) -> None:
+async def test_the_palette_offers_hostile_names_safely(views: Path) -> None:
     app = app_on(views)
     async with app.run_test(size=(WIDE, HIGH)) as pilot:
         await wait_until(lambda: app._session.store.jobs, pilot)

@@ -197,7 +197,7 @@ def runs_of(one: World, app: str) -> list[tuple[int, int, float]]:
     return found
 
 
-def test_ranges_hold_as_often_as_is_stated() -> None:
+def test_estimated_ranges_are_right_as_often_as_stated() -> None:
     stated, held, checked = [], 0, 0
     for kind in ("none", "site"):
         for seed in range(SEEDS):

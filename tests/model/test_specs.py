@@ -45,7 +45,7 @@ def test_paths_of_the_file_are_relative_to_it_and_logins_come_from_it(tmp_path: 
     assert "hunter2" not in repr(config)
 
 
-def test_flags_are_spelled_so_that_they_hold_anywhere(
+def test_flags_are_written_so_that_they_work_in_any_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -57,7 +57,7 @@ def test_flags_are_spelled_so_that_they_hold_anywhere(
 SECRET = "s3cr3t-t0k3n"
 
 
-def test_the_later_access_wins_and_one_login_is_sent() -> None:
+def test_the_later_access_wins_and_only_one_login_is_sent() -> None:
     file = Access(bearer_file="/token", headers=(("X-A", "1"),), ca_file="/ca.pem")
     assert merged(file, Access(user="ann", password="p")) == Access(
         user="ann", password="p", headers=(("X-A", "1"),), ca_file="/ca.pem"
@@ -80,7 +80,7 @@ def test_tables_are_by_address_and_their_files_beside_the_configuration() -> Non
         assert SECRET not in str(raised.value)
 
 
-def test_secrets_are_not_in_a_representation_and_their_place_is_known() -> None:
+def test_repr_shows_no_secret() -> None:
     assert SECRET not in repr(Access(SECRET, "", "", SECRET, (("X", SECRET),)))
 
 
@@ -91,7 +91,7 @@ ADDRESSES = st.from_regex(r"https?://[a-z0-9.]{1,8}(:[0-9]{1,4})?(/[a-z~%+]{1,6}
 
 
 @given(st.lists(ADDRESSES, min_size=2, max_size=6, unique=True))
-def test_no_two_have_the_same_and_ids_with_them_are_understood(urls: list[str]) -> None:
+def test_labels_differ_and_ids_with_labels_are_found(urls: list[str]) -> None:
     labels = labels_of(urls)
     assert len(set(labels.values())) == len(urls)
     for url, label in labels.items():
@@ -120,7 +120,7 @@ def test_each_source_has_its_own_name_and_comes_once() -> None:
 FILES = sorted((ROOT / "sbatch" / "scratch").rglob("sbatch_status.json"))
 
 
-def test_real_ones() -> None:
+def test_real_status_files_are_read() -> None:
     found = {
         status.slurm_id: status.state
         for path in FILES

@@ -156,7 +156,7 @@ def explained(system: BalsamSystem, plants: Plants, run: Runner) -> list[tuple[s
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_verdicts_are_what_was_planted(
+def test_verdicts_match_the_planted_faults(
     system: BalsamSystem, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plants = Plants(system, 100 + seed, each=2)

@@ -309,7 +309,7 @@ def read_by_library(*paths: Path) -> list[dict[str, object]]:
 
 
 @needs_library
-def test_every_event_is_read_as_by_htcondor_itself() -> None:
+def test_every_event_is_read_as_htcondor_reads_it() -> None:
     for path in sorted(CONDOR.glob("*.log")):
         told, facts = read_by_library(path), facts_in(path)
         assert len(told) == len(facts) > 0
@@ -393,7 +393,7 @@ def event_log_of(scene: Scene, name: str) -> Path:
     return scene.pool.work / log
 
 
-def test_every_verdict_is_what_was_planted(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verdict_matches_the_planted_fault(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     run, told = Runner(capsys), list[Told]()
     schedd_log = scene.pool.root / "log" / "EventLog"
     assert len(list(schedd_log.parent.glob("EventLog*"))) > 2

@@ -102,7 +102,7 @@ async def test_both_ways_and_by_time_it_gives_the_same(named: tuple[str, str]) -
         assert (await reader.values("_HOSTNAME"))["_HOSTNAME"]
 
 
-async def test_it_is_followed_from_a_minute_ago_on_without_a_doubt(named: tuple[str, str]) -> None:
+async def test_it_is_followed_from_a_minute_ago_and_nothing_is_doubtful(named: tuple[str, str]) -> None:
     async with reader_of(named) as reader:
         following = reader.follow(At(Nanos(SystemClock().now() - 60 * SECOND)), ())
         cursors: list[str] = []

@@ -80,7 +80,7 @@ async def test_the_javascript_sdk(encoding: str, compression: str) -> None:
 
 
 @pytest.mark.skipif(not ROTEL, reason="Rotel is not there")
-async def test_a_collector_between_passes_on_what_it_is_sent(tmp_path: Path) -> None:
+async def test_a_collector_in_between_forwards_spans(tmp_path: Path) -> None:
     async with watched() as (session, url):
         ports = [free_port() for _ in range(2)]
         agent = await asyncio.create_subprocess_exec(

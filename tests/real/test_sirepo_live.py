@@ -314,7 +314,7 @@ def test_the_system_did_what_was_asked(watched: Watched) -> None:
         assert job.told["job"]["native_status"] in RIGHT[job.kind].states, job
 
 
-def test_verdicts_are_what_was_planted(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verdicts_match_the_planted_faults(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = [(job.jid, job.kind, why) for job in watched.asked if (why := is_wrong(job, RIGHT[job.kind]))]
     with capsys.disabled():
         print(f"\nSirepo: {len(watched.asked)} verdicts, {len(wrong)} wrong")  # noqa: T201

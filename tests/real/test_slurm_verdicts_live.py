@@ -145,14 +145,14 @@ def _told(planted: Planted, run: Runner, plants: Iterable[Plant]) -> list[Told]:
     return told
 
 
-def test_verdicts_are_what_was_planted(
+def test_verdicts_match_the_planted_faults(
     planted: Planted, run: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     release = planted.system.run("squeue", "--version").strip()
     compare(release, _told(planted, run, (*PLANTS, *AFTER)), capsys)
 
 
-def test_no_live_job_is_sure_while_the_controller_is_away(planted: Planted, run: Runner) -> None:
+def test_no_verdict_on_a_live_job_is_sure_while_the_controller_is_down(planted: Planted, run: Runner) -> None:
     planted.system.stop_daemon("slurmctld")
     try:
         live = [plant for plant in PLANTS if plant.verdict in LIVE]

@@ -61,7 +61,7 @@ def works(python: str) -> bool:
     )
 
 
-def test_it_serves_every_target(file: Path) -> None:
+def test_the_single_file_runs_on_every_target(file: Path) -> None:
     with ZipFile(file) as archive:
         targets = json.loads(archive.read("index.json"))["targets"]
     pythons = [f"cp{python.replace('.', '')}" for python in PYTHONS]

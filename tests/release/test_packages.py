@@ -139,7 +139,7 @@ def test_the_single_file_is_unpacked_once_for_its_owner_alone(tmp_path: Path, ho
     assert run(file, home).stdout == "the kept one jobtui\n"
 
 
-def test_another_build_takes_the_place_of_one_that_nobody_runs(tmp_path: Path, home: Path) -> None:
+def test_another_build_replaces_one_that_nobody_runs(tmp_path: Path, home: Path) -> None:
     run(made(tmp_path / "one"), home)
     (first,) = cache(home).iterdir()
     (cache(home) / f"{zipapp_start.MAKING}interrupted").mkdir()
@@ -152,7 +152,7 @@ def test_another_build_takes_the_place_of_one_that_nobody_runs(tmp_path: Path, h
     assert len(list(cache(home).iterdir())) == 1
 
 
-def test_a_cache_that_others_could_write_is_made_ones_own(tmp_path: Path, home: Path) -> None:
+def test_a_cache_that_others_could_write_is_made_private(tmp_path: Path, home: Path) -> None:
     cache(home).mkdir(parents=True)
     cache(home).chmod(0o777)
     assert run(made(tmp_path / "made"), home).returncode == 3
@@ -203,7 +203,7 @@ def test_each_extra_has_its_lock() -> None:
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_has_what_is_asked_for_and_nothing_else(name: str) -> None:
+def test_a_lock_has_the_requirements_and_nothing_else(name: str) -> None:
     locked = by_name(read_lock(name))
     asked = {one.name for one in locked.values() if OURSELVES in one.wanted_by}
     assert asked == set(wanted(name)), "renew the locks: scripts/lock"
@@ -217,7 +217,7 @@ def test_a_lock_has_what_is_asked_for_and_nothing_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_extras_have_what_is_shared_in_the_same_version(name: str) -> None:
+def test_shared_libraries_have_the_same_version_in_all_extras(name: str) -> None:
     own = by_name(read_lock(name))
     assert {one.name: one.version for one in read_lock(BASE)}.items() <= {
         one.name: one.version for one in own.values()
@@ -225,7 +225,7 @@ def test_extras_have_what_is_shared_in_the_same_version(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["requests\n", "a==1\nhttp://x", "--hash=x", "a==1 \\\n --hash=md5:0"])
-def test_text_that_is_not_a_lock_raises(text: str) -> None:
+def test_text_that_is_not_a_lock_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no line of a lock"):
         list(parse_lock(text))
 
@@ -263,7 +263,7 @@ def test_nothing_is_installed_but_what_is_locked(tmp_path: Path) -> None:
 PAGE = SHARE / "man" / "man1" / "jobtui.1"
 
 
-def test_the_files_that_are_made_are_up_to_date_and_nothing_else_is_shared() -> None:
+def test_generated_files_are_up_to_date_and_share_has_no_others() -> None:
     paths = {str(path.relative_to(SHARE)): path for path in SHARE.rglob("*") if path.is_file()}
     there = {name: path.read_text() for name, path in (paths | {n: SHARE.parent / n for n in MADE}).items()}
     assert there == {name: make() for name, make in (SHARES | MADE).items()}, "renew them: scripts/manpage"
@@ -296,7 +296,7 @@ def test_the_page_has_every_exit_code() -> None:
     [["groff", "-man", "-Tutf8", "-ww", "-z"], ["mandoc", "-T", "lint", "-W", "warning"]],
     ids=lambda words: words[0],
 )
-def test_formatters_have_nothing_to_say(command: list[str]) -> None:
+def test_formatters_find_nothing_to_change(command: list[str]) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"there is no {command[0]} here")
     ran = subprocess.run([*command, str(PAGE)], capture_output=True, text=True, check=False)

@@ -120,14 +120,14 @@ def test_a_narrow_table_drops_columns_in_order_and_shows_a_sign() -> None:
     assert column.cell(RUNNING, CONTEXT) == " ●"
 
 
-def test_room_that_one_column_does_not_need_goes_where_text_is_cut() -> None:
+def test_unused_width_of_a_column_goes_to_columns_with_cut_text() -> None:
     texts = {**dict.fromkeys((column.key for column in DEFAULT_COLUMNS), 4), "name": 16, "model": 29}
     sizes = {column.key: cells for column, cells in fit_columns(120, DEFAULT_COLUMNS, texts)}
     assert sizes.items() >= {"name": 16, "model": 29}.items()
     assert fit_columns(120, DEFAULT_COLUMNS, dict.fromkeys(texts, 90)) == fit_columns(120, DEFAULT_COLUMNS)
 
 
-def test_sorting_is_by_value_the_youngest_first_and_none_last() -> None:
+def test_rows_are_sorted_by_value_the_youngest_first_and_missing_values_last() -> None:
     jobs = [a_job(n, percent=value) for n, value in enumerate([9.0, None, 100.0, 41.0, None])]
     up = [job.percent for job in sort_records(jobs, JOB_COLUMNS, "percent")]
     down = [job.percent for job in sort_records(jobs, JOB_COLUMNS, "percent", reverse=True)]
@@ -192,7 +192,7 @@ def test_recent_failures_come_first_and_old_ends_last() -> None:
 
 
 @pytest.mark.parametrize("key", [column.key for column in AGENT_COLUMNS])
-def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -> None:
+def test_every_column_sorts_full_and_empty_records(key: str) -> None:
     bare = an_agent(
         "bbbb", since=None, host=None, container=None, last_message_at=None, why="", ops=(), restarts=0
     )

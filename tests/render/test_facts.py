@@ -22,7 +22,7 @@ from tests.rows import ROWS
 
 
 @pytest.mark.parametrize(("status", "fields", "words"), ROWS["the one thing to know"])
-def test_the_one_thing_to_know(status: str, fields: dict[str, Any], words: str) -> None:
+def test_the_most_important_fact_is_shown(status: str, fields: dict[str, Any], words: str) -> None:
     assert matter(a_job(status=JobStatus(status), **fields), NOW).text == words
 
 
@@ -108,7 +108,7 @@ def test_labels_are_short_and_differ() -> None:
     assert labels([DB, other_db]) == ["db", "db2"] or len(set(labels([DB, other_db]))) == 2
 
 
-def test_a_source_is_named_once_and_where_there_is_little_room() -> None:
+def test_a_source_is_named_once_also_in_a_narrow_line() -> None:
     assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
     silent = replace(STARTING, asked_at=ago(70))
     assert judge_all([DB, silent, LOG], NOW) == Piece("new.log no answer for 1m10s", "warning")
@@ -140,9 +140,7 @@ def test_a_narrow_strip_shows_the_faulty_sources_first(cells: int) -> None:
         ((), "no sources", "warning"),
     ],
 )
-def test_the_worst_is_said_where_there_is_little_room(
-    sources: tuple[SourceHealth, ...], words: str, style: str
-) -> None:
+def test_a_narrow_line_says_the_worst(sources: tuple[SourceHealth, ...], words: str, style: str) -> None:
     assert judge_all(sources, NOW) == Piece(words, style)
 
 
@@ -187,13 +185,13 @@ def changed(one: Allocation, **fields: object) -> Allocation:
         (changed(GIVEN, launchers=0, heartbeat_at=None, start_at=None), False),
     ],
 )
-def test_a_stale_launcher_stands_out(one: Allocation, is_stale: bool) -> None:
+def test_a_stale_launcher_is_marked(one: Allocation, is_stale: bool) -> None:
     assert one.is_stale(NOW) == is_stale
     state, style = cells(one)["state"]
     assert (state[0] == "!", style == "warning") == (is_stale, is_stale)
 
 
-def test_a_site_that_fell_silent_stands_out() -> None:
+def test_a_silent_site_is_marked() -> None:
     words = "● theta   agent heard from 30s ago   3 jobs in its scheduler   /projects/x"
     assert [*site_lines([SITE], LOOK)][1][:2] == (words, "")
     text, style = [*site_lines([replace(SITE, seen_at=ago(4_000))], LOOK)][1][:2]
@@ -214,5 +212,5 @@ def test_several_servers_have_different_labels() -> None:
 @pytest.mark.parametrize(
     ("labels", "words"), [({}, "name one with --balsam"), ({"https://b": ""}, "none is known yet")]
 )
-def test_no_site_says_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
+def test_an_empty_list_of_sites_says_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
     assert words in [*site_lines([], ServerLook(NOW, labels))][1].text

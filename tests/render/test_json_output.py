@@ -158,7 +158,7 @@ def test_no_text_from_outside_means_anything(text: str) -> None:
 
 @settings(max_examples=60)
 @given(st.text("`|a b\\", min_size=1, max_size=20))
-def test_code_is_what_was_written(text: str) -> None:
+def test_code_blocks_contain_exactly_the_text(text: str) -> None:
     (inline,) = (
         token
         for token in PARSER.parse(f"| a |\n|---|\n| {code(text)} |")

@@ -30,7 +30,7 @@ def drawn(op: Op, cells: int, times: TimeStyle | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize(("word", "is_bad"), ROWS["words that somebody looks for"])
-def test_words_that_somebody_looks_for(word: str, is_bad: bool) -> None:
+def test_bad_words_are_recognized(word: str, is_bad: bool) -> None:
     assert bool(BAD.search(word)) is is_bad
 
 
@@ -49,7 +49,7 @@ def test_a_gap_and_a_silence_are_shown() -> None:
     assert "┊ 30s" in text_of(lanes.gap_line(rows[4], rows[3], 40))
 
 
-def test_repeats_have_one_row_as_sure_as_their_least_sure_step() -> None:
+def test_repeats_have_one_row_with_the_certainty_of_the_least_sure_step() -> None:
     steps = [a_step("status running", 20 + 12 * nth) for nth in range(5)]
     steps[2] = a_step("status running", 44, certainty=Certainty.ADJACENT)
     rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]))

@@ -46,9 +46,7 @@ def test_a_narrow_table_squeezes_and_then_drops() -> None:
     rows=st.lists(st.tuples(*[st.text(max_size=30) | st.sampled_from(HOSTILE)] * 4), max_size=5),
     cells=st.integers(20, 100),
 )
-def test_no_line_is_wider_than_it_may_be_nor_drives_a_terminal(
-    rows: list[tuple[str, ...]], cells: int
-) -> None:
+def test_no_line_is_too_wide_or_contains_terminal_sequences(rows: list[tuple[str, ...]], cells: int) -> None:
     for line in lines(rows, cells):
         assert width(line) <= cells
         assert line.isprintable()
@@ -111,7 +109,7 @@ def cells_of(line: Line) -> list[tuple[str, str]]:
 
 
 @given(LINES, LINES)
-def test_outside_the_difference_both_are_the_same(before: Line, after: Line) -> None:
+def test_texts_are_equal_outside_the_difference(before: Line, after: Line) -> None:
     changed = difference(before, after)
     if changed is None:
         assert before == after
@@ -142,7 +140,7 @@ def flow(*counts: int, per_minute: int = 0) -> Flow:
     return Flow((0,) * (MINUTES - len(counts)) + counts, per_minute)
 
 
-def test_bars_and_numbers_of_both_are_on_one_scale_without_arrivals_too() -> None:
+def test_both_charts_have_one_scale_also_without_arrivals() -> None:
     pace = Pace(flow(0, 1, 40, 80, per_minute=1_041), flow(20, 0, per_minute=0))
     assert text_of(pace_line(pace, with_ends=True)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in  ▁▁▁▁▁▁▁▁▃▁ 0 out/min"
     assert text_of(pace_line(pace, with_ends=False)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in/min"

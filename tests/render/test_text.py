@@ -79,7 +79,7 @@ def drawn() -> Iterator[str]:
 
 @pytest.mark.parametrize("glyphs", [terminal.Glyphs.ASCII, terminal.Glyphs.CONSOLE])
 @given(text=st.text(max_size=40))
-def test_every_text_keeps_its_width(glyphs: terminal.Glyphs, text: str) -> None:
+def test_every_text_has_its_width_on_the_terminal(glyphs: terminal.Glyphs, text: str) -> None:
     table = terminal.lowering(glyphs)
     assert table is not None
     shown = safe(text)

@@ -69,7 +69,7 @@ INSIDE = [a_span(100 + n, n, n * MS, n * MS + 1, name="read") for n in range(2, 
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("cells", [None, 120])
-def test_a_line_says_what_became_of_its_span(trace: Trace, row: int, words: str, cells: int | None) -> None:
+def test_a_line_says_how_its_span_ended(trace: Trace, row: int, words: str, cells: int | None) -> None:
     line = drawn(trace, cells)[row]
     assert [word for word in words.split() if word not in line] == []
 

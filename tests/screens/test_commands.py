@@ -112,7 +112,7 @@ async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a
             await pilot.press("escape")
 
 
-async def test_other_colours_are_found_and_hold_at_once() -> None:
+async def test_other_colours_are_found_and_used_at_once() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table, first = scene.app.screen.query_one(JobTable), scene.app.theme

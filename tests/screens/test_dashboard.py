@@ -181,7 +181,7 @@ async def test_a_covered_screen_keeps_nothing_drawn_and_is_drawn_again() -> None
         assert jobs.query_one(JobTable).is_attached
 
 
-async def test_closed_widgets_are_let_go_of() -> None:
+async def test_closed_widgets_are_freed() -> None:
     async with read() as (scene, pilot):
         kept, typed_in = weakref.WeakSet[object](), weakref.WeakSet[object]()
         for _ in range(3):

@@ -193,7 +193,7 @@ async def test_a_doubtful_verdict_is_judged_again(monkeypatch: pytest.MonkeyPatc
         await first(scene, pilot, "45 % sure")
 
 
-async def test_a_late_comparison_takes_no_keys_from_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_late_comparison_takes_no_keys_from_an_open_line(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, compared = asyncio.Event(), job_history._compared
     gate.set()
 

@@ -218,7 +218,7 @@ def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.Monke
     assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
 
 
-def test_the_same_twice_changes_nothing_and_what_comes_again_and_again_is_kept_once() -> None:
+def test_adding_a_fact_twice_changes_nothing_and_repeated_events_are_kept_once() -> None:
     facts = facts_in(CONDOR / "cluster.log")
     again = book_of(facts)[0].add(facts)
     assert (again.jobs, again.changes, again.gone) == ((), {}, frozenset())
@@ -226,7 +226,7 @@ def test_the_same_twice_changes_nothing_and_what_comes_again_and_again_is_kept_o
     assert len(book_of(facts_of(log.encode()))[0].facts_of(JobId("7.0"))) == 2
 
 
-def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
+def test_beyond_a_limit_facts_are_dropped_those_of_ended_jobs_first() -> None:
     ended = [(executing() + ENDED).replace("007.000.000", f"{number:03}.000.000") for number in range(10, 60)]
     book = CondorStore(most=40)
     book.add(facts_of(submitted().encode(), "live"))
@@ -315,7 +315,7 @@ _ZONES = st.sampled_from([WHOLE, FINE, LOCAL])
 
 @settings(max_examples=100, deadline=None)
 @given(most_of_job=_MOST, second=_ZONES, events=_LOG, turns=_TURNS, sizes=_SIZES)
-def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
+def test_several_logs_of_one_job_give_what_one_log_gives_in_any_order(
     most_of_job: int, second: str, events: list[tuple[int, Kind]], turns: list[int], sizes: list[int]
 ) -> None:
     first = facts_of(log_of(events, WHOLE), "a.log")
@@ -474,7 +474,7 @@ JOBS = 40
 NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
 
 
-async def test_others_have_their_turn_while_facts_are_taken_in_and_a_zone_is_learnt(
+async def test_other_tasks_run_while_facts_are_added_and_a_zone_is_learnt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(poller, "FACTS_AT_ONCE", 10)

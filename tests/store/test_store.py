@@ -85,7 +85,7 @@ def test_a_store_that_becomes_another_knows_its_condor_jobs() -> None:
     assert stores[0].detail(JobId(CONDOR_JOB)) is None
 
 
-def test_jobs_out_of_files_that_are_let_go_of_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_whose_facts_were_dropped_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CondorStore.__init__, "__defaults__", (3,))
     store, _ = a_store()
     store.add_source("a.log", "condor_log")
@@ -140,7 +140,7 @@ def test_the_longest_pause_between_news_fades() -> None:
     assert store.sources()[0].nothing_new_s(clock.now()) == 400
 
 
-def test_changes_together_let_the_later_one_decide_and_who_left_hears_none() -> None:
+def test_the_later_of_two_changes_decides_and_former_listeners_are_not_called() -> None:
     first, second = JobId("a"), JobId("b")
     came = Changes(frozenset({first, second}))
     went = Changes(frozenset(), frozenset({first}))
@@ -239,7 +239,7 @@ def test_an_old_change_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0 < len(looked_at) < 100
 
 
-def test_the_oldest_are_let_go_and_do_not_come_back() -> None:
+def test_the_oldest_changes_are_dropped_and_do_not_return() -> None:
     log = ChangeLog(most=100)
     log.add([change(number, number, job=1 if number < 5 else 2) for number in range(105)])
     assert 80 < len(log) <= 100
@@ -277,7 +277,7 @@ def test_spans_are_kept_as_they_were_sent(batches: list[list[Span]], kept: list[
     [([(1, 1), (2, 1), (3, 1), (4, 1)], [2, 3, 4]), ([(1, 1), (2, 1), (1, 2), (3, 1)], [1, 3])],
     ids=["the one that came first", "the one that has not grown for longest"],
 )
-def test_a_trace_is_let_go_and_counted(spans: list[tuple[int, int]], left: list[int]) -> None:
+def test_a_dropped_trace_is_counted(spans: list[tuple[int, int]], left: list[int]) -> None:
     book = TraceStore(most=3)
     for trace, number in spans:
         book.add([span_of(trace, number)], [])

@@ -77,7 +77,7 @@ async def test_closing_cancels_the_running_requests() -> None:
 
 
 @pytest.mark.parametrize("kind", ["elastic", "balsam", "traces"])
-async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) -> None:
+async def test_an_answer_is_read_to_its_end_when_its_caller_is_gone(kind: str) -> None:
     is_asked, may_answer, is_heard = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def answer(request: httpx.Request) -> httpx.Response:
@@ -307,7 +307,7 @@ async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pyt
     assert not offenders
 
 
-async def test_a_login_is_not_sent_to_where_a_server_sends() -> None:
+async def test_a_login_is_not_sent_along_a_redirect() -> None:
     asked: list[bytes] = []
 
     async def other(request: bytes, writer: asyncio.StreamWriter) -> None:
@@ -321,7 +321,7 @@ async def test_a_login_is_not_sent_to_where_a_server_sends() -> None:
 
 
 @pytest.mark.parametrize("ask", CLIENTS)
-async def test_nobody_there_is_said(ask: Ask) -> None:
+async def test_a_refused_connection_is_reported(ask: Ask) -> None:
     with pytest.raises(SourceUnreachable, match=r"cannot be connected to \(Connection refused\)"):
         await ask("http://127.0.0.1:1")
 
@@ -369,6 +369,6 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b'{"id": "\xff\xfe"}', b'{"a": "\\ud83d\\ude00 \\\\ud800 \\ud800"}'])
-def test_text_that_is_none_is_mended_and_nothing_else(data: bytes) -> None:
+def test_only_invalid_text_is_repaired(data: bytes) -> None:
     text = next(iter(as_dict(decoded(data)).values()))
     assert text in ("\ufffd\ufffd", "😀 \\ud800 \ufffd")

@@ -28,7 +28,7 @@ SHOWN = "srunit"
 """An app of its jobs."""
 
 
-async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None:
+async def test_a_browser_has_the_dashboard_until_it_disconnects(tmp_path: Path) -> None:
     views = {"XDG_CONFIG_HOME": str(tmp_path)}
     async with serving(*SITE, cwd=tmp_path, **views) as served, browser(served) as session:
         async with session.ws_connect(
@@ -108,7 +108,7 @@ async def refused(session: ClientSession, served: Served, **headers: str) -> int
     return caught.value.status
 
 
-async def test_others_see_nothing(tmp_path: Path) -> None:
+async def test_other_users_see_nothing(tmp_path: Path) -> None:
     async with serving(*SITE, cwd=tmp_path) as served:
         async with browser() as stranger:
             for path in ("", "?token=wrong", "?token=%C3%A4", "static/js/textual.js"):
@@ -126,7 +126,7 @@ async def test_others_see_nothing(tmp_path: Path) -> None:
         assert not children_of(served.process.pid)
 
 
-async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_dashboards_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = DashboardServer(lambda job: ("true",), listener)
         monkeypatch.setattr(server, "_open", set(range(MOST)))

@@ -79,7 +79,7 @@ async def test_a_table_draws_only_its_visible_rows(stage: TableStage) -> None:
         assert painted == []
 
 
-async def test_the_cursor_stays_with_its_job_while_rows_move_or_on_top(stage: TableStage) -> None:
+async def test_the_cursor_stays_on_its_job_or_on_top_while_rows_move(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 12)) as pilot:
         table = stage.table
         table.apply(running(100, first=10))
@@ -95,7 +95,7 @@ async def test_the_cursor_stays_with_its_job_while_rows_move_or_on_top(stage: Ta
         assert (table.cursor_id, table.cursor, table.top) == (job_id(0), 0, 0)
 
 
-async def test_the_last_row_is_that_of_all_that_a_filter_shows(stage: TableStage) -> None:
+async def test_the_last_row_is_the_last_of_all_filtered_rows(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 12)) as pilot:
         stage.table.apply(running(20_000))
         await wait_until(lambda: not stage.table.rows.is_sorting, pilot)
@@ -259,7 +259,7 @@ def test_the_newest_failures_come_first_where_nothing_was_written_for_days(clock
     assert shown(rows) == [job_id(n) for n in (1, 0, 2, 3)]
 
 
-def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
+def test_a_job_begins_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     rows.apply(
         [a_job(1, status=JobStatus.PENDING, started_at=None, queued_at=ago(1)), a_job(2, started_at=ago(0))]
@@ -274,7 +274,7 @@ def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
     assert not rows.needy
 
 
-def test_a_filter_on_ages_lets_jobs_go_as_time_passes(clock: FixedClock) -> None:
+def test_a_filter_on_ages_drops_jobs_as_time_passes(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     rows.apply([a_job(n, status=JobStatus.COMPLETED, ended_at=ago(10 * n)) for n in range(5)])
     rows.set_order(None, keep=lambda job: clock.now() - (job.ended_at or 0) < 35e9, ages=True)

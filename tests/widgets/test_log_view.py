@@ -168,7 +168,7 @@ def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: b
     assert (finder(Query(pattern, True, False)) is not None) is tried
 
 
-def test_a_window_lets_go_of_lines_that_are_far_from_the_screen() -> None:
+def test_lines_far_from_the_screen_are_dropped() -> None:
     lines = numbered(5_000)
     window = LogWindow(tuple(map(lines.line, range(KEPT))), at_begin=True)
     window.append(Page(tuple(map(lines.line, range(KEPT - 1, KEPT + 300))), at_edge=False))

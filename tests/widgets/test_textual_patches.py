@@ -9,7 +9,7 @@ from jobtui.terminal.app import TerminalApp
 from tests.waiting import wait_until
 
 
-async def test_one_that_is_held_up_while_it_begins_still_fires(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_timer_that_is_delayed_while_it_starts_still_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     app: TerminalApp[None] = TerminalApp()
     called: list[str] = []
     async with app.run_test():
@@ -22,7 +22,7 @@ async def test_one_that_is_held_up_while_it_begins_still_fires(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("wait_s", [0.0, -0.001, -5.0])
-async def test_one_that_was_due_before_it_began_fires_at_once(wait_s: float) -> None:
+async def test_a_timer_that_was_due_before_it_started_fires_at_once(wait_s: float) -> None:
     app: TerminalApp[None] = TerminalApp()
     called: list[str] = []
     async with app.run_test():
@@ -30,7 +30,7 @@ async def test_one_that_was_due_before_it_began_fires_at_once(wait_s: float) -> 
         await wait_until(lambda: called)
 
 
-async def test_one_that_fires_again_and_again_leaves_out_what_it_missed(
+async def test_a_repeating_timer_skips_the_times_that_it_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app: TerminalApp[None] = TerminalApp()

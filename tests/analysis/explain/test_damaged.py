@@ -129,7 +129,7 @@ def a_record(shape: str, offset: int, at: Nanos | None = None) -> LogRecord:
 @pytest.mark.parametrize(
     ("after_s", "is_near"), [(None, True), (-10, True), (-4 * 3600, False)], ids=["nothing", "soon", "later"]
 )
-def test_a_damaged_place_before_a_rotation_is_near_where_the_next_line_read_is_of_the_run(
+def test_damage_before_a_rotation_is_near_if_the_next_line_is_of_the_run(
     after_s: int | None, is_near: bool
 ) -> None:
     """The file of before is damaged at byte 50 million, the run begins at the beginning of the next one."""
@@ -234,7 +234,7 @@ def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
 
 
 @pytest.mark.parametrize(("last_line", "words"), ROWS["cancels that are not confirmed"])
-def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, words: str) -> None:
+def test_an_unconfirmed_cancel_says_which_steps_it_passed(last_line: str, words: str) -> None:
     play = played("user-cancel", 5, DriverName.LOCAL, 130)
     running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None)
     verdict = explain(play.evidence(up_to(last_line), detail=running))
@@ -262,7 +262,7 @@ def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = Tr
     return msgspec.structs.replace(evidence, sources=(*evidence.sources, log))
 
 
-def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
+def test_a_log_that_was_read_only_from_within_the_run_is_named() -> None:
     since = Nanos(some(some(a_play().detail).job.queued_at) + 5 * SECOND)
     verdict = explain(read_from(since))
     assert (
@@ -271,7 +271,7 @@ def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
     assert verdict.confidence < CONFIDENT
 
 
-def test_while_more_is_read_of_its_own_system_a_verdict_is_not_sure() -> None:
+def test_a_verdict_is_not_sure_while_more_of_its_system_is_read() -> None:
     whole, behind = (explain(read_from(None, is_behind=more, is_hidden=False)) for more in (False, True))
     assert whole.confidence >= CONFIDENT > behind.confidence
     assert f"/var/log/{SUPERVISOR_LOG} is still being read" in behind.blind_spots
@@ -310,7 +310,7 @@ def test_no_verdict_is_sure_and_wrong(system: str, disturbance: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1539, 3968])  # with a record, and with logs alone
-def test_a_run_of_which_nothing_is_heard_is_not_surely_running(number: int) -> None:
+def test_a_silent_run_is_not_surely_running(number: int) -> None:
     (one,) = disturbed("sirepo", "late+clock", number)
     assert (one.verdict.code, one.right, one.is_sure) == (Code.RUNNING, {"timed_out"}, False)
 

@@ -157,7 +157,7 @@ def running(length: UsualTime | None) -> str:
 
 
 @pytest.mark.parametrize("over_s", [-100, 10, 50])
-def test_a_run_is_sure_to_run_on_only_by_news_from_after_its_limit(over_s: int) -> None:
+def test_only_news_from_after_its_limit_make_a_run_surely_running(over_s: int) -> None:
     evidence = still_running()
     assert evidence.job is not None
     limit, news = limit_s(evidence.job), Nanos(evidence.now - 30 * SECOND)
@@ -405,7 +405,7 @@ def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
 
 
 @pytest.mark.parametrize(("status", "code"), [(3, Code.COMPLETED), (0, Code.PROGRAM_FAILED)])
-def test_success_is_the_exit_status_that_the_job_calls_so(status: int, code: Code) -> None:
+def test_success_is_the_exit_status_that_the_job_names(status: int, code: Code) -> None:
     ad = "ClusterId = 7\nProcId = 0\nJobSuccessExitCode = 3\nQDate = 1795168800\n"
     log = BEGAN + ended(f"(1) Normal termination (return value {status})")
     told, alone = verdict_on(log, ad), verdict_on(log)
@@ -500,7 +500,7 @@ def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
     assert str(code + 128) in short.blind_spots[0]
 
 
-def test_a_source_that_is_down_is_a_blind_spot_and_told_as_of_when_it_was_last_read() -> None:
+def test_a_source_that_is_down_is_a_blind_spot_with_the_time_it_was_last_read() -> None:
     job = job_of(a_slurm_job("RUNNING"), SOURCE)
     down = SourceHealth(
         name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n", read_at=ago(300)

@@ -49,7 +49,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 7), st.sampled_from("abc1"), st.boolea
 
 
 @given(SPANS, SPANS)
-def test_each_span_counts_once_and_a_trace_is_like_itself(this: Tree, other: Tree) -> None:
+def test_each_span_counts_once_and_a_trace_has_no_difference_from_itself(this: Tree, other: Tree) -> None:
     assert not words(this, this)
     steps = tuple(step_changes(this, other))
     in_both = [step for step in steps if step.change not in (ChangeKind.NEW, ChangeKind.MISSING)]

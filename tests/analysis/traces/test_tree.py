@@ -201,7 +201,7 @@ def test_a_line_counts_what_is_below_and_a_wait_is_before_what_ended_it() -> Non
     assert lines == [(False, True, 0), (False, True, 1), (True, False, 1), (False, True, 1)]
 
 
-def test_a_growing_trace_keeps_its_folds_and_folds_new_runs() -> None:
+def test_folds_stay_while_a_trace_grows_and_new_runs_are_folded() -> None:
     spans = [ROOT, a_span(2, 1, 5_000, 6_000), a_span(3, 2, 5_000, 5_500)]
     shown = drawn.ShownLines(laid_out(*spans))
     assert shown.close(1)
@@ -248,7 +248,7 @@ def a_wait(start: int, end: int) -> SpanWait:
     return SpanWait(Nanos(start), Nanos(end), SPAN, SPAN)
 
 
-def test_an_axis_is_to_scale_and_gives_a_long_wait_few_cells() -> None:
+def test_an_axis_is_to_scale_and_a_long_wait_takes_few_cells() -> None:
     axis = Axis(1_000, 2_000, 50)
     assert [axis.half(at) for at in (0, 1_000, 1_500, 1_999, 2_000, 9_000)] == [0, 0, 50, 99, 100, 100]
     assert [axis.time(half) for half in (0, 50, 100)] == [1_000, 1_500, 2_000]

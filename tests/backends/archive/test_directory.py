@@ -77,7 +77,7 @@ def test_a_script_of_another_time_is_not_taken_for_the_job(tmp_path: Path) -> No
     assert DAY in tried.note
 
 
-def test_a_missing_tenth_of_the_numbers_is_reported(tmp_path: Path) -> None:
+def test_missing_numbers_with_one_last_digit_are_reported(tmp_path: Path) -> None:
     directory = tmp_path / DAY
     directory.mkdir()
     for number in range(100, 140):

@@ -182,7 +182,7 @@ async def test_a_job_is_found_by_the_time_of_its_submission(timed: KafkaArchive)
     assert (await timed.find(Wanted("50", submitted_at=sent_at(200)))).script is None  # out of the window
 
 
-async def test_a_stretch_of_time_is_walked(timed: KafkaArchive) -> None:
+async def test_the_scripts_of_an_interval_are_listed(timed: KafkaArchive) -> None:
     span = ScriptPeriod(since=sent_at(100), until=sent_at(110))
     walked = [one.script.number async for one in timed.walk(span, lambda where: None) if one.script]
     assert walked == [str(number) for number in range(100, 110)]

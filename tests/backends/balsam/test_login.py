@@ -105,7 +105,7 @@ def test_a_login_keeps_the_timeouts_of_balsam(tmp_path: Path) -> None:
     assert mode_of(path) == 0o600
 
 
-def test_one_that_cannot_be_kept_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_login_that_cannot_be_kept_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "file" / "client.yml"
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceDenied, match="cannot be written") as caught:
@@ -167,7 +167,7 @@ def test_the_stand_in_answers_as_the_recorded_server() -> None:
     assert checked >= 8
 
 
-def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
+def test_a_login_that_is_approved_after_a_while(attempt: Attempt) -> None:
     attempt.device.pending = [(400, {"detail": "authorization_pending"})] * 4
     attempt.device.approve()
     assert (attempt.begun.user_code, attempt.wait()) == (balsam_server.USER_CODE, TOKEN)
@@ -197,7 +197,7 @@ def break_off(request: httpx.Request) -> httpx.Response:
         (lambda on: on.balsam.faults.extend([break_off] * 1_000), SourceUnreachable, "refused"),
     ],
 )
-def test_one_that_is_not_approved_says_why(
+def test_a_login_that_is_not_approved_says_why(
     happens: Callable[[Attempt], object], kind: type[SourceError], says: str, attempt: Attempt
 ) -> None:
     happens(attempt)
@@ -249,7 +249,7 @@ def test_every_form_of_an_expiry(path: Path, written: str, expiry: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o644])
-def test_one_that_others_may_read_is_refused_with_what_to_do(path: Path, mode: int) -> None:
+def test_a_login_that_others_may_read_is_refused_with_what_to_do(path: Path, mode: int) -> None:
     write_login(path, KEPT_URL, SECRET, mode=mode)
     with pytest.raises(SourceDenied, match=f"chmod 600 {path}"):
         read_login(str(path))
@@ -273,7 +273,7 @@ ODD = {**LOGINS["none"], "deep": "token: " + "[" * 1_500 + SECRET, "bytes": "tok
 
 
 @pytest.mark.parametrize("text", ODD.values(), ids=list(ODD))
-def test_a_file_that_is_none_is_one_line_without_its_content(path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_login_is_one_line_without_its_content(path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     path.chmod(0o600)

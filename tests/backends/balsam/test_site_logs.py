@@ -110,7 +110,7 @@ async def test_a_batch_that_was_lost_comes_again(site: Path) -> None:
     await source.aclose()
 
 
-def test_lines_are_kept_within_a_bound_the_oldest_go() -> None:
+def test_beyond_a_limit_the_oldest_lines_are_dropped() -> None:
     correlator, fields = Correlator(), dict[str, str | None](jid="balsam/3")
     for number in range(EVENTS_KEPT + 5):
         correlator.feed([LogRecord("f", number, number, None, 1, "site_advanced", fields, "x")])

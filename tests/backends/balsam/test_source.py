@@ -394,7 +394,7 @@ def test_clocks_that_are_off_do_not_change_the_order_learnt(skews: list[int], ch
 
 
 @given(st.integers(1, 5), st.integers(0, 5), st.integers(1_000, 100_000))
-def test_ids_that_come_again_do_not_mix_two_ways(first_id: int, back: int, later_s: int) -> None:
+def test_reused_ids_do_not_mix_the_histories_of_two_jobs(first_id: int, back: int, later_s: int) -> None:
     first = a_way(first_id + back, 0, [0] * 5)
     second = a_way(first_id, later_s, [0] * 5)
     assert in_order([*second, *first]) == [*first, *second]
@@ -403,7 +403,7 @@ def test_ids_that_come_again_do_not_mix_two_ways(first_id: int, back: int, later
 FIRST = 7_000
 
 
-async def test_a_job_knows_how_its_parents_are() -> None:
+async def test_a_job_has_the_state_of_its_parents() -> None:
     watched = Watched()
     server = watched.server
     parent = a_job(server, FIRST, "FAILED")
@@ -567,7 +567,7 @@ def test_an_event_that_tells_no_number_of_nodes_tells_none(nodes: str) -> None:
     assert len(found.rows) + len(found.skips) == 1
 
 
-async def test_an_event_of_no_time_or_far_ahead_hides_none(watched: Watched) -> None:
+async def test_an_event_without_a_time_or_far_ahead_hides_no_other(watched: Watched) -> None:
     job = watched.server.jobs[0]["id"]
     watched.server.events += [
         an_event(90_000, job, "9999-12-31T23:59:59", "RUNNING", "RUN_DONE"),

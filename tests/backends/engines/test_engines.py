@@ -148,7 +148,7 @@ async def test_a_long_reading_gives_each_once(points: str, every_s: float, count
     }  # fmt: skip
 
 
-async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_rows_of_one_instant_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic_source, "LEFT_OUT_MOST", 300)
     elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
     following = following_of(elastic)
@@ -167,7 +167,7 @@ async def test_the_rows_known_as_given_are_bounded(monkeypatch: pytest.MonkeyPat
     assert sorted(row.id for row in found) == sorted(elastic.documents)
 
 
-async def test_first_lines_of_a_hundred_million_come_soon_in_bounded_memory() -> None:
+async def test_the_first_of_a_hundred_million_lines_come_soon_with_limited_memory() -> None:
     spent_s = 0.0
 
     class Huge(StrictElastic):
@@ -215,7 +215,7 @@ async def test_a_late_row_is_found_and_no_row_comes_twice() -> None:
 
 
 @pytest.mark.parametrize("count", [10, 900])
-async def test_rows_of_failed_shards_are_missed_aloud_and_come_later(count: int) -> None:
+async def test_rows_of_failed_shards_are_reported_missing_and_read_later(count: int) -> None:
     elastic = index_of(lines(count, every_s=200 / count))
     following = following_of(elastic)
     elastic.failed_shards = [{"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2"}}]
@@ -419,7 +419,7 @@ async def given(following: EngineFollowing, count: int) -> list[tuple[Nanos, str
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("seed", range(6))
-async def test_every_row_is_given_once_over_drops_and_seams(seed: int) -> None:
+async def test_every_row_is_given_once_across_lost_connections_and_page_ends(seed: int) -> None:
     random = Random(seed)
     loki = StrictLoki([journal_line(n, f"old {n}") for n in range(5)])
     loki.is_apart = seed % 3 > 0

@@ -175,7 +175,7 @@ async def test_a_follower_waits_for_takers(size: int, most: int, monkeypatch: py
     await follow.aclose()
 
 
-async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_during_a_retry_pause_wakes_the_waiting_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "RETRY_S", 1_000.0)
     monkeypatch.setattr(client, "RETRY_MOST_S", 1_000.0)
     follow = Script([GONE]).follow(Begin())

@@ -22,7 +22,7 @@ async def all_of(running: Running) -> bytes:
     return b"".join(pieces)
 
 
-async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
+async def test_a_command_gives_its_output_its_errors_and_its_exit_code() -> None:
     running = shell("echo out; echo bad >&2; exit 3")
     assert await all_of(running) == b"out\n"
     assert await running.ended() == 3
@@ -58,7 +58,7 @@ async def test_long_stderr_keeps_both_ends() -> None:
     await running.stop()
 
 
-async def test_stopping_ends_it_also_when_it_does_not_listen_and_what_it_started() -> None:
+async def test_stopping_ends_a_command_that_ignores_signals_and_its_children() -> None:
     running = shell("sleep 600 & echo $!; wait")
     child = int(await running.read())
     await running.stop()
@@ -69,7 +69,7 @@ async def test_stopping_ends_it_also_when_it_does_not_listen_and_what_it_started
     assert has_ended(pid)
 
 
-async def test_a_cancelling_while_it_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancellation_while_it_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     running = shell("sleep 600")
 
     async def ended() -> int:
@@ -82,7 +82,7 @@ async def test_a_cancelling_while_it_ends_is_not_lost(monkeypatch: pytest.Monkey
         await stopping
 
 
-async def test_stopping_can_be_cancelled_and_still_lets_go() -> None:
+async def test_stopping_can_be_cancelled_and_still_frees_everything() -> None:
     running = shell("trap '' TERM; echo $$; while :; do sleep 1; done")
     pid = int(await running.read())
     stopping = asyncio.ensure_future(running.stop())

@@ -67,7 +67,7 @@ def test_a_replay_delivers_all_up_to_its_clock(tmp_path: Path, monkeypatch: pyte
     assert [len(batch.records) for batch in files.replayed(path, 1_000)] == [1] * 179 + [0]
 
 
-def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
+def test_an_outage_lasts_until_something_comes(tmp_path: Path) -> None:
     failure = (Item.FAILURE, "no answer", 10)
     path = files.written(
         tmp_path / "r", (Item.BATCH, files.lines(1), 0), failure, (Item.BATCH, files.lines(2), 20)
@@ -143,7 +143,7 @@ def test_a_damaged_or_huge_entry_is_counted(tmp_path: Path, bad: set[int], body:
     assert sum(batch.skip_count for batch in batches) == len(bad)
 
 
-def test_all_entries_together_unpack_to_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unpacked_size_of_all_entries_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 3 * files.MB)
     path = files.written(tmp_path / "r", *((Item.BATCH, files.lines(n), n) for n in range(1, 40)))
     honest = path.stat().st_size
@@ -281,7 +281,7 @@ async def words(log: Log) -> list[str]:
     return [line.text for line in page.lines if not line.text.startswith(" ")]
 
 
-async def test_each_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clock: ReplayClock) -> None:
+async def test_a_log_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.open(LOGS[0])
     assert await words(log) == [f"a{second}" for second in range(SECONDS)]
     clock.set(Nanos(files.NOW + 9 * SECOND))
@@ -302,7 +302,7 @@ async def test_going_back_is_another_revision(logs: ReplayedLogs, clock: ReplayC
     assert after.end < before.end
 
 
-async def test_all_are_in_the_order_of_time(logs: ReplayedLogs, clock: ReplayClock) -> None:
+async def test_lines_of_all_logs_are_in_the_order_of_time(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.merged()
     expected = [f"{name}{second}" for second in range(SECONDS) for name in "ab"]
     assert await words(log) == expected

@@ -109,7 +109,7 @@ SAYS = table("slurm/says")
 
 
 @pytest.mark.parametrize("story", STORIES)
-async def test_each_story_gives_its_jobs(cluster: StandIn, story: str) -> None:
+async def test_each_recorded_story_gives_its_jobs(cluster: StandIn, story: str) -> None:
     reading = Reading()
     for step in STORIES[story]:
         if "queue" in step:
@@ -176,7 +176,7 @@ COSTS: dict[str, list[tuple[float, float, int]]] = {
 
 
 @pytest.mark.parametrize("case", COSTS)
-async def test_slow_answers_make_the_questions_rarer(cluster: StandIn, case: str) -> None:
+async def test_slow_answers_make_questions_less_frequent(cluster: StandIn, case: str) -> None:
     reading = Reading()
     asked = reading.source._commands.queue
 
@@ -502,7 +502,7 @@ async def test_the_script_of_slurmctld_is_exact_and_goes_first() -> None:
     assert answer.script.source == "local: scontrol write batch_script 1 -"
 
 
-async def test_accounting_has_what_slurmctld_let_go_of() -> None:
+async def test_accounting_has_scripts_that_slurmctld_has_dropped() -> None:
     gone = CommandAnswer(b"", stderr="job script retrieval failed: Invalid job id specified")
     printed = Printed(gone, kept(b"#!/bin/sh\nrun\n"), kept(b"A=1\nB=x\ny\nC=z"))
     answer = await find_kept(printed, Wanted("1"))

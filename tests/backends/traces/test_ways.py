@@ -244,7 +244,7 @@ async def test_a_trace_that_grows(name: str, spans: Spans, tmp_path: Path, clock
     assert reasons[2:] == ["its last span came 0s ago", ""]
 
 
-async def test_one_that_was_given_up_is_read_no_more(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
+async def test_an_abandoned_trace_is_not_read_again(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
     clock.advance(AGED_S)
     async with a_rig("jaeger-v3", spans, tmp_path, clock) as rig:
@@ -646,7 +646,9 @@ def test_other_names_are_refused(
         refuse_browsers({"host": host}, listens_at)
 
 
-async def test_silent_connections_give_way(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_new_connections_replace_silent_ones(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(receiver_module, "GIVES_WAY_S", 0.0)
     monkeypatch.setattr(receiver_module, "MOST_CONNECTIONS", 5)
     silent = [await asyncio.open_connection("127.0.0.1", receiver.port) for _ in range(20)]
@@ -670,7 +672,9 @@ async def test_one_too_many_is_turned_away(receiver: Receiver, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("limit", ["SILENCE_S", "REQUEST_S"])
-async def test_slow_senders_end(receiver: Receiver, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_sender_is_ended(
+    receiver: Receiver, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(receiver_module, limit, 0.05)
     reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
     writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
@@ -703,7 +707,7 @@ async def test_all_bodies_are_bounded(receiver: Receiver, monkeypatch: pytest.Mo
     del first
 
 
-async def test_a_bomb_is_refused_before_it_goes_off(receiver: Receiver) -> None:
+async def test_a_compression_bomb_is_refused_before_it_is_unpacked(receiver: Receiver) -> None:
     inner = gzip.compress(b"\0" * (70 << 20), 1)
     assert (await send(receiver, b"{}")).status == 200
     before = sending.resident_kb()
