@@ -10,13 +10,8 @@ from jobtui.model.tables import tables_of
 from jobtui.render.spans import Line, Piece, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
-SHORT_NAMES: Mapping[Component, str] = {
-    Component.SUPERVISOR: "superv",
-    Component.JOB_CMD: "jobcmd",
-    Component.LAUNCHER: "launch",
-}
 SHORT_CELLS = 7
-"""Cells of a short name, with a blank after it."""
+"""Cells of a lane's name where there is no room for lanes, with a blank after it."""
 TIME_CELLS = 9
 """Cells of a column of times, with a blank before it."""
 
@@ -94,7 +89,8 @@ def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Ti
     start = _start(row, times)
     if lanes is None:
         room = max(0, cells - SHORT_CELLS - TIME_CELLS - 2)
-        name = Piece(f" {fit(SHORT_NAMES.get(row.lane, row.lane.value), SHORT_CELLS)}", "dim")
+        lane = row.lane.value.replace("_", "")[: SHORT_CELLS - 1]
+        name = Piece(f" {fit(lane, SHORT_CELLS)}", "dim")
         words = f"✗ {show(row.text)}" if row.is_bad else show(row.text)
         return (name, Piece(fit(words, room), _style(row), room), Piece(start, "dim", TIME_CELLS))
     since = _time(row.since_prev_s, times.fine, sign="+") if row.since_prev_s else " " * TIME_CELLS

@@ -35,8 +35,8 @@ def test_bad_words_are_recognized(word: str, is_bad: bool) -> None:
 
 
 def test_times_are_as_fine_as_logs_have_them_or_left_out() -> None:
-    op = an_op(steps=[a_step("a", 0), a_step("b", 0.911)])
-    assert drawn(op, 40)[1].endswith("0.911")
+    op = an_op(steps=[a_step("a", 0), a_step("b", 0.911, component=Component.EXECUTE)])
+    assert drawn(op, 40)[1].split() == ["execut", "b", "0.911"]
     assert drawn(OP, 40)[4].endswith("31s")
     assert drawn(an_op(steps=[a_step("a", 0), a_step("b", at=None)]), 40)[1].endswith("–")
 
