@@ -210,7 +210,7 @@ def test_several_servers_have_different_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "words"), [({}, "name one with --balsam"), ({"https://b": ""}, "none is known yet")]
+    ("labels", "words"), [({}, "see --balsam"), ({"https://b": ""}, "none is known yet")]
 )
 def test_an_empty_list_of_sites_says_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
     assert words in [*site_lines([], ServerLook(NOW, labels))][1].text
