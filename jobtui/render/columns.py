@@ -16,7 +16,7 @@ from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.table import painted
-from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling, width
+from jobtui.render.text import NONE, Align, age, date_time, duration, fit, gist, short_time, show, width
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """It has a letter in its first and last label, so that no address is taken for one."""
@@ -210,8 +210,7 @@ def _since_cell(job: Job, context: RowContext) -> str:
     if context.relative:
         seconds = age_s(job, context.now_of(job))
         return age(seconds) if job.status.is_live else age(seconds, coarse_from_s=_MINUTE_S)
-    at = status_since(job)
-    return NONE if at is None else short_time(at, context.now)
+    return TimeLook(context.now, relative=False).since(status_since(job))
 
 
 def _elapsed_cell(job: Job, context: RowContext) -> str:
@@ -241,10 +240,8 @@ Column = TableColumn[Job, RowContext]
 def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: int) -> Column:
     def cell(job: Job, context: RowContext) -> str:
         at = get(job)
-        if at is None:
-            return NONE
-        if context.relative:
-            return age(seconds_between(at, context.now_of(job)))
+        if at is None or context.relative:
+            return TimeLook(context.now_of(job)).since(at)
         return date_time(at)
 
     return Column(
@@ -471,7 +468,7 @@ def table_rows(
 
 
 def fitted(column: TableColumn[Any, Any], text: str, cells: int) -> str:
-    return fit(telling(text, cells) if column.keeps_ends else text, cells, align=column.align)
+    return fit(gist(text, cells, keeps_ends=column.keeps_ends), cells, align=column.align)
 
 
 BLANK = frozenset({"", NONE})

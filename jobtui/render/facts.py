@@ -73,13 +73,13 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
         yield cluster
     if job.percent is not None and job.status.is_live:
         yield f"{job.percent:.0f}%"
-    if job.queued_at is not None:
-        yield f"queued {date_time(job.queued_at)}{Zone.mark()}"
     if job.started_at is not None:
         yield f"waited {duration(job.waited_s(now))}"
         elapsed_s = job.elapsed_s(now)
         whole_s = None if elapsed_s is None else float(int(max(0.0, elapsed_s)))
         yield f"runs {duration(whole_s)}" if job.status.is_live else f"ran {duration(elapsed_s)}"
+    if job.queued_at is not None:
+        yield f"queued {date_time(job.queued_at)}{Zone.mark()}"
     yield from (FLAG_WORDS[flag] for flag in flags_of(job, now))
 
 

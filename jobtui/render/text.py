@@ -102,6 +102,14 @@ def telling(text: str, cells: int) -> str:
     return fit(text, cells - room).rstrip() + fit(tail, room).rstrip()
 
 
+def gist(text: str, cells: int, *, keeps_ends: bool = False) -> str:
+    """`safe(text)`; without the class of its exception where it has no room with it: its words tell more."""
+    if keeps_ends:
+        return telling(text, cells)
+    text = safe(text)
+    return text if width(text) <= cells else _CLASS.sub(ELLIPSIS, text, count=1)
+
+
 SEPARATOR = " · "
 """Between facts in a line, the most useful first."""
 
@@ -128,6 +136,7 @@ _TELLING = re.compile(
     r"\b(?:error|exception|returncode|exit|stderr|timeout|reply|state|status|situation|await|cancel|opName)="
     r"|\b[Cc]annot|\b[Ff]ailed|\bkilled|\bdenied|\b\w*Error: "
 )
+_CLASS = re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception): (?=\S)")
 
 
 def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from jobtui.render.facts import matter, record_line, status_words
 from jobtui.render.job_files import FILE_COLUMNS
 from jobtui.render.spans import Line, Piece, spread, width_of
 from jobtui.render.styles import CONCERN_STYLES
-from jobtui.render.text import ends_of, fit, show, width
+from jobtui.render.text import ends_of, fit, gist, show, width
 from jobtui.render.verdicts import brief_sentence, sureness
 from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.record_list import RecordTable
@@ -68,9 +68,11 @@ class JobFacts(LineView):
         elif self.job is None:
             words, style = NO_RECORD, "warning"
         else:
-            said = matter(self.job, self._now_of(self.job))
-            words, style = said.text, said.style
-        return (Piece(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
+            words, style, _ = matter(self.job, self._now_of(self.job))
+        room = max(0, cells - 1 - width_of(age))
+        if width(words) > room and cells < SURE_CELLS and self.age.style == "dim":
+            room, age = max(0, cells - 2), (Piece(" "),)
+        return (Piece(" " + fit(gist(words, room), room), style), *age)
 
     def _age_spans(self) -> Line:
         has_room = self.rows_high >= FULL_ROWS or not self.age.text

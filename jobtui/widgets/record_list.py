@@ -143,7 +143,7 @@ class RecordTable(RecordList[Record]):
         return self._laid_out[1]
 
 
-SIGN_CELLS, NAME_CELLS, SORT_CELLS = 3, 12, 3
+SIGN_CELLS, NAME_CELLS, SORT_CELLS = 3, 9, 2
 
 
 class Choice(NamedTuple):

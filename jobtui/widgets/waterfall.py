@@ -17,8 +17,8 @@ from jobtui.analysis.traces.layout import LineKey, ServiceMarks, ShownLines, Tra
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.ids import TraceId
 from jobtui.render import waterfall
-from jobtui.render.spans import Line, Piece
-from jobtui.render.text import fit, width
+from jobtui.render.spans import Line, Piece, spread
+from jobtui.render.text import fit, gist, width
 from jobtui.widgets.lines import LineView, ShownAttribute
 from jobtui.widgets.row_view import RowView
 
@@ -30,13 +30,10 @@ class TraceFacts(LineView):
     stages = ShownAttribute("")
 
     def line(self, y: int) -> Line:
-        text, style, _ = self.sentence
-        cells = self.cells
-        words = f"   {self.stages} " if self.stages else ""
-        if width(words) + width(text) + 1 > cells:
-            words = ""
-        room = max(0, cells - width(words))
-        return (Piece(fit(f" {text}", room), style, room), Piece(words, "dim"))
+        words = gist(f" {self.sentence.text}", self.cells)
+        left = Piece(fit(words, min(width(words), self.cells)), self.sentence.style)
+        stages = f"   {self.stages} " if self.stages else ""
+        return spread((left,), (Piece(stages, "dim"),), self.cells)
 
 
 MOST_DRAWN = 1_000
