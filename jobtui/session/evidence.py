@@ -1,4 +1,4 @@
-"""Gathers the evidence on jobs, out of a store and from a `JobReader`, for every view that judges a job."""
+"""Gathers the evidence on jobs, from a store and a `JobReader`, for every view that judges a job."""
 
 import asyncio
 import os
@@ -354,7 +354,7 @@ class Gatherer:
         return await self.with_killer(await with_memory(found, self.job_reader))
 
     async def jobs_on_disk(self, text: str) -> tuple["Candidate", ...]:
-        """The newest jobs whose files or records tell what a text names: number, script, failing line."""
+        """The newest jobs whose files or records have what a text names: number, script, failing line."""
         from jobtui.analysis.find import LEAST_ERROR, Candidate, is_path, named_in_files  # few ask
 
         (numbers, said), found = named_in_files(text), []

@@ -92,7 +92,7 @@ class ChangeLog:
             index = bisect_left(own, order, key=_order)
             if _order(own[index]) == order:
                 return False
-        # Tuples, as the garbage collector soon looks at them no more: there are hundreds of thousands
+        # Tuples, as the garbage collector soon stops tracking them: there are hundreds of thousands
         self._by_job[change.job_id] = (*own[:index], change, *own[index:])
         self._count += 1
         return True

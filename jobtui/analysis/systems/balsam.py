@@ -61,7 +61,7 @@ class BalsamCase(NamedTuple):
     own: Allocation | None
     here: Sequence[Allocation]
     nodes: int
-    """How many nodes it asked for, 0 where its record was not read."""
+    """How many nodes it asked for, 0 if its record was not read."""
 
     @property
     def since(self) -> Nanos | None:

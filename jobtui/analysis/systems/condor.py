@@ -77,7 +77,7 @@ class CondorCase(NamedTuple):
 
     @property
     def waited_s(self) -> float | None:
-        """How long it has been in its state, None where no file tells since when."""
+        """How long it has been in its state, None if no file says since when."""
         return since_s(self.life.turns[-1].fact.at if self.life.turns else None, self.now)
 
     @property
@@ -270,7 +270,7 @@ class SlotSets:
         return met, is_open
 
     def _values(self, operand: str) -> Mapping[str, int]:
-        """The literals that an operand stands for, each with the slots for which it does."""
+        """The literals that an operand may be, each with the slots for which it is."""
         scope, _, name = operand.lower().rpartition(".")
         if scope not in ("", "my", "target") or not (name[:1].isalpha() or name[:1] == "_"):
             return {operand: self._every}

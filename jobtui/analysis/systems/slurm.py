@@ -46,7 +46,7 @@ MOST_LOST = 3
 
 
 class SlurmCase(NamedTuple):
-    """One job, what its record tells by name, its steps with how each ended, and why it waits."""
+    """One job, the fields of its record by name, its steps with how each ended, and why it waits."""
 
     job: Job
     now: Nanos

@@ -254,7 +254,7 @@ class Device(msgspec.Struct):
     interval: float = 3.0
 
     def __repr__(self) -> str:
-        """Without the code, which stands for the login until it is approved."""
+        """Without the code, which identifies the login until it is approved."""
         return f"Device({self.user_code!r})"
 
     @property

@@ -476,9 +476,9 @@ class KnownRows:
         self.transfers: dict[int, records.Needs] = {}
         """Which files are still to be brought to jobs, or away from them."""
         self.missing: set[int] = set()
-        """Jobs that were asked about and are no more."""
+        """Jobs that were asked about and are gone."""
         self.parents_to_ask: set[int] = set()
-        """Parents of waiting jobs of which no row is known."""
+        """Parents of waiting jobs without a known row."""
         self._children: dict[int, set[int]] = {}
         self._waiting: set[int] = set()
         self.newest = Nanos(0)

@@ -242,7 +242,7 @@ class Lifetime(msgspec.Struct):
     error: str | None = None
     error_id: int = -1
     over_id: int = -1
-    """The newest event after which an earlier error is not why the job is as it is."""
+    """The newest event that makes an earlier error irrelevant for the job's state."""
     runs: int = 0
     state: str = ""
     state_id: int = -1
