@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
 
-def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None:
+def test_every_command_is_understood_in_full_or_abbreviated() -> None:
     for command in COMMANDS:
         said = f"{command.name} x" if command.needs_argument else command.name
         assert parse_command(said).command is command
@@ -86,7 +86,7 @@ async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) ->
     assert Views(path, "test").names() == []
 
 
-def test_a_file_with_nonsense_in_it_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_damaged_file_of_views_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "views.json"
     for content in (b"\xff", b"[", b"[]", b"[" * 100_000):
         path.write_bytes(content)
@@ -169,7 +169,7 @@ async def test_a_key_that_opens_a_line_hands_it_the_next_keys(typed: str, held: 
         assert type(scene.app.screen).__name__ == screen
 
 
-async def test_a_paste_without_a_line_opens_one_with_it_on_every_screen() -> None:
+async def test_a_paste_on_any_screen_opens_a_line_with_the_text() -> None:
     async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         for screen in "123467?":
             type_at_once(scene, screen)
@@ -180,7 +180,7 @@ async def test_a_paste_without_a_line_opens_one_with_it_on_every_screen() -> Non
             await press(pilot, "escape", until=lambda: field(scene) is None)
 
 
-async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
+async def test_a_pasted_id_opens_its_thing_and_an_empty_paste_does_nothing() -> None:
     async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         scene.app.post_message(events.Paste(" \n"))
         type_at_once(scene, "6")

@@ -52,7 +52,7 @@ async def test_the_dashboard_paints_before_any_source_has_answered() -> None:
         await ready(scene, pilot)
 
 
-async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() -> None:
+async def test_a_column_without_values_is_hidden_until_it_has_one() -> None:
     plain = [a_job(number, percent=None, host=None) for number in range(1, 4)]
     scene = Scene([batch(*plain)])
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -121,7 +121,7 @@ async def test_enter_opens_the_job_and_escape_comes_back_to_the_place(keys: tupl
         assert table.cursor_id == here
 
 
-async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> None:
+async def test_one_message_when_a_partly_read_source_goes_down() -> None:
     down = SourceUnreachable("/srv/db: [red]no answer[/]")
     script: list[Batch | SourceUnreachable] = [batch(*jobs(), more=True), *[down] * 99]
     async with on_jobs(Scene(script), notifications=True) as (scene, pilot, _):
@@ -266,7 +266,7 @@ def test_a_gap_and_a_doubt_are_marked() -> None:
     assert gutter(LINE, bookmarked=False, hides_hit=False)[0].text == " "
 
 
-def test_sources_have_tags_of_one_width_and_styles_of_their_own() -> None:
+def test_tags_of_sources_have_one_width_and_different_styles() -> None:
     tags = Tags({"/var/log/server.log": "server", "srj-p-VUlhaMOD.3f2a@docker7": "p-VUlh.3f2a@docker7"}, 14)
     found = [*map(tags.of, ("srj-p-VUlhaMOD.3f2a@docker7", "/var/log/server.log", "new@v3", "名@v3"))]
     assert {width(tag.text) for tag in found} == {15}

@@ -47,7 +47,7 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
     return screen
 
 
-async def test_clutter_is_hidden_until_asked_for_but_not_when_it_went_wrong() -> None:
+async def test_routine_ops_are_hidden_unless_they_failed() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         screen = await ready(scene, pilot)

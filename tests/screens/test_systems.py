@@ -38,7 +38,7 @@ from tests.widgets.widget_app import press, text
 CANCELED = JobId("3pMDuIiL-2cmdSPql-activityAnimation")
 
 
-async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keys_work_while_files_of_jobs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, jobs_on_disk = asyncio.Event(), Gatherer.jobs_on_disk
 
     async def late(self: Gatherer, text: str) -> tuple[Candidate, ...]:
@@ -64,7 +64,7 @@ async def test_a_later_state_of_slurm_is_shown(cluster: StandIn) -> None:
         await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
 
 
-async def test_an_event_that_comes_is_a_step_more() -> None:
+async def test_a_new_event_adds_a_step() -> None:
     balsam = RecordedBalsam()
     row = next(row for row in balsam.jobs if row["state"] == "RUNNING")
     async with shown(app_on_balsam(balsam, JobId(f"balsam/{row['id']}"))) as (app, pilot):

@@ -46,7 +46,7 @@ def here(app: JobtuiApp) -> str:
     return line.run.name if line.run else line.span.name if line.span else str(line.missing)
 
 
-async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
+async def test_a_waterfall_zooms_and_shows_the_scale() -> None:
     async with shown(app_on_traces(*FILES)) as (app, pilot):
         await open_failed(app, pilot)
         assert "┄12s┄" in text(app)
@@ -179,7 +179,7 @@ def on_server(request: pytest.FixtureRequest) -> Iterator[tuple[JobtuiApp, Site]
         yield app_on(build(SourceSpec(request.param, url), ReadWindow(until=LATER)), now=LATER), site
 
 
-async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:
+async def test_keys_work_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:
     app, site = on_server
     gate, answer = threading.Event(), site.answer
 

@@ -56,7 +56,7 @@ async def test_only_changed_lines_are_painted_and_all_at_a_resize() -> None:
         assert set(painted) == set(range(8))
 
 
-async def test_a_removed_widget_lets_its_drawn_lines_go() -> None:
+async def test_a_removed_widget_drops_its_drawn_lines() -> None:
     rule = RuleLine("words")
     async with WidgetApp(rule).run_test(size=(40, 3)) as pilot:
         await pilot.pause()

@@ -206,7 +206,7 @@ async def test_the_cursor_goes_through_time() -> None:
         assert view.window.cursor is None
 
 
-async def test_zoom_and_pan_show_other_times() -> None:
+async def test_zoom_and_pan_change_the_shown_times() -> None:
     async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart())
         whole = view.frame
