@@ -18,6 +18,10 @@ _BLOCK_KEY = re.compile(
     r"[ \t]*(?:[|>][+\-\d]{0,2}[ \t]*)?(?:[ \t]#.*)?\s*",
     re.IGNORECASE | re.ASCII,
 )
+_BLOCK_SIGN = re.compile(
+    rf"(?P<indent>)(?:{SECRET_WORDS})[\w.\-]{{0,60}}['\"]?[ \t]*:[ \t]*[|>][+\-\d]{{0,2}}\s*$", re.I | re.A
+)
+"""The end of a line after which a block follows, whatever is before."""
 _ITEM_NAME = re.compile(
     r"[ \t]*(?:-[ \t]+)?(?:['\"]?(?:name|key|stringValue)['\"]?:[ \t]*['\"]?|['\"]?--?)"
     rf"[\w.\-]*(?:{SECRET_WORDS})[\w.\-]*['\"]?,?\s*",
@@ -60,5 +64,7 @@ def without_blocks(lines: Iterable[str]) -> Iterator[str]:
                 indent = None
                 continue
             key = _BLOCK_KEY.fullmatch(line, head)
+            if key is None and not {"|", ">"}.isdisjoint(line.rstrip()[-2:]):
+                key = _BLOCK_SIGN.search(line, head)
             indent = len(key["indent"]) if key else None
         yield line

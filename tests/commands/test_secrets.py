@@ -31,7 +31,7 @@ OP = "Nov 27 00:00:01 7 0 sirepo/job_driver/__init__.py:337:_log DockerDriver(a=
 
 def a_world(place: Path) -> None:
     """Files in which the lines are wherever they can be."""
-    text = "\n".join(LINES)
+    text = "\n".join((*ROWS["block"], *LINES))
     record = {"status": "error", "error": text, "alert": LINES[0], "simName": LINES[3],
               "computeJobQueued": NOW - 600, "uid": "VUlhaMO1", "simulationType": "myapp"}  # fmt: skip
     root = a_db(place, **{JOB.replace("-", "__"): record})

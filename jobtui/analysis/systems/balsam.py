@@ -30,6 +30,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import and_more, counted, whole
+from jobtui.model.secrets import mask_document
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
@@ -105,7 +106,7 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     events = (
         Fact(
             what=f"{change.before} → {change.after}",
-            text=json.dumps(change.detail) if change.detail else f"event {change.id}",
+            text=json.dumps(mask_document(change.detail)) if change.detail else f"event {change.id}",
             source=change.source,
             at=change.at,
         )

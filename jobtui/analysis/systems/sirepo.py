@@ -30,6 +30,7 @@ from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import unread
 from jobtui.model.jobs import JobStatus, Pending
 from jobtui.model.ops import BY_SUPERVISOR, Component, Step
+from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
@@ -164,7 +165,9 @@ def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
             ("waits for", job.message),
             ("canceledAfterSecs", job.limit_s),
         )
-        text = ", ".join(f"{name}: {value}" for name, value in pairs if value is not None)
+        # Masked before other words are in its first line, by which secrets in lines below are known
+        told = ((name, mask_text(str(value))) for name, value in pairs if value is not None)
+        text = ", ".join(f"{name}: {value}" for name, value in told)
         facts.append(Fact(what="record", text=text, source=job.source, at=job.written_at))
     if slurm is not None:
         words = [f"{slurm.id}: {slurm.native_status}"]
