@@ -122,7 +122,7 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
 
 
 MAY_BE_MASKED = (
-    r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://\S*@|://[^\s/?#'\x22]*:\d*[^\d/?#'\x22]|bearer|srj-|_auth|sig(?:nature)?="
+    r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://\S*@|://(?:[^\s/?#'\x22]|['\x22][\w@])*:(?:\d*[^\d/?#'\x22]|[/?#'\x22])|bearer|srj-|_auth|sig(?:nature)?="
     r"|(?:api|access|account|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
     r"|sess(?:ion)?(?:\b|[._-]?id)|sid\b|[cx]srf|s?sess[0-9a-f]{32}|shibsession|remember_|wordpress_|aspxauth|aspnetcore"
     r"|castgc|_identity\b|_oauth2_proxy|\bauth\b|\bbasic\b"

@@ -200,7 +200,7 @@ class JobsScreen(JobsFilteringScreen):
     async def _read_causes(self) -> None:
         """Look for the failing lines of the jobs in sight, one job after another, for their rows."""
         for job in self.shared.gatherer().unread(self._table.visible_jobs):
-            with contained("looking for failing lines"):
+            with contained("reading what its program wrote"):
                 await self.shared.gatherer().at_hand(job.id)
             self._table.apply(filter(None, (self.shared.store.job(job.id),)))
 

@@ -604,6 +604,7 @@ _PIECES = [
         max_size=8,
     ).map("".join)
 )
+@example("://://")
 def test_lines_that_masking_changes_are_handed_over(line: str) -> None:
     pattern = MAY_BE_MASKED.replace("(?-u:[^'\\n])", "[^'\\n]")
     pattern = re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: f"\\u{int(found[1], 16):04x}", pattern)
