@@ -14,7 +14,7 @@ from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader, in_filtered, in_session
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import FAULTS, SourceState
+from jobtui.model.health import FAULTS, SourceState, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.render.sources import profile_line
@@ -93,16 +93,15 @@ def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]
     late_of, is_disputed = _late_of(reader), _is_disputed(reader)
 
     def record_of(job: Job) -> dict[str, object]:
-        record = reader.record_of(job)
         flags = [*flags_of(job, reader.now_of(job)), *((LATE,) if late_of(job) is not None else ())]
         if is_disputed(job) and Flag.CONTRADICTION not in flags:
             flags.insert(0, Flag.CONTRADICTION)
-        return {**record, "flags": flags}
+        return {**reader.record_of(job), "flags": flags}
 
     return FAULTS.each("printing a job", jobs, record_of)
 
 
-MOST_OUTPUTS = 20
+MOST_FAILED = 20
 """Of how many failed jobs the output is read for a table."""
 
 
@@ -113,9 +112,12 @@ async def _failing_lines(reader: Reader, jobs: Sequence[Job]) -> dict[JobId, str
         return {}
     from jobtui.session.evidence import Gatherer  # half of a start
 
-    gatherer = Gatherer.of(reader.session)
-    unread = gatherer.unread(jobs)[:MOST_OUTPUTS]
-    return {job.id: cause.text for job in unread if (cause := (await gatherer.at_hand(job.id)).cause)}
+    gatherer, lines = Gatherer.of(reader.session), dict[JobId, str]()
+    for job in gatherer.without_cause(jobs)[:MOST_FAILED]:
+        with contained("reading what its program wrote"):
+            cause = (await gatherer.at_hand(job.id)).cause
+            lines |= {job.id: cause.text} if cause is not None else {}
+    return lines
 
 
 async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool = True) -> Exit:
@@ -217,10 +219,9 @@ async def run_status(reader: Reader) -> Exit:
 
 
 def _counts(reader: Reader) -> dict[str, int]:
-    now = reader.now
     jobs = [job for job in reader.session.store.jobs.values() if not job.is_quasi]
     by_status = Counter(job.status for job in jobs)
-    lately = now - 3600 * SECOND
+    lately = reader.now - 3600 * SECOND
     failed = (job for job in jobs if job.status is JobStatus.FAILED)
     return {
         "running": by_status[JobStatus.RUNNING],

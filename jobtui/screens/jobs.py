@@ -190,8 +190,8 @@ class JobsScreen(JobsFilteringScreen):
             self.show_about()  # there was no room for it until now
         if turned := self._lookup.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
-        is_at_it = any(worker.group == "causes" for worker in self.workers)
-        if not is_at_it and self.shared.gatherer().unread(self._table.visible_jobs):
+        is_reading = any(worker.group == "causes" for worker in self.workers)
+        if not is_reading and self.shared.gatherer().without_cause(self._table.visible_jobs):
             start(self, self._read_causes, group="causes")
         self._table.tick()
         self._profiles.tick()
@@ -199,7 +199,7 @@ class JobsScreen(JobsFilteringScreen):
 
     async def _read_causes(self) -> None:
         """Look for the failing lines of the jobs in sight, one job after another, for their rows."""
-        for job in self.shared.gatherer().unread(self._table.visible_jobs):
+        for job in self.shared.gatherer().without_cause(self._table.visible_jobs):
             with contained("reading what its program wrote"):
                 await self.shared.gatherer().at_hand(job.id)
             self._table.apply(filter(None, (self.shared.store.job(job.id),)))

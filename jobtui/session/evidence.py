@@ -437,11 +437,10 @@ class Gatherer:
             self.reads.records[job.id] = (job, dirs), record
         return record
 
-    def unread(self, jobs: Iterable[Job]) -> list[Job]:
-        """The failed jobs whose output was not read since they changed, and can be read without a cluster."""
-        failed = (job for job in jobs if job.status is JobStatus.FAILED)
-        new = (job for job in failed if self.reads.causes.get(job.id, (None,))[0] != job)
-        return [job for job in new if job.mode != CLUSTER_MODE]
+    def without_cause(self, jobs: Iterable[Job]) -> list[Job]:
+        """The failed jobs, none of a cluster, whose failing line was not looked for since they changed."""
+        failed = (job for job in jobs if job.status is JobStatus.FAILED and job.mode != CLUSTER_MODE)
+        return [job for job in failed if self.reads.causes.get(job.id, (None,))[0] != job]
 
     def _is_asked_for(self, job: Job) -> bool:
         kind = next((source.kind for source in self._sources if source.name == job.source), "")

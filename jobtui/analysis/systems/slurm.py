@@ -344,8 +344,8 @@ def _look(matter: SlurmCase) -> Iterator[NextStep]:
 
 
 def _evidence(matter: SlurmCase) -> Iterator[Fact]:
-    """Slurm's own words: the state and its reason, the fields behind it, and how the steps ended. For a live
-    job they are as of the last time that Slurm was read.
+    """Slurm's own words: the state, its reason and its fields, then the end of each step. For a live job they
+    are as of the last time that Slurm was read.
     """
     job = matter.job
     words = [f"state: {job.native_status}"]
