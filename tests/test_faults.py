@@ -768,7 +768,6 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
     "finding: a name": (find._Search, "add_named", lambda: find.find(JOB.id, {JOB.id: JOB})),
     "finding: what failed": (find._Search, "add_failed", lambda: find.find("no such thing", {JOB.id: JOB})),
     "correlating: what was heard": (WriterSurvey, "add", correlated_again),
-    "correlating: what a restart changes": (SupervisorPass, "take_others", correlated_again),
     "sorting jobs": (
         jobs_command,
         "needs_person",

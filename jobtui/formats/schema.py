@@ -81,8 +81,8 @@ def load(name: str) -> LogFormat:
 
 @cache
 def step_words(shape: str) -> tuple[str, Component]:
-    """How a timeline calls a line of Sirepo's logs of this shape, and who writes it."""
-    found = next(one for one in load("sirepo").shapes if one.name == shape)
+    """How a timeline calls a line of this shape, of Sirepo or of a site of Balsam, and who writes it."""
+    found = next(one for name in ("sirepo", "balsam_site") for one in load(name).shapes if one.name == shape)
     return found.step or shape.replace("_", " "), found.component
 
 

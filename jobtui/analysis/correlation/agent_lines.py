@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.correlation.agents import Agents, user_of_container
 from jobtui.analysis.correlation.ops import OpIndex, OpTrack, line_key, others, step_of
-from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
+from jobtui.analysis.correlation.supervisor_state import RUNS, message_in
 from jobtui.formats.schema import step_words
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
@@ -61,7 +61,7 @@ class _LastOp(NamedTuple):
 
 
 class AgentPass:
-    """Takes agents' records, in order for each file. `read` returns the job that changed."""
+    """Takes agents' records, in order for each file."""
 
     def __init__(self, ops: OpIndex, agents: Agents) -> None:
         self._ops = ops
@@ -73,15 +73,14 @@ class AgentPass:
         """Lines that name nothing, by process and text, with the op to which each was linked."""
         self._count = 0
 
-    def read(self, record: LogRecord) -> JobId | None:
-        """Take in one record. Returns the job it concerns, None if it names none and fits no op (yet)."""
+    def read(self, record: LogRecord) -> None:
         if record.shape == "agent_started":
             self._agents.learn_start(record, agent_prefix(record.fields["agent_id"] or ""))
-            return None
-        if record.shape in _UNNAMED:
-            return self._after_last(record)
-        self._count += 1
-        return self._of_op(self._count, record)
+        elif record.shape in _UNNAMED:
+            self._after_last(record)
+        else:
+            self._count += 1
+            self._of_op(self._count, record)
 
     def retry(self, prefix: str) -> None:
         for number in self._waiting_of.pop(prefix, ()):
@@ -89,27 +88,25 @@ class AgentPass:
             if waiting is not None:
                 self._of_op(number, *waiting)
 
-    def _of_op(self, number: int, record: LogRecord, followers: Sequence[LogRecord] = ()) -> JobId | None:
-        if record.fields.get("cmd") in SHARED_COMMANDS:
-            return None
+    def _of_op(self, number: int, record: LogRecord, followers: Sequence[LogRecord] = ()) -> None:
         prefix = _prefix(record)
-        if prefix is None:
-            return None
+        if prefix is None or record.fields.get("cmd") in SHARED_COMMANDS:
+            return
         jid = _jid_of(record)
         found = self._fitting(record, prefix, jid)
         if not found:
             self._wait(number, record, prefix, followers)
-            return jid
+            self._ops.changed.update((jid,) if jid else ())
+            return
         op = found[0] if len(found) == 1 else _best(record, found)
         self._place(record, op, jid, found)
         self._remember(number, record, op)
         for follower in followers:
             self._add_unnamed(follower, op, _LastOp(number, record.at, op))
-        return op.jid
 
     def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
         name = record.fields.get("name")
-        op_id = _message(record).op_id
+        op_id = message_in(record).op_id
         agent = self._agent_of(record)
         uid = user_of_container(record.container) or ""
         return self._ops.kept_with(
@@ -134,15 +131,13 @@ class AgentPass:
     def _place(self, record: LogRecord, op: OpTrack, jid: JobId | None, found: list[OpTrack]) -> None:
         if not op.is_news((record.shape, record.text)):
             return
-        step, component = step_words(record.shape)
-        code = record.fields.get("returncode")
-        message = _message(record)
+        code, message = record.fields.get("returncode"), message_in(record)
         op.op_id = op.op_id or message.op_id
         certainty = Certainty.FULL_ID if message.op_id else Certainty.JID
         if certainty is Certainty.JID and jid is None:
             rivals = len(found) > 1 and others(op, found)
             certainty = Certainty.ADJACENT if rivals else Certainty.PREFIX
-        op.add(record, f"{step} {code}" if code else step, component, certainty)
+        op.add(record, certainty, f"{step_words(record.shape)[0]} {code}" if code else "")
         if record.shape in _ARRIVALS:
             op.arrived_at = op.arrived_at if op.arrived_at is not None else record.at
         elif record.shape == "job_cmd_exited":
@@ -156,25 +151,22 @@ class AgentPass:
             return
         self._last[key] = _LastOp(number, record.at, op)
 
-    def _after_last(self, record: LogRecord) -> JobId | None:
+    def _after_last(self, record: LogRecord) -> None:
         """Link a line that names nothing to the op of which its process wrote just before."""
         spoken = self._last.get(_process(record))
         if spoken is None or _second(spoken.at) > _second(record.at):
-            return None
+            return
+        waiting = self._waiting.get(spoken.number)
         if spoken.op is not None:
             self._add_unnamed(record, spoken.op, spoken)
-            return spoken.op.jid
-        waiting = self._waiting.get(spoken.number)
-        if waiting is not None and len(waiting.followers) < FOLLOWERS_KEPT:
+        elif waiting is not None and len(waiting.followers) < FOLLOWERS_KEPT:
             waiting.followers.append(record)
-        return None
 
     def _add_unnamed(self, record: LogRecord, op: OpTrack, spoken: _LastOp) -> None:
         """Add a line to the op of which its process wrote before. Of two copies, trust the one without a gap.
 
         Within one second an equal line may have been written about each of two ops.
         """
-        step, component = step_words(record.shape)
         line = line_key(record)
         if not op.is_news((record.shape, f"{line[0]} {line[1]}")):
             return
@@ -184,8 +176,8 @@ class AgentPass:
         if known and known.op and before != since and max(before, since) < _second(record.at):
             if before > since:
                 return
-            known.op.remove(step, line)
-        op.add(record, step, component, Certainty.ADJACENT)
+            known.op.remove(step_words(record.shape)[0], line)
+        op.add(record, Certainty.ADJACENT)
         self._unnamed[key] = spoken._replace(op=op)
 
     def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
@@ -223,17 +215,13 @@ def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
 
 def _prefix(record: LogRecord) -> str | None:
     prefix = record.fields.get("o")
-    if prefix is None and (op_id := _message(record).op_id):
+    if prefix is None and (op_id := message_in(record).op_id):
         return op_prefix(op_id)
     return None if prefix == "None" else prefix
 
 
-def _message(record: LogRecord) -> AgentMessage:
-    return read_message(record.fields.get("message") or "")
-
-
 def _jid_of(record: LogRecord) -> JobId | None:
-    return job_of(record) or _message(record).jid
+    return job_of(record) or message_in(record).jid
 
 
 def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
@@ -279,6 +267,6 @@ def place_notes(
         if op is None:
             left.append(note)
         else:
-            step = step_of(note, Component.AGENT, _WORDS[note.shape], Certainty.JID)
+            step = step_of(note, Certainty.JID, _WORDS[note.shape], Component.AGENT)
             placed.setdefault(op.key, []).append(step)
     return placed, tuple(left)

@@ -27,7 +27,7 @@ from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents, place_calls
 from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, known_agents, step_of
 from jobtui.analysis.correlation.supervisor_lines import HANDLERS, REPLY_WORDS, STATUS_NEWS, note_place
-from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
+from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, message_in
 from jobtui.formats.parser import FORMAT
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
@@ -213,8 +213,8 @@ WHY = "its state comes from events; this is what its site wrote"
 
 
 @cache
-def site_shapes() -> dict[str, tuple[Component, str]]:
-    return {shape.name: (shape.component, shape.step or shape.name) for shape in load(FORMAT).shapes}
+def _site_shapes() -> frozenset[str]:
+    return frozenset(shape.name for shape in load(FORMAT).shapes)
 
 
 _AGENT_SAYS = frozenset({"agent_error", "agent_message"})
@@ -230,31 +230,15 @@ class SupervisorPass(PassState):
     before it comes from the same log.
     """
 
-    def take_others(self) -> set[JobId]:
-        """The jobs, besides those that lines name, that changed since the last call."""
-        others, self.others = self.others, set()
-        return others
-
-    def read(self, record: LogRecord) -> JobId | None:
-        """Take in one record of a shape in HANDLERS. Returns the job it concerns, or None."""
-        self.others |= self.restarts.goes_on(self.log, record)
-        jid = HANDLERS[record.shape](self, record)
-        self._note(record)
-        return jid
-
-    def read_again(self, record: LogRecord) -> None:
-        """Take in a record that a copy of the log had before: only the next line needs it."""
-        self.others |= self.restarts.goes_on(self.log, record)
-        if record.shape == "op_created":
-            name, at = record.fields["name"], record.at
-            made = self.ops.kept_with(
-                record.fields["o"] or "", lambda t: t.name == name and t.created_at == at
-            )
-            self.newest = made[-1] if made else None
-        self._note(record)
-
-    def _note(self, record: LogRecord) -> None:
+    def read(self, record: LogRecord, *, is_new: bool = True) -> None:
+        """Take in one record of a shape in HANDLERS; the next line needs also what a copy had before."""
         shape = record.shape
+        self.restarts.goes_on(self.log, record)
+        if is_new:
+            HANDLERS[shape](self, record)
+        elif shape == "op_created":
+            made = self.named(record, lambda t: t.created_at == record.at)
+            self.newest = made[-1] if made else None
         if shape in _AGENT_SAYS:
             note_place(self, record)
         elif shape in _ENDS_UPDATE:
@@ -262,7 +246,7 @@ class SupervisorPass(PassState):
             if shape == "supervisor_started":
                 self.newest = None
         self.before = record
-        self.debug = read_message(record.fields["message"] or "") if shape == "debug_message" else None
+        self.debug = message_in(record) if shape == "debug_message" else None
 
 
 COMPARED = frozenset(HANDLERS) | {"api_called"}
@@ -276,46 +260,43 @@ class Correlator(Correlation):
         self._ops = OpIndex(limit, most_bytes)
         self._repeats = RepeatFilter(COMPARED)
         self._agents = Agents(self._repeats.origin)
-        self._events = JobEvents()
+        self._events = JobEvents(self._ops.changed)
         self._restarts = Restarts(self._ops, self._repeats.origin)
         self._supervisors: dict[str, SupervisorPass] = {}
         self._agent_pass = AgentPass(self._ops, self._agents)
         self._survey = WriterSurvey()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
-        changed: set[JobId | None] = set()
+        self._ops.changed.clear()
         new: list[LogRecord] = []
         for record in records:
             try:
                 if self._repeats.is_new(record):
                     new.append(record)
-                    changed.add(self._read(record))
+                    self._read(record)
                 elif record.shape in HANDLERS:
-                    self._supervisor(record.source).read_again(record)
+                    self._supervisor(record.source).read(record, is_new=False)
             except Exception as error:  # noqa: BLE001 - it costs this record; a `with` would cost all others time
                 FAULTS.note(error, "correlating")
-        for supervisor in self._supervisors.values():
-            with contained("correlating"):
-                changed |= supervisor.take_others()
         with contained("correlating"):
             self._survey.add(new)
-        return {jid for jid in changed if jid is not None}
+        return set(self._ops.changed)
 
-    def _read(self, record: LogRecord) -> JobId | None:
+    def _read(self, record: LogRecord) -> None:
         shape = record.shape
         if shape in HANDLERS:
-            found = self._supervisor(record.source).read(record)
+            self._supervisor(record.source).read(record)
             if shape == "op_sent":
                 self._agent_pass.retry(record.fields["o"] or "")
-            return found
-        if is_note(record):
-            return self._events.noted(jid, record) if (jid := job_of(record)) else None
-        if shape in AGENT_SHAPES:
-            return self._agent_pass.read(record)
-        if shape in site_shapes() and (job_id := JobId(record.fields.get("jid") or "")):
-            self._events.keep(job_id, record, *site_shapes()[shape], Certainty.JID, WHY)
-            return job_id
-        return self._events.called(record) if shape == "api_called" else None
+        elif is_note(record):
+            if jid := job_of(record):
+                self._events.noted(jid, record)
+        elif shape in AGENT_SHAPES:
+            self._agent_pass.read(record)
+        elif shape == "api_called":
+            self._events.called(record)
+        elif shape in _site_shapes() and (job_id := JobId(record.fields.get("jid") or "")):
+            self._events.keep(job_id, record, WHY)
 
     def take_in(self, other: "Correlator") -> None:
         """Add what another one read and can no longer be read. The other must not be used afterwards.
@@ -357,9 +338,7 @@ class Correlator(Correlation):
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
         tracks = self._ops.of_job(job_id)
         found = ((track.key, self._restarts.first_after(track)) for track in tracks)
-        return {
-            key: step_of(one, Component.SUPERVISOR, STEP, Certainty.ADJACENT) for key, one in found if one
-        }
+        return {key: step_of(one, Certainty.ADJACENT, STEP) for key, one in found if one}
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         tracks = list(self._ops.of_job(job_id))
@@ -408,4 +387,4 @@ def _with_steps(op: Op, call: Step | None, notes: Sequence[Step]) -> Op:
 
 
 def _loose(record: LogRecord, component: Component) -> Step:
-    return step_of(record, component, record.shape.replace("_", " "), Certainty.JID)
+    return step_of(record, Certainty.JID, record.shape.replace("_", " "), component)

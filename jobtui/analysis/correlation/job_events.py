@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from jobtui.analysis.correlation.ops import OpTrack, line_key, step_of
-from jobtui.formats.schema import step_words
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Certainty, Component, Step, Unlinked
+from jobtui.model.ops import Certainty, Step, Unlinked
 
 JOBS_KEPT = 20_000
 """Jobs whose events are kept; those without news for the longest time are dropped first."""
@@ -50,21 +49,23 @@ def _keep(events: list[T], event: T) -> None:
 class JobEvents:
     """Lines that name a job and no op, by job, within bounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: set[JobId]) -> None:
         self._jobs = Bounded[JobId, _Events](JOBS_KEPT)
+        self._changed = changed
 
     def _of(self, jid: JobId) -> _Events:
         events = self._jobs.get(jid)
         if events is None:
             events = self._jobs[jid] = _Events()
         self._jobs.move_to_end(jid)
+        self._changed.add(jid)
         return events
 
-    def requested(self, record: LogRecord) -> JobId | None:
+    def requested(self, record: LogRecord) -> None:
         """Keep a request until it makes an op. A request that names no job is not kept."""
         jid = record.fields["jid"] or ""
         if split_jid(jid) is None:
-            return None
+            return
         requests = self._of(JobId(jid)).requests
         last = requests[-1][-1] if requests else None
         is_same = last is not None and last.shape == "request" and last.fields["api"] == record.fields["api"]
@@ -72,7 +73,6 @@ class JobEvents:
             _keep(requests, (*requests.pop(), record))
         else:
             _keep(requests, (record,))
-        return JobId(jid)
 
     def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
         """Give an op its request: the line before it, else the newest one of its job.
@@ -99,7 +99,7 @@ class JobEvents:
         op.job_cmd = last.fields.get("job_cmd") or _JOB_CMDS.get(op.name)
         op.requested_at = request[0].at
         for record in request:
-            op.add(record, step_words(record.shape)[0], Component.SUPERVISOR, certainty)
+            op.add(record, certainty)
 
     def take_in(self, other: "JobEvents", placed: Callable[[JobId], Iterable[OpTrack]]) -> None:
         """Add events that are not known here. `placed` gives the ops of a job, whose lines are known."""
@@ -118,34 +118,29 @@ class JobEvents:
             for kept in (own.calls, own.notes, own.unlinked, own.requests):
                 del kept[:-EVENTS_KEPT]
 
-    def called(self, record: LogRecord) -> JobId | None:
-        jid = jid_of_run_dir(record.fields["run_dir"] or "")
-        if jid is not None:
+    def called(self, record: LogRecord) -> None:
+        if (jid := jid_of_run_dir(record.fields["run_dir"] or "")) is not None:
             _keep(self._of(jid).calls, record)
-        return jid
 
     def calls_of(self, jid: JobId) -> tuple[LogRecord, ...]:
         return tuple(self._jobs.get(jid, _NOTHING).calls)
 
-    def noted(self, jid: JobId, record: LogRecord) -> JobId:
+    def noted(self, jid: JobId, record: LogRecord) -> None:
         """Keep a line about the polling of an sbatch run. The supervisor's copy of it is the same line."""
         notes = self._of(jid).notes
         if not any(note.text == record.text and note.at == record.at for note in notes):
             _keep(notes, record)
-        return jid
 
     def notes_of(self, jid: JobId) -> tuple[LogRecord, ...]:
         return tuple(self._jobs.get(jid, _NOTHING).notes)
 
-    def keep(
-        self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str
-    ) -> None:
-        _keep(self._of(jid).unlinked, Unlinked(jid, step_of(record, component, step, certainty), why))
+    def keep(self, jid: JobId, record: LogRecord, why: str, step: str = "") -> None:
+        _keep(self._of(jid).unlinked, Unlinked(jid, step_of(record, Certainty.JID, step), why))
 
     def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
         events = self._jobs.get(jid, _NOTHING)
         waiting = (
-            Unlinked(jid, step_of(r, Component.SUPERVISOR, "request", Certainty.JID), "no op followed")
+            Unlinked(jid, step_of(r, Certainty.JID, "request"), "no op followed")
             for request in events.requests
             for r in request
         )
@@ -175,7 +170,7 @@ def place_calls(
         else:
             exact = call.at is not None and op.requested_at is not None
             certainty = Certainty.JID if exact else Certainty.ADJACENT
-            placed[op.key] = step_of(call, Component.SERVER, api or "", certainty)
+            placed[op.key] = step_of(call, certainty, api or "")
     return placed, tuple(reversed(left))
 
 

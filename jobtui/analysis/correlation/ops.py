@@ -10,13 +10,14 @@ longer held.
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sys import intern
 from typing import TypeVar
 
 import msgspec
 
 from jobtui.analysis.correlation.agents import Agents, AgentTrack
+from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.logs import LogRecord
@@ -33,11 +34,12 @@ OP_BYTES, STEP_BYTES = 1_000, 250
 
 
 @dataclass(slots=True, eq=False)
-class MemoryUse:
-    """About how many bytes all ops take together, and how many steps they got."""
+class SharedCounts:
+    """Of all ops together: how many steps they got, about how many bytes they take, which jobs changed."""
 
     given: int = 0
     taken: int = 0
+    changed: set[JobId] = field(default_factory=set)
 
 
 class OpTrack(OpFacts, eq=False, kw_only=True):
@@ -46,7 +48,7 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     """
 
     source: str
-    room: MemoryUse
+    shared: SharedCounts
     certainty: Certainty = Certainty.ADJACENT
     size: int = 0
     called_api: str | None = None
@@ -93,29 +95,35 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
             self.result = result or self.result
             self.status = status
             self.ended_at = at
-            self.frozen = None
+            self.note_change()
 
     def reopen(self, status: OpStatus) -> None:
         self.is_open = True
         self.status = status
         self.ended_at = None
-        self.frozen = None
+        self.note_change()
 
-    def add(self, record: LogRecord, step: str, component: Component, certainty: Certainty) -> None:
+    def note_change(self) -> None:
         self.frozen = None
+        if self.jid is not None:
+            self.shared.changed.add(self.jid)
+
+    def add(self, record: LogRecord, certainty: Certainty, step: str = "") -> None:
+        """Add a line as a step, in these words, else in those of its shape."""
+        self.note_change()
         if len(self.steps) >= STEPS_KEPT:
             self.take_room(-_size(self.steps.pop(FIRST_STEPS_KEPT)))
             self.dropped_steps += 1
-        added = step_of(record, component, intern(step), certainty)  # the same few words again and again
-        self.steps.append(added)
-        self.room.given += 1
-        self.last_named = self.room.given
+        self.steps.append(step_of(record, certainty, step))
+        self.shared.given += 1
+        self.last_named = self.shared.given
         self.take_room(STEP_BYTES + len(record.text))
 
     def remove(self, step: str, key: tuple[int | None, str]) -> None:
         kept = [one for one in self.steps if one.step != step or line_key(one) != key]
         self.take_room(sum(map(_size, kept)) - sum(map(_size, self.steps)))
-        self.steps, self.frozen = kept, None
+        self.steps = kept
+        self.note_change()
 
     def add_rest(self, other: "OpTrack") -> None:
         """Add the steps of another track of the same op, which was read only from a later line on."""
@@ -135,21 +143,21 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         if not other.is_open:
             self.end(other.status, other.ended_at, other.result)
 
-    def move_to(self, room: MemoryUse) -> None:
-        self.last_named -= self.room.given
-        self.sent_turn -= self.room.given
+    def move_to(self, shared: SharedCounts) -> None:
+        self.last_named -= self.shared.given
+        self.sent_turn -= self.shared.given
         self.leave_room()
-        self.room = room
-        room.taken += self.size
+        self.shared = shared
+        shared.taken += self.size
 
     def leave_room(self) -> None:
         """Free its memory: it is no longer kept, and further lines are ignored."""
-        self.room.taken -= self.size
-        self.room = MemoryUse()
+        self.shared.taken -= self.size
+        self.shared = SharedCounts()
 
     def take_room(self, size: int) -> None:
         self.size += size
-        self.room.taken += size
+        self.shared.taken += size
 
     def freeze(self) -> Op:
         """The record of the op now; the same object until something changes."""
@@ -159,10 +167,14 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         return self.frozen
 
 
-def step_of(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
+def step_of(
+    record: LogRecord, certainty: Certainty, step: str = "", component: Component | None = None
+) -> Step:
+    """A line as a step, in these words and by this component, else as the table of shapes has it."""
+    words, writer = ("", component) if component is not None else step_words(record.shape)
     return Step(
-        step, record.at, component, record.text, record.source, record.line, record.offset, certainty,
-        record.cursor,
+        intern(step or words), record.at, writer, record.text, record.source, record.line, record.offset,
+        certainty, record.cursor,
     )  # fmt: skip
 
 
@@ -196,7 +208,9 @@ class OpIndex:
     def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
         self._limit = limit
         self._most_bytes = most_bytes
-        self._room = MemoryUse()
+        self._shared = SharedCounts()
+        self.changed = self._shared.changed
+        """The jobs of which something is new; whoever takes them empties it."""
         self.first_key = self.next_key = FIRST_KEY
         """The least key of an op, and the key of the next op; all others are smaller."""
         self._all: deque[OpTrack] = deque()
@@ -213,7 +227,7 @@ class OpIndex:
 
     def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
         track = OpTrack(
-            key=self.next_key, op=OpPrefix(op), name=name, source=source, created_at=at, room=self._room
+            key=self.next_key, op=OpPrefix(op), name=name, source=source, created_at=at, shared=self._shared
         )
         self.next_key += 1
         self._created += 1
@@ -233,15 +247,12 @@ class OpIndex:
         if track.jid is not None:
             _remove(self._by_jid, track.jid, track)
         track.jid = jid
+        track.note_change()
         track.learn_user(jid.partition("-")[0])
         self._by_jid.setdefault(jid, []).append(track)
 
     def of_job(self, jid: JobId) -> Sequence[OpTrack]:
         return self._by_jid.get(jid, ())
-
-    def open_with(self, op: str, fits: Fits) -> list[OpTrack]:
-        """Open ops with this prefix that fit, oldest first."""
-        return [track for track in self._by_prefix.get(op, ()) if track.is_open and fits(track)]
 
     def kept_with(self, op: str, fits: Fits) -> list[OpTrack]:
         """Open and ended ops with this prefix that fit, oldest first."""
@@ -266,7 +277,7 @@ class OpIndex:
         for track in reversed(taken):
             track.key = keys[track.key]
             track.frozen = None
-            track.move_to(self._room)
+            track.move_to(self._shared)
             self._all.appendleft(track)
             self._by_prefix.setdefault(str(track.op), []).insert(0, track)
             if track.jid is not None:
@@ -316,7 +327,7 @@ class OpIndex:
 
     def _keep_bounds(self) -> None:
         """Drop the oldest ended ops, or the oldest of all if the first few are open."""
-        while len(self._all) > self._limit or (self._room.taken > self._most_bytes and len(self._all) > 1):
+        while len(self._all) > self._limit or (self._shared.taken > self._most_bytes and len(self._all) > 1):
             for _ in range(64):
                 if not self._all[0].is_open:
                     break

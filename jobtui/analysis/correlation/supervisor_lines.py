@@ -18,16 +18,15 @@ from jobtui.analysis.correlation.supervisor_state import (
     jid_in,
     last_named,
     latest_op,
+    message_in,
     path_in,
     read_message,
 )
-from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
+from jobtui.model.ops import AgentState, Certainty, OpStatus
 
-_SUPERVISOR, _DRIVER = Component.SUPERVISOR, Component.DRIVER
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
 
 STATUS_NEWS = frozenset({"late_update", "stale_update", "inactive_update"})
@@ -52,25 +51,21 @@ def _ops_at(state: PassState, jid: JobId, at: Nanos | None) -> Iterator[OpTrack]
             yield op
 
 
-def _status(state: PassState, record: LogRecord) -> JobId | None:
+def _status(state: PassState, record: LogRecord) -> None:
     """The line that names the job of the update before it, and its new status."""
-    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
-    update = state.update
+    jid, update, word = jid_in(record), state.update, record.fields.get("state")
     if jid is None:
-        return None
-    word = record.fields.get("state")
+        return
     op = next((t for t in _ops_at(state, jid, record.at) if t.name in RUNS), None)
     if op is None:
-        state.events.keep(jid, record, _SUPERVISOR, "status", _JID, "no run op of this job is known")
-        return jid
+        state.events.keep(jid, record, _NO_RUN, "status")
+        return
     if update is not None and update.shape == "agent_message":
         op.updates += 1
-        op.add(update, "update", _DRIVER, _ADJACENT)
-    step = step_words(record.shape)[0] if record.shape in STATUS_NEWS else f"status {word}"
-    op.add(record, step, _SUPERVISOR, _JID)
+        op.add(update, _ADJACENT, "update")
+    op.add(record, _JID, "" if record.shape in STATUS_NEWS else f"status {word}")
     if record.shape == "status_update" and word in FINAL_STATES:
         _end_runs(state, jid, record, word)
-    return jid
 
 
 def _end_runs(state: PassState, jid: JobId, record: LogRecord, result: str | None) -> None:
@@ -79,55 +74,42 @@ def _end_runs(state: PassState, jid: JobId, record: LogRecord, result: str | Non
             op.end(OpStatus.ENDED, record.at, result)
 
 
-def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
+def _run_status_result(state: PassState, record: LogRecord) -> None:
     jid = jid_in(record)
     if jid is None:
-        return None
+        return
     word = read_message(record.fields.get("reply") or "").state
     op = next((t for t in _ops_at(state, jid, record.at) if t.name == "run_status"), None)
     if op is None:
-        return about_job(state, record)
-    op.add(record, f"run_status result {word}", _SUPERVISOR, _JID)
+        about_job(state, record)
+        return
+    op.add(record, _JID, f"run_status result {word}")
     if word in FINAL_STATES:
         _end_runs(state, jid, record, word)
-    return jid
 
 
-def about_job(state: PassState, record: LogRecord) -> JobId | None:
+def about_job(state: PassState, record: LogRecord) -> None:
     """A line that names a job: a step of its newest run, or kept with the job if there is none."""
-    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
+    jid = jid_in(record)
     if jid is None and record.shape == "serial_mismatch" and state.before is not None:
         jid = jid_in(state.before) if state.before.shape in _NAMING_A_JOB else None
     if jid is None:
-        return None
-    op = _to_newest_run(state, jid, record, _SUPERVISOR)
-    if op is not None and record.shape == "canceled_after_restart":
-        op.end(OpStatus.LOST, record.at, "canceled")
-    return jid
-
-
-def from_agent(state: PassState, record: LogRecord) -> JobId | None:
-    """A driver's line about a job: an agent's message was refused."""
-    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
-    if jid is not None:
-        _to_newest_run(state, jid, record, _DRIVER)
-    return jid
-
-
-def _to_newest_run(state: PassState, jid: JobId, record: LogRecord, component: Component) -> OpTrack | None:
-    step, _ = step_words(record.shape)
+        return
     op = next((t for t in _ops_at(state, jid, record.at) if t.name == "run"), None)
     if op is None:
-        state.events.keep(jid, record, component, step, _JID, "no run op of this job is known")
-    else:
-        op.add(record, step, component, _JID)
-    return op
+        state.events.keep(jid, record, _NO_RUN)
+        return
+    op.add(record, _JID)
+    if record.shape == "canceled_after_restart":
+        op.end(OpStatus.LOST, record.at, "canceled")
 
 
-def _restarted(state: PassState, record: LogRecord) -> JobId | None:
-    state.others |= state.restarts.restarted(state.log, record)
+_NO_RUN = "no run op of this job is known"
+
+
+def _restarted(state: PassState, record: LogRecord) -> None:
+    state.restarts.restarted(state.log, record)
     state.agents.supervisor_restarted(record)
-    return None
 
 
 UNREQUESTED = frozenset({"run_status"})
@@ -152,36 +134,35 @@ _SENT_OR_NOT: Mapping[str, bool] = {
 """Whether the op of a line must have been sent."""
 
 
-def _request_failed(state: PassState, record: LogRecord) -> JobId | None:
+def _request_failed(state: PassState, record: LogRecord) -> None:
     jid = jid_in(record)
     if jid is None:
-        return None
+        return
     api = record.fields["api"]
     unsent = [t for t in state.ops.of_job(jid) if not t.sends and not t.error and t.api in (api, None)]
     op = max(unsent, key=last_named, default=None)
     if op is None:
-        return about_job(state, record)
-    op.add(record, "request failed", _SUPERVISOR, _JID)
+        about_job(state, record)
+        return
+    op.add(record, _JID)
     op.error = record.fields["error"]
     op.end(OpStatus.DESTROYED, record.at, "error")
-    return jid
 
 
-def _op_created(state: PassState, record: LogRecord) -> JobId | None:
+def _op_created(state: PassState, record: LogRecord) -> None:
     fields = record.fields
     op = state.ops.create(fields["o"] or "", fields["name"] or "", record.source, record.at)
     state.newest = op
     if run_dir := path_in(fields["run_dir"]):
         op.run_dir = run_dir
-        state.others |= state.restarts.learn_run_dir(state.log, run_dir)
+        state.restarts.learn_run_dir(state.log, run_dir)
         if jid := jid_of_run_dir(run_dir):
             state.ops.tie(op, jid)
             op.certainty = _JID
     _take_what_made_it(state, op)
-    op.add(record, "op created", _SUPERVISOR, op.certainty if op.run_dir else _ADJACENT)
+    op.add(record, op.certainty if op.run_dir else _ADJACENT)
     if op.name in MERE_CHECKS:
         op.end(OpStatus.ENDED, record.at)
-    return op.jid
 
 
 def _take_what_made_it(state: PassState, op: OpTrack) -> None:
@@ -194,26 +175,25 @@ def _take_what_made_it(state: PassState, op: OpTrack) -> None:
         if op.name == "cancel":
             if not read_message(before.fields.get("args") or "").op_id:
                 state.events.claim_request(op, before)
-            op.add(before, "cancel", _SUPERVISOR, _ADJACENT)
+            op.add(before, _ADJACENT, "cancel")
             return
     if op.name not in UNREQUESTED:
         state.events.claim_request(op, before)
 
 
-def _slot(state: PassState, record: LogRecord) -> JobId | None:
+def _slot(state: PassState, record: LogRecord) -> None:
     jid = jid_in(record)
-    entering = record.shape != "slot_got"
     op = latest_op(state, record, lambda t: not t.sends and (jid is None or t.jid in (None, jid)))
     if op is None:
-        return about_job(state, record) if jid else None
-    op.add(record, "waits for a slot" if entering else "got the slot", _SUPERVISOR, _JID if jid else _PREFIX)
-    return op.jid
+        about_job(state, record)
+    else:
+        op.add(record, _JID if jid else _PREFIX)
 
 
-def _cancel(state: PassState, record: LogRecord) -> JobId | None:
+def _cancel(state: PassState, record: LogRecord) -> None:
     jid = jid_in(record)
     if jid is None:
-        return None
+        return
     args = record.fields["args"] or ""
     timed_out = read_message(args).op_id
     named = set(_NAMED_OP.findall(args))
@@ -226,23 +206,21 @@ def _cancel(state: PassState, record: LogRecord) -> JobId | None:
             hit, step = op.name == "run", "canceled by the user"
         if hit and op.is_open:
             op.op_id = timed_out or op.op_id
-            op.add(record, step, _SUPERVISOR, _FULL if timed_out else _JID)
+            op.add(record, _FULL if timed_out else _JID, step)
             op.end(OpStatus.ENDED, record.at, "canceled")
-    return jid
 
 
-def _of_op(state: PassState, record: LogRecord) -> JobId | None:
+def _of_op(state: PassState, record: LogRecord) -> None:
     """A line that names only an op: it means the last op with this prefix."""
     sent = _SENT_OR_NOT.get(record.shape)
     op = latest_op(state, record, lambda t: sent is None or sent == (t.sends > 0))
     if op is None:
-        return None
+        return
     op.saw_destroyed |= record.fields.get("dead") is not None
-    op.add(record, step_words(record.shape)[0], _SUPERVISOR, _PREFIX)
+    op.add(record, _PREFIX)
     op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
     if record.shape in _ENDS or record.fields.get("dead"):
         op.end(OpStatus.DESTROYED, record.at)
-    return op.jid
 
 
 _AGENT_ENDS: Mapping[str, tuple[AgentState, str, str]] = {
@@ -268,7 +246,7 @@ _STOPS = frozenset({"stop", "rm", "kill"})
 """Docker commands of the cleanup. Their failure says nothing about the agent."""
 
 
-def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
+def _agent_line(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
     fields = record.fields
     agent.learn_exec_dir(fields.get("dir") or "")
@@ -277,10 +255,9 @@ def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
         agent.learn_container(fields["container"] or "", fields["cid"] or "")
     if record.shape in _STARTING and agent.state is AgentState.UNKNOWN:
         agent.enter(AgentState.STARTING, record.at)
-    return None
 
 
-def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
+def _agent_ended(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
     life, words, step = _AGENT_ENDS[record.shape]
     why = words.format_map(record.fields)
@@ -291,12 +268,9 @@ def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
     elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
         agent.explain(why)
     for op in _lost_ops(state, record, agent) if step else ():
-        op.add(record, step, Component.DRIVER, Certainty.PREFIX)
-        if op.jid is not None:
-            state.others.add(op.jid)
+        op.add(record, _PREFIX, step)
         if op.sends:
             op.end(OpStatus.DESTROYED, record.at)
-    return None
 
 
 def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[OpTrack]:
@@ -311,15 +285,14 @@ def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[Op
     return lost + [op for ops in ended for op in ops if op.status is OpStatus.DESTROYED]
 
 
-def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
+def _agent_freed(state: PassState, record: LogRecord) -> None:
     """Resources are freed: after an end that another line reports, or after a failed start."""
     agent = state.agents.of_driver(record)
     if record.fields["caller"] == FREED_BY_START and agent.state is AgentState.STARTING:
         agent.fall(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
-    return None
 
 
-def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
+def _driver_note(state: PassState, record: LogRecord) -> None:
     """Another line of a driver: an error while its agent starts is the reason for its end."""
     agent = state.agents.of_driver(record)
     rest = record.fields["rest"] or ""
@@ -327,28 +300,25 @@ def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
         error = rest.removeprefix("error=")
         found = _REASON.search(error)  # in a logged exception; else the line before its traceback tells
         agent.explain(f"its start failed: {found[1] if found else error.partition(' stack=')[0]}")
-    return None
 
 
-def _docker_failed(state: PassState, record: LogRecord) -> JobId | None:
+def _docker_failed(state: PassState, record: LogRecord) -> None:
     """A docker command ended with an error. The command that runs an agent ends with the agent."""
     fields = record.fields
     agent = state.agents.in_container(fields["container"] or "")
     if agent is None:
-        return None
+        return
     agent.learn_command(fields["command"] or "")
     error = fields["error"]
     if fields["verb"] not in _STOPS and agent.state is not AgentState.KILLED:
         agent.explain(f"docker {fields['verb']}: {error}" if error else "its container ended")
-    return None
 
 
-def _cluster_log(state: PassState, record: LogRecord) -> JobId | None:
+def _cluster_log(state: PassState, record: LogRecord) -> None:
     """The path of an agent's log on a cluster, written by its start; the line before names the agent."""
     before = state.before
     if before is not None and before.shape == "agent_start_wanted":
         state.agents.of_driver(before).cluster_log = record.fields["path"]
-    return None
 
 
 REPLY_WORDS = frozenset({"ok", "error", None})
@@ -359,15 +329,11 @@ NAMED_IN_REPLIES = frozenset({"run", "analysis"})
 _WAYPOINTS = frozenset({"agent_start_wanted", "agent_wait", "agent_ready", "slot_wait_driver"})
 
 
-def _op_assigned(state: PassState, record: LogRecord) -> JobId | None:
+def _op_assigned(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
-    fields = record.fields
-    name = fields["name"]
-    found = state.ops.open_with(
-        fields["o"] or "",
-        lambda t: (
-            t.name == name and t.assigned_agent is None and not t.sends and t.belongs_to_user(agent.uid)
-        ),
+    found = state.named(
+        record,
+        lambda t: t.is_open and t.assigned_agent is None and not t.sends and t.belongs_to_user(agent.uid),
     )
     op = found[-1] if found else _adopt(state, record, agent)
     certain = op is state.newest or len(found) == 1
@@ -375,16 +341,14 @@ def _op_assigned(state: PassState, record: LogRecord) -> JobId | None:
     op.driver, op.kind = agent.driver, agent.kind
     op.learn_user(agent.uid)
     op.status = OpStatus.WAITING
-    add_step(op, record, "driver assigned", _PREFIX, () if certain else found)
+    add_step(op, record, _PREFIX, () if certain else found)
     if op.name in NEVER_SENT:
         op.end(OpStatus.ENDED, record.at)
-    return op.jid
 
 
-def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
+def _op_sent(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
-    fields = record.fields
-    run_dir = path_in(fields["run_dir"])
+    run_dir = path_in(record.fields["run_dir"])
     jid = jid_of_run_dir(run_dir) if run_dir else None
     op, found = _unsent(state, record, agent, jid)
     if jid is not None and op.jid is None:
@@ -399,10 +363,9 @@ def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
     agent.speaks()
     op.sends += 1
     op.sent_at = record.at
-    op.sent_turn = op.room.given
+    op.sent_turn = op.shared.given
     op.status = OpStatus.SENT
-    add_step(op, record, "sent", _JID if jid is not None else _PREFIX, found if jid is None else ())
-    return op.jid
+    add_step(op, record, _JID if jid is not None else _PREFIX, found if jid is None else ())
 
 
 def _unsent(
@@ -413,11 +376,10 @@ def _unsent(
     An op that was assigned to this agent comes before one whose agent was replaced or that was not assigned
     (such as the cancel of a time limit); the one just created comes before those that wait.
     """
-    name = record.fields["name"]
-    found = state.ops.open_with(
-        record.fields["o"] or "",
+    found = state.named(
+        record,
         lambda t: (
-            t.name == name
+            t.is_open
             and not t.sends
             and (jid is None or t.jid is None or t.jid == jid)
             and t.belongs_to_user(agent.uid)
@@ -437,94 +399,84 @@ def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
     return op
 
 
-def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
+def _not_delivered(state: PassState, record: LogRecord) -> None:
     op = latest_op(state, record, lambda t: t.sends > 0)
-    if op is None:
-        return None
-    op.error = record.fields.get("error") or "websocket closed"
-    op.add(record, "not delivered", _DRIVER, _ADJACENT)
-    op.end(OpStatus.DESTROYED, record.at, "error")
-    return op.jid
+    if op is not None:
+        op.error = record.fields.get("error") or "websocket closed"
+        op.add(record, _ADJACENT)
+        op.end(OpStatus.DESTROYED, record.at, "error")
 
 
-def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
+def _on_the_way(state: PassState, record: LogRecord) -> None:
     """A line of a driver about a waiting op: it waits for its agent's start, the agent, or a slot."""
     agent = state.agents.of_driver(record)
-    step = step_words(record.shape)[0]
     if record.shape == "agent_start_wanted":
         agent.started_at = record.at
         agent.supervisor_at = record.offset
         agent.starts += 1
         agent.why = ""
         agent.enter(AgentState.STARTING, record.at)
-    name, uid = record.fields["name"], agent.uid
-    found = state.ops.kept_with(
-        record.fields["o"] or "", lambda t: t.name == name and not t.sends and t.belongs_to_user(uid)
-    )
+    found = state.named(record, lambda t: not t.sends and t.belongs_to_user(agent.uid))
     fitting = [t for t in found if t.assigned_agent == agent.agent] or found
     if not fitting:
-        return None
+        return
     op = fitting[-1]
     if op.name in NEVER_SENT:
         state.ops.reopen(op, OpStatus.WAITING)
         if record.shape == "agent_ready":
             op.end(OpStatus.ENDED, record.at)
-    add_step(op, record, step, _PREFIX, fitting)
-    return op.jid
+    add_step(op, record, _PREFIX, fitting)
 
 
-def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
+def _agent_message(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
     _note_contact(agent, record)
     name = record.fields["op_name"]
-    if name == "run_status_update":
-        return None
     if name == "job_cmd_stderr":
-        return _sent_stderr(state, record)
-    if record.fields["o"] == "None":
-        if name == "alive":
-            agent.connected_at = record.at
-            agent.why = ""
-            agent.enter(AgentState.CONNECTED, record.at)
-        return None
-    debug = state.debug
-    op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
-    message = AgentMessage(op_id, name, None, None, None)
-    return _reply(state, record, agent, record.fields["o"] or "", message)
+        _sent_stderr(state, record)
+    elif name == "run_status_update":
+        return
+    elif record.fields["o"] != "None":
+        debug = state.debug
+        op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
+        message = AgentMessage(op_id, name, None, None, None)
+        _reply(state, record, agent, record.fields["o"] or "", message)
+    elif name == "alive":
+        agent.connected_at = record.at
+        agent.why = ""
+        agent.enter(AgentState.CONNECTED, record.at)
 
 
-def _sent_stderr(state: PassState, record: LogRecord) -> JobId | None:
+def _sent_stderr(state: PassState, record: LogRecord) -> None:
     """An agent sends on what job_cmd wrote, and for which op it does not say: it counts where it has one."""
     agent, held = state.agents.of_driver(record), _HELD.findall(record.fields["held"] or "")
-    found = state.ops.open_with(held[0], lambda op: op.has_agent(agent)) if len(held) == 1 else []
+    found = state.ops.kept_with(held[0], lambda t: t.is_open and t.has_agent(agent)) if len(held) == 1 else []
     for op in found if len(found) == 1 else ():
-        op.wrote_stderr, op.frozen = True, None
-    return None
+        op.wrote_stderr = True
+        op.note_change()
 
 
-def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
+def _agent_error(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
     _note_contact(agent, record)
-    text = record.fields["message"] or ""
-    message = read_message(text)
-    if message.op_id is not None:
-        return _reply(state, record, agent, op_prefix(message.op_id), message)
-    if message.jid or text.endswith("}"):
-        return None
-    # the op of an error whose line is cut: the only one that its agent has not answered
-    held = _HELD.findall(record.fields["held"] or "")
-    found = [op for op in held if _unanswered(state, agent, op, NOTHING)]
-    return _reply(state, record, agent, found[0], message) if len(found) == 1 else None
+    message = message_in(record)
+    found = [op_prefix(message.op_id)] if message.op_id is not None else []
+    if not found and not message.jid and not (record.fields["message"] or "").endswith("}"):
+        # the op of an error whose line is cut: the only one that its agent has not answered
+        held = _HELD.findall(record.fields["held"] or "")
+        found = [op for op in held if _unanswered(state, agent, op, NOTHING)]
+    if len(found) == 1:
+        _reply(state, record, agent, found[0], message)
 
 
 def _reply(
     state: PassState, record: LogRecord, agent: AgentTrack, prefix: str, message: AgentMessage
-) -> JobId | None:
+) -> None:
     waiting = _unanswered(state, agent, prefix, message)
     if not waiting:
         if message.jid is not None:
-            state.events.keep(message.jid, record, _DRIVER, "reply", _JID, "no op with this id is known")
-        return message.jid
+            state.events.keep(message.jid, record, "no op with this id is known", "reply")
+        return
     op = waiting[0]
     op.op_id = message.op_id or op.op_id
     op.replies += 1
@@ -535,12 +487,11 @@ def _reply(
     if failed:
         op.error = message.error or op.error
     step = "reply error" if failed else f"reply {message.op_name}"
-    add_step(op, record, step, _FULL if message.op_id else _PREFIX, waiting)
+    add_step(op, record, _FULL if message.op_id else _PREFIX, waiting, step)
     if op.name == "run_status" or (op.name == "run" and not failed):
         op.status = OpStatus.REPLIED
     else:
         op.end(OpStatus.ENDED, record.at, "error" if failed else "ok")
-    return op.jid
 
 
 def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: AgentMessage) -> list[OpTrack]:
@@ -549,7 +500,8 @@ def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Agent
     Until 2024 a reply to a run or an analysis had the op's name, and each state of a run came as another
     reply: an agent has one run at a time, the one sent last. A canceled op may still be answered.
     """
-    found = state.ops.open_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    sent = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    found = [t for t in sent if t.is_open]
     if message.op_id and (known := [t for t in found if t.op_id == message.op_id]):
         return known
     if message.op_name not in REPLY_WORDS:
@@ -558,40 +510,32 @@ def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Agent
             return [max(found, key=lambda t: t.sent_turn)]
     elif state.replies_bear_names:
         found = [t for t in found if t.name not in NAMED_IN_REPLIES] or found
-    return [t for t in found if not t.replies] or state.ops.kept_with(
-        prefix,
-        lambda t: t.sends > 0 and not t.replies and t.has_agent(agent) and t.status is not OpStatus.LOST,
-    )[-1:]
+    kept = [t for t in sent if not t.replies and t.status is not OpStatus.LOST]
+    return [t for t in found if not t.replies] or kept[-1:]
 
 
-def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
+def _late_reply(state: PassState, record: LogRecord) -> None:
     """A reply to an op that was given up before. Sirepo of 2020 writes the op's id as opName."""
     agent = state.agents.of_driver(record)
     name = record.fields["op_name"] or ""
     prefix = op_prefix(name) if is_full_id(name) else record.fields["o"] or ""
     found = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
-    if not found:
-        return None
-    add_step(found[-1], record, "late reply, ignored", _PREFIX, found)
-    return found[-1].jid
+    if found:
+        add_step(found[-1], record, _PREFIX, found)
 
 
-def _stray_message(state: PassState, record: LogRecord) -> JobId | None:
+def _stray_message(state: PassState, record: LogRecord) -> None:
     """A message of an agent that this supervisor did not start: a reply to an op, or the state of a job."""
-    op_id = read_message(record.fields["message"] or "").op_id
+    op_id = message_in(record).op_id
     if op_id is None:
-        return from_agent(state, record)
-    found = state.ops.kept_with(op_prefix(op_id), lambda t: t.op_id in (None, op_id))
-    if not found:
-        return None
-    certainty = _FULL if found[-1].op_id else _PREFIX
-    add_step(found[-1], record, "message from an unknown agent", certainty, found)
-    return found[-1].jid
+        about_job(state, record)
+    elif found := state.ops.kept_with(op_prefix(op_id), lambda t: t.op_id in (None, op_id)):
+        add_step(found[-1], record, _FULL if found[-1].op_id else _PREFIX, found)
 
 
 def note_place(state: PassState, record: LogRecord) -> None:
     if record.shape == "agent_error":
-        message = read_message(record.fields["message"] or "")
+        message = message_in(record)
         if message.op_id is None:
             state.update = record if message.jid else None
         elif message.op_name not in REPLY_WORDS:
@@ -613,8 +557,7 @@ HANDLERS: Mapping[str, Handler] = {
     "run_status_result": _run_status_result,
     "supervisor_started": _restarted,
     "debug_message": lambda state, record: None,
-    "foreign_update": from_agent,
-    **dict.fromkeys(_OF_A_JOB, about_job),
+    **dict.fromkeys((*_OF_A_JOB, "foreign_update"), about_job),
     **dict.fromkeys(("request", "analysis_wanted"), lambda state, record: state.events.requested(record)),
     "request_failed": _request_failed,
     "op_created": _op_created,

@@ -22,7 +22,7 @@ from jobtui.analysis.correlation.ops import OpIndex, OpTrack, line_key, others
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, OpId, RunDir, database_root, is_full_id, split_jid
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Certainty, Component, OpStatus, Writer
+from jobtui.model.ops import Certainty, OpStatus, Writer
 
 _FIELD = re.compile(r"'(opId|opName|computeJid|state|error|jid)': (?:'([^']*)'|\"([^\"]*)\"|(\w+))")
 _TORN_ERROR = re.compile(r"'error': ['\"]([^'\"]*)$")
@@ -86,7 +86,7 @@ class SupervisorLog:
 
 
 class Restarts:
-    """All supervisors' logs. Methods that change ops return the jobs that changed."""
+    """All supervisors' logs."""
 
     def __init__(self, ops: OpIndex, origin: Callable[[str], str]) -> None:
         self._ops = ops
@@ -116,43 +116,38 @@ class Restarts:
             self._starts[source] = deque((*earlier, *own), maxlen=KEPT)
         self._logs = {**other._logs, **self._logs}
 
-    def goes_on(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
+    def goes_on(self, log: SupervisorLog, record: LogRecord) -> None:
         if record.pid != log.pid:
             log.pid, log.before = record.pid, log.newest
         log.newest, at = record, record.at
         if at is None:
-            return set()
+            return
         if log.at is None or at > log.at:
             log.at = at
         if (whole := self._whole(log)) is not log and (whole.at is None or at > whole.at):
             whole.at = at
         log = whole
         if log.lost_at is None or at <= log.lost_at:
-            return set()
+            return
         lost, log.lost, log.lost_at = log.lost, [], None
         for op, status in lost:
             self._ops.reopen(op, status)
             op.steps = [step for step in op.steps if step.step != STEP]
-        return {op.jid for op, _ in lost if op.jid is not None}
 
-    def learn_run_dir(self, log: SupervisorLog, run_dir: str) -> set[JobId]:
+    def learn_run_dir(self, log: SupervisorLog, run_dir: str) -> None:
         """Learn the database root of a log from a run directory, and so which ops a restart has ended."""
         log = self._whole(log)
-        if log.root is not None or (root := database_root(run_dir)) is None:
-            return set()
-        log.root = root
-        restart, log.restart = log.restart, None
-        return set() if restart is None else self._end_before(log, restart)
+        if log.root is None and (root := database_root(run_dir)) is not None:
+            log.root = root
+            self._end_before(log)
 
-    def restarted(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
+    def restarted(self, log: SupervisorLog, record: LogRecord) -> None:
         log = self._whole(log)
         self._starts.setdefault(log.source, deque(maxlen=KEPT)).append((self._ops.next_key, record))
-        own = [op for op in self._ops.open_ops() if self._origin(op.source) == log.source]
-        changed = _end(own, record)
-        if log.root is None:
-            log.restart = record
-            return changed
-        return changed | self._end_before(log, record)
+        _end([op for op in self._ops.open_ops() if self._origin(op.source) == log.source], record)
+        log.restart = record
+        if log.root is not None:
+            self._end_before(log)
 
     def first_after(self, op: OpTrack) -> LogRecord | None:
         """The first restart after an op's creation in the same log."""
@@ -163,10 +158,11 @@ class Restarts:
         origin = self._origin(log.source)
         return log if origin == log.source else self.log(origin)
 
-    def _end_before(self, log: SupervisorLog, restart: LogRecord) -> set[JobId]:
-        at = restart.at
-        if at is None:
-            return set()
+    def _end_before(self, log: SupervisorLog) -> None:
+        """End the open ops of the former process of a supervisor whose log tells of its restart."""
+        restart, log.restart = log.restart, None
+        if restart is None or (at := restart.at) is None:
+            return
         before = {}
         for other in self._logs.values():
             is_beside = other.source.startswith("/") and dirname(other.source) == dirname(log.source)
@@ -182,14 +178,13 @@ class Restarts:
             other = before[op.source]
             other.lost.append((op, op.status))
             other.lost_at = at
-        return _end(ended, restart)
+        _end(ended, restart)
 
 
-def _end(ops: list[OpTrack], restart: LogRecord) -> set[JobId]:
+def _end(ops: list[OpTrack], restart: LogRecord) -> None:
     for op in ops:
-        op.add(restart, STEP, Component.SUPERVISOR, Certainty.ADJACENT)
+        op.add(restart, Certainty.ADJACENT, STEP)
         op.end(OpStatus.LOST, restart.at)
-    return {op.jid for op in ops if op.jid is not None}
 
 
 RUNS = frozenset({"run", "run_status"})
@@ -205,8 +200,7 @@ class PassState:
 
     `before` is its line before this one; `update` an agent's news whose job the next line names; `debug` the
     full message that a debug line has shown; `newest` the op created last; `replies_bear_names` means that
-    the supervisor is one of until 2024, whose agents answer a run or an analysis by its name. `others` are
-    jobs that a line has changed besides the one it is about.
+    the supervisor is one of until 2024, whose agents answer a run or an analysis by its name.
     """
 
     def __init__(
@@ -223,16 +217,24 @@ class PassState:
         self.debug: AgentMessage | None = None
         self.newest: OpTrack | None = None
         self.replies_bear_names = False
-        self.others: set[JobId] = set()
+
+    def named(self, record: LogRecord, fits: Callable[[OpTrack], bool]) -> list[OpTrack]:
+        """The kept ops with the prefix and the name in a line that fit, oldest first."""
+        name = record.fields["name"]
+        return self.ops.kept_with(record.fields["o"] or "", lambda t: t.name == name and fits(t))
 
 
-Handler = Callable[[PassState, LogRecord], JobId | None]
-"""Takes in a record; the id of the job that is now known better."""
+Handler = Callable[[PassState, LogRecord], None]
 
 
 def jid_in(record: LogRecord) -> JobId | None:
+    """The job that a line names, itself or in a message that it quotes."""
     jid = record.fields.get("jid")
-    return JobId(jid) if jid and split_jid(jid) else None
+    return JobId(jid) if jid and split_jid(jid) else message_in(record).jid
+
+
+def message_in(record: LogRecord) -> AgentMessage:
+    return read_message(record.fields.get("message") or "")
 
 
 def path_in(text: str | None) -> RunDir | None:
@@ -240,13 +242,13 @@ def path_in(text: str | None) -> RunDir | None:
 
 
 def add_step(
-    op: OpTrack, record: LogRecord, step: str, certainty: Certainty, found: Sequence[OpTrack]
+    op: OpTrack, record: LogRecord, certainty: Certainty, found: Sequence[OpTrack], step: str = ""
 ) -> None:
     """Add a driver's step, less certain if the line may as well have meant one of `found` of another job."""
     rivals = others(op, found) if len(found) > 1 and certainty is not Certainty.FULL_ID else ()
     if rivals:
         op.candidates = tuple(dict.fromkeys((*op.candidates, *rivals)))
-    op.add(record, step, Component.DRIVER, Certainty.ADJACENT if rivals else certainty)
+    op.add(record, Certainty.ADJACENT if rivals else certainty, step)
 
 
 def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], bool]) -> OpTrack | None:
@@ -254,8 +256,7 @@ def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], boo
 
     A line that calls its op destroyed means one that was given up before it was answered, if there is one.
     """
-    name = record.fields["name"]
-    kept = state.ops.kept_with(record.fields["o"] or "", lambda t: t.name == name and fits(t))
+    kept = state.named(record, fits)
     still_open, given_up = [t for t in kept if t.is_open], []
     if record.fields.get("dead"):
         ended = (t for t in kept if not t.is_open and t.status is not OpStatus.LOST)
