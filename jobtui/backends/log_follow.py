@@ -78,11 +78,11 @@ class PollResult(Generic[R]):
         self.lines += parsed.lines
         self.bytes += size
         self.blocks += 1
-        self.skip(parsed.skips, parsed.skip_count)
+        self.skip(parsed.skips)
 
-    def skip(self, skips: Iterable[Skip], count: int) -> None:
+    def skip(self, skips: Sequence[Skip], count: int | None = None) -> None:
         self.skips.extend(skips)
-        self.skip_count += count
+        self.skip_count += len(skips) if count is None else count
 
 
 class OpenLog(Generic[R]):
@@ -202,7 +202,7 @@ class OpenLog(Generic[R]):
         try:
             more = self._read(gathered, release=settled or self.opened.packed is not None)
         finally:
-            gathered.skip(self._reader.skips, self._reader.skip_count)
+            gathered.skip(self._reader.skips, self._reader.skip_count)  # not all of them are named
             self._reader.skips.clear()
             self._reader.skip_count = 0
         self._at_end = not more
@@ -241,20 +241,19 @@ class OpenLog(Generic[R]):
         try:
             return self.parser.parse(block.data, block.offset, block.line, newest)
         except Exception:  # noqa: BLE001 - reported with the line where it was raised
-            found: Parsed[R] = Parsed([], block.data.count(b"\n"), [], 0)
-        offset, skips = block.offset, 0
+            found: Parsed[R] = Parsed([], block.data.count(b"\n"), [])
+        offset = block.offset
         for line, data in enumerate(block.data.split(b"\n")[:-1], block.line):
             text = data + b"\n"
-            one: Parsed[R] = Parsed([], 1, [], 1)
+            one: Parsed[R] = Parsed([], 1, [])
             with contained("reading a log") as reading:
                 one = self.parser.parse(text, offset, line, newest)
             if reading.fault:
                 one.skips.append(blocks.skip_at(self._name, blocks.Position(offset, line), reading.words))
             found.records.extend(one.records)
             found.skips.extend(one.skips)
-            skips += one.skip_count
             offset += len(text)
-        return found._replace(skip_count=skips)
+        return found
 
     def _report_broken(self) -> None:
         packed = self.opened.packed
@@ -565,7 +564,7 @@ class Follower(Generic[R]):
     def _read_next(self, file: RotatedFile, position: blocks.Position, *, is_renamed: bool = False) -> None:
         if file.opened is None:
             self.gaps += 1
-            self._gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
+            self._gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),))
         else:
             self._read_before_present(self._open_log(file.opened, position), is_renamed=is_renamed)
 
@@ -621,13 +620,13 @@ class Follower(Generic[R]):
         self._note_all(late)
         for file in late:
             why = "rotated file not read: it appeared after newer lines were read"
-            self._gathered.skip((Skip(str(file.path), why),), 1)
+            self._gathered.skip((Skip(str(file.path), why),))
 
     def _report_lost(self, log: OpenLog[R], how: str, *, size: int | None = None) -> None:
         if lost := log.unread if size is None else size:
             self.gaps += 1
             skip = blocks.skip_at(str(self._path), log.position, f"{how} before {lost} bytes were read")
-            self._gathered.skip((skip,), 1)
+            self._gathered.skip((skip,))
 
     def _batch(self, *, more: bool) -> Batch:
         beginning = self.beginning

@@ -240,7 +240,8 @@ async def search(reader: Reader) -> Exit:
     print_report(report, reader.context, reader)
     if _is_streamed(reader):
         complain(f"{len(hits):,} of {tally.scripts:,} scripts match")
-    for text in (*tally.cuts, *tally.reasons):
+    down = {source.error for source in reader.sources}  # `settle` names these
+    for text in (*tally.cuts, *(why for why in tally.reasons if why not in down)):
         complain(text)
     if tally.unreadable > len(tally.reasons):
         complain(f"{tally.unreadable} in all could not be read")

@@ -95,12 +95,11 @@ R = TypeVar("R")
 
 
 class Parsed(NamedTuple, Generic[R]):
-    """What a block gave. `lines` counts its physical lines; `skips` names some of what was left out."""
+    """What a block gave. `lines` counts its physical lines; `skips` are what was left out."""
 
     records: list[R]
     lines: int
     skips: list[Skip]
-    skip_count: int
 
 
 class LogParser:
@@ -142,8 +141,7 @@ class LogParser:
             damage.append(Skip(f"{self._source}:{number}", WHY))
         if damage:
             records.sort(key=lambda record: record.offset)
-        skips = [*lost, *damage]
-        return Parsed(records, block.count(b"\n"), skips, len(skips))
+        return Parsed(records, block.count(b"\n"), [*lost, *damage])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
@@ -289,7 +287,7 @@ class SiteLogParser:
             text = raw.decode("utf-8", "replace").rstrip("\r")
             if (record := self._record(text, line + number, offset + start)) is not None:
                 records.append(record)
-        return Parsed(records, block.count(b"\n"), [], 0)
+        return Parsed(records, block.count(b"\n"), [])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return read_time(line[:TIME_BYTES].decode("ascii", "replace"))

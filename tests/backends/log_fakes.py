@@ -55,7 +55,7 @@ class KeepingParser:
             shown = text[:100].decode("utf-8", "replace")
             records.append(LogRecord(self.source, line + nth, offset, None, None, "line", {}, shown))
             offset += len(text) + 1
-        return Parsed(records, len(records), [], 0)
+        return Parsed(records, len(records), [])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         head, _, _ = line[:30].partition(b" ")

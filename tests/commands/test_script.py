@@ -58,3 +58,4 @@ def test_scripts_that_contain_something(run: Runner, tmp_path: Path) -> None:
     mine = run("script", "--grep", "PBS", "--user", "vsc40000", "--csv", "--archive", tmp_path)
     assert mine.out.splitlines()[1].startswith("2720868.master")
     assert run("script", "--grep", "nowhere in it", "--archive", ARCHIVE).code == 4
+    assert run("script", "--grep", "x", "--archive", tmp_path / "gone").err.count("gone: no such") == 1

@@ -94,7 +94,7 @@ class EventParser:
         facts += self._facts(self._rest + block, newest, skips)
         if self._log_part:
             facts = [msgspec.structs.replace(fact, **self._log_part) for fact in facts]
-        return Parsed(facts, block.count(b"\n"), skips, len(skips))
+        return Parsed(facts, block.count(b"\n"), skips)
 
     def _facts(self, data: bytes, newest: Nanos, skips: list[Skip]) -> list[CondorFact]:
         facts, taken = list[CondorFact](), 0
@@ -149,7 +149,7 @@ class EventFollower(Follower[CondorFact]):
 
     def _leave(self, log: OpenLog[CondorFact], how: str) -> None:
         if isinstance(log.parser, EventParser):
-            self._gathered.skip(log.parser.unfinished, len(log.parser.unfinished))
+            self._gathered.skip(log.parser.unfinished)
         super()._leave(log, how)
 
 
