@@ -198,18 +198,17 @@ BAD = re.compile(
 class TimelineRow(NamedTuple):
     """One row. Times in seconds are None if a line has none; so is `since_prev_s` of the first row."""
 
-    at: Nanos | None
+    step: Step
     from_start_s: float | None
     since_prev_s: float | None
-    lane: Component
-    text: str
-    step: Step
-    is_gap: bool
-    certainty: Certainty
+
+    @property
+    def is_gap(self) -> bool:
+        return self.since_prev_s is not None and self.since_prev_s >= GAP_S
 
     @property
     def is_bad(self) -> bool:
-        return BAD.search(self.text) is not None
+        return BAD.search(self.step.step) is not None
 
 
 def timeline_rows(op: Op) -> tuple[TimelineRow, ...]:
@@ -217,21 +216,13 @@ def timeline_rows(op: Op) -> tuple[TimelineRow, ...]:
     rows: list[TimelineRow] = []
     before: Nanos | None = None
     for step in op.steps:
-        since = seconds_between(before, step.at) if before is not None and step.at is not None else None
-        rows.append(
-            TimelineRow(
-                at=step.at,
-                from_start_s=None if start is None or step.at is None else seconds_between(start, step.at),
-                since_prev_s=since,
-                lane=step.component,
-                text=step.step,
-                step=step,
-                is_gap=since is not None and since >= GAP_S,
-                certainty=step.certainty,
-            )
-        )
+        rows.append(TimelineRow(step, _seconds(start, step.at), _seconds(before, step.at)))
         before = step.at if step.at is not None else before
     return tuple(rows)
+
+
+def _seconds(since: Nanos | None, at: Nanos | None) -> float | None:
+    return None if since is None or at is None else seconds_between(since, at)
 
 
 class Fold(NamedTuple):
@@ -266,15 +257,18 @@ def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
 
 
 def _fold_at(rows: Sequence[TimelineRow], first: int, together: int) -> Fold:
-    pattern = [(row.lane, row.text) for row in rows[first : first + together]]
     end = first
     if not any(row.is_bad for row in rows[first : first + together]):
-        while end < len(rows) and (rows[end].lane, rows[end].text) == pattern[(end - first) % len(pattern)]:
+        while end < len(rows) and _is_same(rows[end].step, rows[first + (end - first) % together].step):
             end += 1
     times = (end - first) // together
     last = first + times * together - 1
     waits = [row.since_prev_s for row in rows[first + 1 : last + 1] if row.since_prev_s is not None]
     return Fold(first, last, together, times, max(waits, default=None))
+
+
+def _is_same(one: Step, other: Step) -> bool:
+    return (one.component, one.step) == (other.component, other.step)
 
 
 def op_duration_s(op: Op, now: Nanos) -> float | None:

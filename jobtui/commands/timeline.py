@@ -20,11 +20,11 @@ from jobtui.render.text import clock_time, duration, show
 from jobtui.render.verdicts import INDENT
 
 STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
-    TableColumn("time", "TIME", lambda row, names: clock_time(row.at), at_least(8), KEPT),
+    TableColumn("time", "TIME", lambda row, names: clock_time(row.step.at), at_least(8), KEPT),
     TableColumn("start", "+START", lambda row, names: duration(row.from_start_s), at_least(6), 70, "right"),
     TableColumn("since", "+STEP", lambda row, names: duration(row.since_prev_s), at_least(6), 75, "right",
                 style=lambda row, names: "warning" if row.is_gap else "settled"),
-    TableColumn("who", "WHO", lambda row, names: row.lane.value, at_least(6), KEPT),
+    TableColumn("who", "WHO", lambda row, names: row.step.component.value, at_least(6), KEPT),
     TableColumn("step", "STEP", lambda row, names: _step_words(row), at_least(16), KEPT),
     TableColumn("line", "LINE", lambda row, names: names.location_of(row.step), at_least(12), 60,
                 style=lambda row, names: "settled"),
@@ -137,4 +137,4 @@ def _op_line(op: Op, now: Nanos) -> str:
 
 
 def _step_words(row: timeline.TimelineRow) -> str:
-    return show(row.text) + (" (inferred)" if row.certainty is Certainty.ADJACENT else "")
+    return show(row.step.step) + (" (inferred)" if row.step.certainty is Certainty.ADJACENT else "")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow
 from jobtui.model.clock import SECOND
 from jobtui.model.ops import LANES, Certainty, Component, Op
@@ -80,18 +82,18 @@ def heading(op: Op | None, cells: int) -> Line:
 
 def is_fine(rows: Sequence[TimelineRow]) -> bool:
     """Whether the times are finer than seconds."""
-    return any(row.at is not None and row.at % SECOND for row in rows)
+    return any(row.step.at is not None and row.step.at % SECOND for row in rows)
 
 
 def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: TimeStyle) -> Line:
     """One step. `before` is the step before it, whose lane an arrow comes from."""
-    lanes = lanes_in(cells, row.lane)
+    lanes = lanes_in(cells, row.step.component)
     start = _start(row, times)
     if lanes is None:
         room = max(0, cells - SHORT_CELLS - TIME_CELLS - 2)
-        lane = row.lane.value.replace("_", "")[: SHORT_CELLS - 1]
+        lane = row.step.component.value.replace("_", "")[: SHORT_CELLS - 1]
         name = Piece(f" {fit(lane, SHORT_CELLS)}", "dim")
-        words = f"✗ {show(row.text)}" if row.is_bad else show(row.text)
+        words = f"✗ {show(row.step.step)}" if row.is_bad else show(row.step.step)
         return (name, Piece(fit(words, room), _style(row), room), Piece(start, "dim", TIME_CELLS))
     since = _time(row.since_prev_s, times.fine, sign="+") if row.since_prev_s else " " * TIME_CELLS
     drawn = padded(_lane_line(row, before, lanes), lanes.cells)
@@ -99,24 +101,22 @@ def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Ti
     return (*drawn, Piece(start, "dim", TIME_CELLS), since_span)
 
 
-def folded(rows: Sequence[TimelineRow], fold: Fold, times: TimeStyle) -> TimelineRow:
+def folded(rows: Sequence[TimelineRow], fold: Fold, times: TimeStyle, sign: str = "") -> TimelineRow:
     """One row in place of those that repeat: what, how often, from when to when, and the longest wait."""
     first, last = rows[fold.first], rows[fold.last]
     whole = times._replace(fine=False)
     ends = " – ".join(_start(row, whole).strip() for row in (first, last))
-    others = dict.fromkeys(row.text for row in rows[fold.first : fold.first + fold.together - 1])
+    others = dict.fromkeys(row.step.step for row in rows[fold.first : fold.first + fold.together - 1])
     after = f"  each after {', '.join(others)}" if others else ""
     wait = f"  waits up to {duration(fold.longest_s)}" if (fold.longest_s or 0.0) >= GAP_S else ""
-    return last._replace(
-        text=f"{last.text} × {fold.times:,}  {ends}{wait}{after}",
-        at=first.at,
-        from_start_s=first.from_start_s,
-        since_prev_s=first.since_prev_s,
-        is_gap=first.is_gap,
-        certainty=max(
-            (row.certainty for row in rows[fold.first : fold.last + 1]), key=lambda certainty: certainty.rank
-        ),
+    links = (row.step.certainty for row in rows[fold.first : fold.last + 1])
+    step = msgspec.structs.replace(
+        last.step,
+        step=f"{sign}{last.step.step} × {fold.times:,}  {ends}{wait}{after}",
+        at=first.step.at,
+        certainty=max(links, key=lambda certainty: certainty.rank),
     )
+    return first._replace(step=step)
 
 
 def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
@@ -129,14 +129,17 @@ def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
 
 
 def _below(row: TimelineRow, words: str, cells: int) -> Line:
-    lanes = lanes_in(cells, row.lane)
-    return (_blanks(SHORT_CELLS + 1 if lanes is None else lanes.columns[row.lane]), Piece(words, "warning"))
+    lanes = lanes_in(cells, row.step.component)
+    return (
+        _blanks(SHORT_CELLS + 1 if lanes is None else lanes.columns[row.step.component]),
+        Piece(words, "warning"),
+    )
 
 
 def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Line:
-    at = lanes.columns[row.lane]
-    source = at if before is None else lanes.columns.get(before.lane, at)
-    stroke = "┄" if row.certainty is Certainty.ADJACENT else "─"
+    at = lanes.columns[row.step.component]
+    source = at if before is None else lanes.columns.get(before.step.component, at)
+    stroke = "┄" if row.step.certainty is Certainty.ADJACENT else "─"
     style = _style(row)
     mark = Piece("✗" if style else "●", style or "accent", 1)
     arrow_style = "dim"
@@ -148,7 +151,7 @@ def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Li
         drawn = (_blanks(at), mark, Piece(arrow, arrow_style, source - at + 1))
     else:
         drawn = (_blanks(at), mark)
-    text = show(row.text)
+    text = show(row.step.step)
     room = lanes.cells - width_of(drawn) - 1
     return (*drawn, Piece(" ", "", 1), Piece(fit(text, room).rstrip(), style))
 
@@ -162,8 +165,8 @@ def _style(row: TimelineRow) -> str:
 
 
 def _start(row: TimelineRow, times: TimeStyle) -> str:
-    if times.absolute and row.at is not None:
-        return fit(clock_time(row.at), TIME_CELLS, align="right")
+    if times.absolute and row.step.at is not None:
+        return fit(clock_time(row.step.at), TIME_CELLS, align="right")
     return _time(row.from_start_s, times.fine)
 
 

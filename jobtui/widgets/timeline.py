@@ -219,9 +219,8 @@ class Timeline(RowView):
         if line.is_gap and before is not None:
             return lanes.gap_line(row, before, self.cells)
         if line.fold is not None:
-            row = lanes.folded(self._rows, line.fold, times)
             is_open = self._rows[line.fold.first].step in self._unfolded
-            row = row._replace(text=f"{'▾' if is_open else '▸'} {row.text}")
+            row = lanes.folded(self._rows, line.fold, times, "▾ " if is_open else "▸ ")
         return lanes.row_line(row, before, self.cells, times)
 
     @property

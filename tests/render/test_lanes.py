@@ -55,6 +55,6 @@ def test_repeats_have_one_row_with_the_certainty_of_the_least_sure_step() -> Non
     rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]))
     (fold,) = folds_in(rows)
     row = lanes.folded(rows, fold, TimeStyle(fine=True))
-    assert row.text == "status running × 5  20s – 1m08s  waits up to 12s"
-    assert row.certainty is Certainty.ADJACENT
+    assert row.step.step == "status running × 5  20s – 1m08s  waits up to 12s"
+    assert row.step.certainty is Certainty.ADJACENT
     assert (row.from_start_s, row.since_prev_s, row.is_gap) == (20.0, 20.0, True)
