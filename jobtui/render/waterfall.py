@@ -167,7 +167,7 @@ def sign_of(view: WaterfallView, index: int, *, is_closed: bool) -> tuple[str, s
         return HANDLED if is_handled else ROOT_CAUSE
     if span is not None and span.is_error:
         return PASSED_ON
-    if is_closed and view.layout.errors[index]:
+    if is_closed and line.errors:
         return HIDDEN_ERROR
     return OPEN_SPAN if span is not None and span.ended_at is None else (" ", "")
 
@@ -195,9 +195,9 @@ def remarks_on(view: WaterfallView, index: int, *, is_closed: bool) -> list[str]
         flags = flags_of_span(view.tree, line.own)
         words += [FLAG_WORDS[flag] for flag in flags if flag in FLAG_WORDS and flag != "open"]
         if is_closed:
-            words.append(f"{view.layout.spans[index] - 1:,} below")
-    if is_closed and (errors := view.layout.errors[index]):
-        words.append(f"✗ {errors:,}")
+            words.append(f"{line.spans - 1:,} below")
+    if is_closed and line.errors:
+        words.append(f"✗ {line.errors:,}")
     return words
 
 
@@ -280,9 +280,8 @@ def bar_of(view: WaterfallView, index: int, *, is_closed: bool) -> Bar:
     elif line.run is not None:
         _draw_run(bar, view, line.run)
     elif line.span is not None:
-        last = view.layout.lasts[index]
-        if is_closed and last > end_of(line.span):
-            bar.stroke(end_of(line.span), last, AWAITED, "dim")
+        if is_closed and line.last > end_of(line.span):
+            bar.stroke(end_of(line.span), line.last, AWAITED, "dim")
         _draw_span(bar, view, line.span)
     return bar
 

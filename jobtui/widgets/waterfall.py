@@ -275,8 +275,7 @@ class Waterfall(RowView):
     def zoom_to_line(self) -> None:
         line = self.current
         if line is not None and line.span is not None:
-            last = self._shown.layout.lasts[self._shown.numbers[self.cursor]]
-            self._window.show(line.span.started_at, max(end_of(line.span), last))
+            self._window.show(line.span.started_at, max(end_of(line.span), line.last))
             self._renew()
 
     def show_whole(self) -> None:

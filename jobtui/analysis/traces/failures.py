@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.analysis.traces.tree import SpanWait, Tree, build_tree, end_of, skew_ns, waits_of
+from jobtui.analysis.traces.tree import SpanWait, Tree, end_of, skew_ns, waits_of
 from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span, SpanEvent, SpanLog, Trace
 
@@ -201,7 +201,7 @@ class Findings(NamedTuple):
 
 
 def study_trace(trace: Trace) -> Findings:
-    tree = build_tree(trace)
+    tree = Tree(trace)
     early = ((span, skew_ns(tree, span)) for span in tree.spans)
     return Findings(
         tree,

@@ -15,7 +15,7 @@ import msgspec
 from jobtui.analysis.times import duration
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.layout import TraceLayout, TraceLine
-from jobtui.analysis.traces.tree import Tree, build_tree, end_of
+from jobtui.analysis.traces.tree import Tree, end_of
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
@@ -150,7 +150,7 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
 
     `names` are the attributes that hold the id of a job, `host` is where the job ran, where that is known.
     """
-    tree = build_tree(trace)
+    tree = Tree(trace)
     owners = _process_of_each(tree, lambda span: next(iter(jobs_named_by(span, names)), None))
     mine = {written for written in owners.values() if written and is_same_job(written, job_id)}
     if mine:
@@ -263,7 +263,7 @@ def _chosen(found: Findings, layout: TraceLayout) -> list[TraceLine]:
         if at < inside:
             continue
         if line.run is not None:
-            inside = layout.ends[at]
+            inside = line.end
         if line.own is not None or line.run is not None:
             lines.append(line)
     if len(lines) <= MOST_STEPS:

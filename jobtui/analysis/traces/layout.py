@@ -8,9 +8,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
+
+import msgspec
 
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.filters import SpanTest
@@ -152,10 +154,12 @@ LineKey = str
 """The identity of a line, which stays when the trace grows."""
 
 
-class TraceLine(NamedTuple):
+class TraceLine(msgspec.Struct):
     """A line. `span` is that of a line of a span, the first one of a run, the one that a wait ended with.
 
-    `missing` is the id of a parent that was not received.
+    `missing` is the id of a parent that was not received. `above` is the number of the line it stands below,
+    -1 at the top, `end` that of the line behind all that is below it. `spans` counts those below and its own,
+    `errors` those below that are errors, `last` is when the last of all was over.
     """
 
     depth: int
@@ -164,6 +168,11 @@ class TraceLine(NamedTuple):
     run: SpanRun | None = None
     wait: SpanWait | None = None
     missing: SpanId | None = None
+    above: int = -1
+    end: int = 0
+    spans: int = 0
+    errors: int = 0
+    last: int = 0
 
     @property
     def own(self) -> Span | None:
@@ -172,28 +181,20 @@ class TraceLine(NamedTuple):
 
 
 class TraceLayout(NamedTuple):
-    """All lines of a trace. `parents` says for each the line it stands below, -1 at the top, `ends` the line
-    behind all that is below it, `spans` how many spans that is with its own, `errors` how many of those below
-    are errors, `lasts` when the last of all was over.
-    """
+    """All lines of a trace, and the number of each by its key."""
 
     lines: Sequence[TraceLine]
-    parents: Sequence[int]
-    ends: Sequence[int]
-    spans: Sequence[int]
-    errors: Sequence[int]
-    lasts: Sequence[int]
     at: Mapping[LineKey, int]
 
     def above(self, index: int) -> Iterator[int]:
-        while (index := self.parents[index]) >= 0:
+        while (index := self.lines[index].above) >= 0:
             yield index
 
     def has_below(self, index: int) -> bool:
-        return self.ends[index] > index + 1
+        return self.lines[index].end > index + 1
 
 
-NO_LINES = TraceLayout((), (), (), (), (), (), {})
+NO_LINES = TraceLayout((), {})
 
 
 def lay_out(found: Findings) -> TraceLayout:
@@ -202,7 +203,8 @@ def lay_out(found: Findings) -> TraceLayout:
     telling = notable_spans(found.tree, failed)
     waits = {wait.before.span_id: wait for wait in found.waits}
     lines = list(_lines(found.tree, telling, waits))
-    return TraceLayout(lines, *_measure(lines), {line.key: at for at, line in enumerate(lines)})
+    _measure(lines)
+    return TraceLayout(lines, {line.key: at for at, line in enumerate(lines)})
 
 
 def _lines(tree: Tree, telling: frozenset[SpanId], waits: dict[SpanId, SpanWait]) -> Iterator[TraceLine]:
@@ -240,28 +242,25 @@ def _of_runs(siblings: Sequence[Span], depth: int, telling: frozenset[SpanId]) -
     return lines
 
 
-def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
-    """What `TraceLayout` says of each line: its parent; of those below it end, spans, errors, last end."""
-    parents, ends, spans, errors, lasts = ([-1] * len(lines), *([0] * len(lines) for _ in range(4)))
-    open_lines: list[int] = []
-    for index in range(len(lines) + 1):
-        depth = lines[index].depth if index < len(lines) else -1
-        while open_lines and lines[open_lines[-1]].depth >= depth:
-            at = open_lines.pop()
-            ends[at] = index
-            span = lines[at].own
-            if span is not None:
-                spans[at] += 1
-                lasts[at] = max(lasts[at], end_of(span))
-            if open_lines:
-                above = open_lines[-1]
-                spans[above] += spans[at]
-                errors[above] += errors[at] + (span is not None and span.is_error)
-                lasts[above] = max(lasts[above], lasts[at])
-        if index < len(lines):
-            parents[index] = open_lines[-1] if open_lines else -1
-            open_lines.append(index)
-    return parents, ends, spans, errors, lasts
+def _measure(lines: Sequence[TraceLine]) -> None:
+    """Let each line know what it stands below, and what is below it."""
+    way: list[int] = []
+    for number, line in enumerate(lines):
+        while way and lines[way[-1]].depth >= line.depth:
+            way.pop()
+        line.above = way[-1] if way else -1
+        way.append(number)
+    for number, line in reversed([*enumerate(lines, 1)]):
+        own, line.end = line.own, max(line.end, number)
+        if own is not None:
+            line.spans += 1
+            line.last = max(line.last, end_of(own))
+        if line.above >= 0:
+            above = lines[line.above]
+            above.end = max(above.end, line.end)
+            above.spans += line.spans
+            above.errors += line.errors + (own is not None and own.is_error)
+            above.last = max(above.last, line.last)
 
 
 def closed_at_first(layout: TraceLayout) -> set[LineKey]:
@@ -281,34 +280,25 @@ def shown_lines(
     """
     shown: list[int] = []
     at, count = begin, len(layout.lines) if end is None else end
-    lines, ends = layout.lines, layout.ends
     while at < count:
+        line = layout.lines[at]
         if kept is not None and not kept[at]:
-            at = ends[at]
+            at = line.end
             continue
         shown.append(at)
-        at = ends[at] if ends[at] > at + 1 and is_closed(lines[at].key) else at + 1
+        at = line.end if line.end > at + 1 and is_closed(line.key) else at + 1
     return shown
 
 
 def kept_lines(layout: TraceLayout, passes: Callable[[Span], bool]) -> tuple[list[bool], int]:
-    kept = [False] * len(layout.lines)
-    count = 0
+    """Which lines are shown with a filter: those whose span passes, and all above; how many pass."""
+    kept, count = [False] * len(layout.lines), 0
     for at, line in enumerate(layout.lines):
         if line.own is not None and passes(line.own):
             kept[at] = True
             count += 1
-    open_lines: list[int] = []
-    for at, is_kept in enumerate(kept):
-        while open_lines and layout.ends[open_lines[-1]] <= at:
-            open_lines.pop()
-        if is_kept:
-            for above in reversed(open_lines):
-                if kept[above]:
-                    break
+            for above in takewhile(lambda one: not kept[one], layout.above(at)):
                 kept[above] = True
-        if layout.has_below(at):
-            open_lines.append(at)
     return kept, count
 
 
@@ -362,7 +352,7 @@ class ShownLines:
         if not self.layout.has_below(number) or key in self._closed:
             return False
         self._closed.add(key)
-        end = bisect_left(self.numbers, self.layout.ends[number])
+        end = bisect_left(self.numbers, self.layout.lines[number].end)
         del self.numbers[index + 1 : end]
         return True
 
@@ -372,7 +362,7 @@ class ShownLines:
         if key not in self._closed or not self.layout.has_below(number):
             return False
         self._closed.discard(key)
-        end = self.layout.ends[number]
+        end = self.layout.lines[number].end
         below = shown_lines(self.layout, self._closed.__contains__, self._kept, number + 1, end)
         self.numbers[index + 1 : index + 1] = below
         return True

@@ -7,11 +7,15 @@ trace may be as deep as it has spans. A wait is a stretch in which nothing ran, 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span, SpanLog, Trace
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 
 SKEW_NS = 1_000
 """How much earlier than its parent a child may begin: Jaeger's times are microseconds."""
@@ -30,29 +34,58 @@ class SpanFlag(StrEnum):
     SKEWED = "skewed"
 
 
-class Tree(NamedTuple):
+class Tree:
     """The spans of a trace by start, each once, and how they hang together.
 
-    `roots` have no parent, or one that was not received (`missing`, by id, with its children); `loops` are
-    those at which a circle of parents was cut, `cut` their ids. `children` are in order of their start.
-    `started_at` is the first start, `ended_at` the last end, or the last start when that is later; None when
-    no span has a time.
+    `loops` are those at which a circle of parents was cut, `cut` their ids. `twice` are the ids that several
+    spans have, of which one counts, and `doubles` is how many do not.
     """
 
-    trace_id: TraceId
-    spans: tuple[Span, ...]
-    by_id: Mapping[SpanId, Span]
-    children: Mapping[SpanId, tuple[Span, ...]]
-    roots: tuple[Span, ...]
-    missing: Mapping[SpanId, tuple[Span, ...]]
-    loops: tuple[Span, ...]
-    cut: frozenset[SpanId]
-    doubles: int
-    twice: frozenset[SpanId]
-    logs: tuple[SpanLog, ...]
-    logs_by_span: Mapping[SpanId | None, tuple[SpanLog, ...]]
-    started_at: Nanos | None
-    ended_at: Nanos | None
+    def __init__(self, trace: Trace) -> None:
+        kept: dict[SpanId, Span] = {}
+        for span in trace.spans:
+            known = kept.setdefault(span.span_id, span)
+            if known.ended_at is None and span.ended_at is not None:
+                kept[span.span_id] = span  # of several with one id the one that has ended, else the first
+        self.trace_id = trace.trace_id
+        self.spans = tuple(sorted(kept.values(), key=lambda span: span.started_at))
+        self.by_id = {span.span_id: span for span in self.spans}
+        self.loops = tuple(_cuts(self.spans, self.by_id))
+        self.cut = frozenset(span.span_id for span in self.loops)
+        counts = Counter(span.span_id for span in trace.spans)
+        self.twice = frozenset(span_id for span_id, count in counts.items() if count > 1)
+        self.doubles = len(trace.spans) - len(self.spans)
+        self.logs = tuple(sorted(trace.logs, key=lambda log: log.at))
+
+    @cached_property
+    def roots(self) -> tuple[Span, ...]:
+        """The spans that have no parent, or one that was not received."""
+        return tuple(span for span in self.spans if span.parent_id not in self.by_id)
+
+    @cached_property
+    def missing(self) -> Mapping[SpanId, tuple[Span, ...]]:
+        """The parents that were not received, by id, each with its children."""
+        lone = ((span.parent_id, span) for span in self.roots if span.parent_id is not None)
+        return dict(sorted(_grouped(lone).items()))
+
+    @cached_property
+    def _children(self) -> Mapping[SpanId, tuple[Span, ...]]:
+        parents = ((self.parent_of(span), span) for span in self.spans)
+        return _grouped((parent.span_id, span) for parent, span in parents if parent is not None)
+
+    @cached_property
+    def logs_by_span(self) -> Mapping[SpanId | None, tuple[SpanLog, ...]]:
+        return _grouped((log.span_id, log) for log in self.logs)
+
+    @cached_property
+    def started_at(self) -> Nanos | None:
+        """The first start; None when no span has a time."""
+        return min((span.started_at for span in self.spans if span.started_at), default=None)
+
+    @cached_property
+    def ended_at(self) -> Nanos | None:
+        """The last end, or the last start when that is later."""
+        return max((end_of(span) for span in self.spans if span.started_at), default=None)
 
     @property
     def duration_ns(self) -> int:
@@ -70,7 +103,8 @@ class Tree(NamedTuple):
         return next(whole, self.roots[0] if self.roots else None)
 
     def below(self, span: Span) -> tuple[Span, ...]:
-        return self.children.get(span.span_id, ())
+        """Its children in order of their start."""
+        return self._children.get(span.span_id, ())
 
     def parent_of(self, span: Span) -> Span | None:
         """The parent of a span that was received; None too where a loop was cut."""
@@ -79,54 +113,16 @@ class Tree(NamedTuple):
         return self.by_id.get(span.parent_id)
 
 
+def _grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, tuple[Item, ...]]:
+    found: defaultdict[Key, list[Item]] = defaultdict(list)
+    for key, item in pairs:
+        found[key].append(item)
+    return {key: tuple(items) for key, items in found.items()}
+
+
 def end_of(span: Span) -> Nanos:
     """When a span was over as far as is known: its end, or its start when it is open or ends before that."""
     return max(span.started_at, span.ended_at or Nanos(0))
-
-
-def build_tree(trace: Trace) -> Tree:
-    """The tree of a trace. Takes time in proportion to its spans, but for their sorting."""
-    kept: dict[SpanId, Span] = {}
-    for span in trace.spans:
-        known = kept.setdefault(span.span_id, span)
-        if known.ended_at is None and span.ended_at is not None:
-            kept[span.span_id] = span  # of several with one id the one that has ended, else the first
-    spans = sorted(kept.values(), key=lambda span: span.started_at)
-    by_id = {span.span_id: span for span in spans}
-    counts = Counter(span.span_id for span in trace.spans)
-    loops = tuple(_cuts(spans, by_id))
-    cut = frozenset(span.span_id for span in loops)
-    children: dict[SpanId, list[Span]] = defaultdict(list)
-    missing: dict[SpanId, list[Span]] = defaultdict(list)
-    roots: list[Span] = []
-    for span in spans:
-        if span.parent_id is None:
-            roots.append(span)
-        elif span.parent_id not in by_id:
-            roots.append(span)
-            missing[span.parent_id].append(span)
-        elif span.span_id not in cut:
-            children[span.parent_id].append(span)
-    logs = tuple(sorted(trace.logs, key=lambda log: log.at))
-    by_span: dict[SpanId | None, list[SpanLog]] = defaultdict(list)
-    for log in logs:
-        by_span[log.span_id].append(log)
-    return Tree(
-        trace.trace_id,
-        tuple(spans),
-        by_id,
-        {key: tuple(value) for key, value in children.items()},
-        tuple(roots),
-        {key: tuple(missing[key]) for key in sorted(missing)},
-        loops,
-        cut,
-        len(trace.spans) - len(spans),
-        frozenset(span_id for span_id, count in counts.items() if count > 1),
-        logs,
-        {key: tuple(value) for key, value in by_span.items()},
-        min((span.started_at for span in spans if span.started_at), default=None),
-        max((end_of(span) for span in spans if span.started_at), default=None),
-    )
 
 
 def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]:

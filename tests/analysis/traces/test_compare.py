@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.analysis.traces.compare import ChangeKind, StepChange, step_changes, those_that_differ
-from jobtui.analysis.traces.tree import Tree, build_tree
+from jobtui.analysis.traces.tree import Tree
 from jobtui.render.traces import CHANGE_COLUMNS, change_words
 from tests.rows import ROWS
 from tests.tracing import a_span, a_trace, captured
@@ -22,14 +22,14 @@ def words(this: Tree, other: Tree) -> list[str]:
 
 @pytest.mark.parametrize(("this", "other", "said"), ROWS["traces compared"])
 def test_captured_traces_beside_good_ones(this: str, other: str, said: list[str]) -> None:
-    assert words(build_tree(captured(this)), build_tree(captured(other))) == said
+    assert words(Tree(captured(this)), Tree(captured(other))) == said
 
 
 def test_longer_steps_are_reported_when_they_matter() -> None:
     def tree(*took: int) -> Tree:
         root = a_span(1, start=0, end=WHOLE, name="root")
         steps = (a_span(n, 1, 5, 5 + length, name=f"s{'ab'[n - 2]}") for n, length in enumerate(took, 2))
-        return build_tree(a_trace(root, *steps))
+        return Tree(a_trace(root, *steps))
 
     same = "  same root +0"
     assert words(tree(200_000, 10), tree(100_000, 1)) == [same, "▲ slower   sa +100µs"]
@@ -37,7 +37,7 @@ def test_longer_steps_are_reported_when_they_matter() -> None:
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 7), st.sampled_from("abc1"), st.booleans()), max_size=12).map(
-    lambda rows: build_tree(
+    lambda rows: Tree(
         a_trace(
             *(
                 a_span(nth + 1, parent or None, nth, nth + 9, name=name, error=error)

@@ -17,7 +17,7 @@ from jobtui.analysis.traces.job_traces import TraceMatches, alone, candidates, s
 from jobtui.analysis.traces.tree import (
     SpanFlag,
     SpanWait,
-    build_tree,
+    Tree,
     end_of,
     flags_of_span,
     skew_ns,
@@ -63,7 +63,7 @@ def lines_of(*spans: model.Span) -> Sequence[drawn.TraceLine]:
 def test_odd_spans_have_a_line_each_and_say_what_is_odd(
     spans: list[model.Span], lines: list[tuple[int, str]], roots: str, flagged: tuple[str, SpanFlag]
 ) -> None:
-    tree = build_tree(a_trace(*spans))
+    tree = Tree(a_trace(*spans))
     found = [(line.depth, line.missing or (line.span and line.span.name)) for line in lines_of(*spans)]
     assert found == lines
     assert [span.name for span in tree.roots] == roots.split()
@@ -77,12 +77,12 @@ def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() ->
         SpanFlag.UNTIMED: a_span(1, start=0), SpanFlag.OPEN: a_span(2, end=None), None: a_span(5),
         SpanFlag.NEGATIVE: a_span(3, end=500), SpanFlag.INSTANT: a_span(4, end=1_000),
     }  # fmt: skip
-    tree = build_tree(a_trace(*odd.values()))
+    tree = Tree(a_trace(*odd.values()))
     for flag, span in odd.items():
         assert flags_of_span(tree, span) == (() if flag is None else (flag,))
     assert (tree.started_at, tree.ended_at) == (1_000, 2_000)
     spans = (a_span(1, start=50_000, end=60_000), a_span(2, 1, 20_000, 90_000), a_span(3, 1, 70_000, 80_000))
-    tree = build_tree(a_trace(*spans))
+    tree = Tree(a_trace(*spans))
     assert [skew_ns(tree, span) for span in tree.spans] == [30_000, 0, 0]
 
 
@@ -104,7 +104,7 @@ def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() ->
 def test_root_causes_finds_the_spans_that_caused_an_error(
     spans: list[model.Span], causes: list[tuple[str, str, bool]]
 ) -> None:
-    found = root_causes(build_tree(a_trace(*spans)))
+    found = root_causes(Tree(a_trace(*spans)))
     assert [(one.span.name, one.top.name, one.is_handled) for one in found] == causes
 
 
@@ -125,7 +125,7 @@ SPANS = st.lists(
 def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_moment(
     spans: list[model.Span],
 ) -> None:
-    tree = build_tree(a_trace(*spans))
+    tree = Tree(a_trace(*spans))
     own = [line.own for line in lines_of(*spans)]
     assert sorted(span.span_id for span in own if span is not None) == sorted(tree.by_id)
     assert len(tree.spans) + tree.doubles == len(spans)
@@ -147,7 +147,7 @@ def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_mo
 def test_a_trace_as_deep_as_its_number_of_spans_is_studied() -> None:
     count = 20_000
     spans = [a_span(n, n - 1 or None, n, 3 * count - n, error=True) for n in range(1, count + 1)]
-    tree = build_tree(a_trace(*spans))
+    tree = Tree(a_trace(*spans))
     assert len(whole_path(tree)) == 2 * count - 1
     assert [line.depth for line in lines_of(*spans)] == list(range(count))
     assert root_causes(tree)[0].top.name == "s1"
@@ -193,8 +193,9 @@ def test_a_line_counts_what_is_below_and_a_wait_is_before_what_ended_it() -> Non
     layout = laid_out(
         a_span(1, end=9_000), a_span(2, 1, 2_000, 3_000), a_span(3, 2, 2_000, 12_000, error=True)
     )
-    columns = (layout.spans, layout.errors, layout.lasts, layout.ends, layout.above(2))
-    assert [list(one) for one in columns] == [[3, 2, 1], [1, 1, 0], [12_000] * 3, [3, 3, 3], [1, 0]]
+    told = [(line.spans, line.errors, line.last, line.end) for line in layout.lines]
+    assert told == [(3, 1, 12_000, 3), (2, 1, 12_000, 3), (1, 0, 12_000, 3)]
+    assert [*layout.above(2)] == [1, 0]
     times = ((None, 1, 2), (1, 1, 2), (1, 90, 91))
     layout = laid_out(*(a_span(n, up, at * SECOND, end * SECOND) for n, (up, at, end) in enumerate(times, 1)))
     lines = [(line.wait is not None, line.own is not None, line.depth) for line in layout.lines]
@@ -226,7 +227,7 @@ def test_folding_and_filters_lose_no_line(
         for nth, (parent, start, error, name) in enumerate(shape)
     ]
     layout = laid_out(*spans)
-    assert sum(layout.spans[at] for at, line in enumerate(layout.lines) if line.depth == 0) == len(spans)
+    assert sum(line.spans for line in layout.lines if line.depth == 0) == len(spans)
     shown = drawn.ShownLines(layout)
     for index in toggled:
         if index < len(shown.numbers) and not shown.open(index):
