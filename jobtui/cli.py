@@ -13,7 +13,6 @@ from resource import RLIMIT_AS, getrlimit
 from typing import TYPE_CHECKING
 
 from jobtui import grammar
-from jobtui.completion import offer
 
 if TYPE_CHECKING:
     from jobtui.session import Session
@@ -206,6 +205,8 @@ def _answered(invocation: grammar.Invocation) -> int | None:
     elif invocation.command.name == "completion":
         shell, *words = invocation.words
         if words:
+            from jobtui.completion import offer
+
             return offer(shell, words)
         from jobtui.commands.help import help_table
 

@@ -5,7 +5,6 @@ import os
 import posixpath
 import re
 import shlex
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -170,6 +169,8 @@ def typed_here(hosts: Mapping[str, str], cluster: str, command: Command) -> Comm
     if host and (found := _SSH.fullmatch(host)) is not None:
         port = ("-p", found["port"]) if found["port"] else ()
         return Command("ssh", *port, found["name"], line)
+    import shutil  # what packs files comes with it
+
     program, *words = shlex.split(line)
     is_here = os.path.isdir(words[0]) if program == "cd" else shutil.which(program) is not None
     if host is None or not is_here:

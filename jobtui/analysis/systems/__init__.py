@@ -1,14 +1,11 @@
 """Every job system, one descriptor each. A new system is one file here and one line in SYSTEMS."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import Evidence
-from jobtui.analysis.systems.balsam import SYSTEM as BALSAM
-from jobtui.analysis.systems.balsam import event_contradictions, explain_balsam
-from jobtui.analysis.systems.condor import exit_contradictions, explain_condor
-from jobtui.analysis.systems.sirepo import explain_sirepo, log_contradictions
-from jobtui.analysis.systems.slurm import explain_slurm
+from jobtui.backends.registry import BALSAM
 from jobtui.model.condor import CONDOR, JOBSUB
 from jobtui.model.jobs import SIREPO, Job
 from jobtui.model.slurm import SYSTEM as SLURM
@@ -26,12 +23,18 @@ class JobSystem(NamedTuple):
     contradictions: Callable[[Evidence], tuple[Contradiction, ...]] = lambda evidence: ()
 
 
+def _rules(module: str, name: str) -> Callable[[Evidence], Any]:
+    """A function of a file here, imported when it is called: most sites have jobs of one system."""
+    return lambda evidence: getattr(import_module(f"{__name__}.{module}"), name)(evidence)
+
+
+_CONDOR_RULES = _rules("condor", "explain_condor"), _rules("condor", "exit_contradictions")
 SYSTEMS = (
-    JobSystem(SIREPO, explain_sirepo, log_contradictions),
-    JobSystem(BALSAM, explain_balsam, event_contradictions),
-    JobSystem(SLURM, explain_slurm),
-    JobSystem(CONDOR, explain_condor, exit_contradictions),
-    JobSystem(JOBSUB, explain_condor, exit_contradictions),
+    JobSystem(SIREPO, _rules("sirepo", "explain_sirepo"), _rules("sirepo", "log_contradictions")),
+    JobSystem(BALSAM.kind, _rules("balsam", "explain_balsam"), _rules("balsam", "event_contradictions")),
+    JobSystem(SLURM, _rules("slurm", "explain_slurm")),
+    JobSystem(CONDOR, *_CONDOR_RULES),
+    JobSystem(JOBSUB, *_CONDOR_RULES),
 )
 
 

@@ -34,7 +34,6 @@ from jobtui.model.secrets import mask_document
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
-SYSTEM = "balsam"
 RUN_TIMEOUT = "RUN_TIMEOUT"
 TO_COME = frozenset({"pending_submission", "queued"})
 OPEN = frozenset({"running", *TO_COME})
