@@ -6,7 +6,7 @@ from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, listed_nodes
 from jobtui.analysis.paths import log_of
 from jobtui.commands.context import Context
-from jobtui.commands.printing import Report, answer, first
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import ONCE_S, Reader, in_filtered
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
@@ -36,14 +36,12 @@ async def show_agents(reader: Reader, passes: Callable[[Agent], bool]) -> Exit:
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
     shown = first(urgent_first(picked, reader.now), reader.context)
     found = [(agent, log_of(agent, reader.context.config.hosts, reader.reach.roots)) for agent in shown]
-    report = Report(
-        "agents",
+    return Report(
         lambda: {"agents": [agent_record(agent, log) for agent, log in found]},
         CSV_COLUMNS,
         lambda: (agent_record(agent, log) | {"ops": [op.op for op in agent.ops]} for agent, log in found),
         lambda width: () if reader.nothing_read else agent_table(found, reader.now, width),
-    )
-    return answer(report, reader, Exit.FINE)
+    ).answer(reader, Exit.FINE)
 
 
 def _within(agent: Agent, reader: Reader) -> bool:
@@ -80,8 +78,9 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
         if not reader.nothing_read:
             yield from printed(resources.NODE_COLUMNS, shown, TimeLook(reader.now), width)
 
-    report = Report(
-        "nodes",
+    if not clusters and not reader.nothing_read:
+        complain("no source here has nodes: name a cluster with --slurm")
+    return Report(
         lambda: {
             "clusters": list(map(resources.cluster_record, clusters)),
             "nodes": list(map(resources.node_record, shown)),
@@ -89,7 +88,4 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
         NODE_CSV_COLUMNS,
         lambda: map(resources.node_record, shown),
         lines,
-    )
-    if not clusters and not reader.nothing_read:
-        complain("no source here has nodes: name a cluster with --slurm")
-    return answer(report, reader, Exit.FINE if clusters else Exit.NO_SOURCE)
+    ).answer(reader, Exit.FINE if clusters else Exit.NO_SOURCE)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from jobtui.analysis.compare import Partner, choose
 from jobtui.backends.registry import Gives, gives
 from jobtui.commands.find import FoundJob, print_not_found, resolve
-from jobtui.commands.printing import Report, answer, first
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import judged
 from jobtui.commands.streams import Exit, complain
@@ -28,27 +28,25 @@ async def run(reader: Reader) -> Exit:
     empty: dict[str, object] = {"this": None, "other": None}
     found = await resolve(reader, words[0])
     if found.job is None:
-        return print_not_found("compare", empty, found, reader)
+        return print_not_found(empty, found, reader)
     choice = await _choice(reader, found, words[1:])
     if choice is None:
         return reader.settle(Exit.NOT_FOUND)
     other = found if choice.job_id == found.job.id else await resolve(reader, choice.job_id)
     if other.job is None:
-        return print_not_found("compare", empty, other, reader)
+        return print_not_found(empty, other, reader)
     earlier = found if (found.job.queued_at or 0) <= (other.job.queued_at or 0) else other
     await reader.read_logs(earlier.detail)
     if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         await reader.open_archives()
     verdicts = [await judged(reader, one) for one in ((found,) if other is found else (found, other))]
     made = await compared(Gatherer.of(reader.session), _record(found), _record(other), choice, verdicts)
-    report = Report(
-        "compare",
+    return Report(
         lambda: comparison_record(made),
         CSV_COLUMNS,
         lambda: step_records(made),
         lambda width: first([*map(painted, comparison_lines(made, width))], reader.context),
-    )
-    return answer(report, reader, Exit.ATTENTION if made.doubts else Exit.FINE)
+    ).answer(reader, Exit.ATTENTION if made.doubts else Exit.FINE)
 
 
 async def _choice(reader: Reader, found: FoundJob, others: Sequence[str]) -> Partner | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jobtui.backends.discovery import DiscoveredSource, discover, suggest
 from jobtui.commands.context import Context
-from jobtui.commands.printing import Report, print_lines, print_report
+from jobtui.commands.printing import Report, print_lines
 from jobtui.commands.reader import surroundings, warn
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import ConfigError, Effective, WrittenSetting, check_text, user_file, written_tables
@@ -46,8 +46,7 @@ def run(context: Context) -> Exit:
         known = f" of {', '.join(map(show, config.profiles))}" if config.profiles else ""
         yield f"configuration file {show(config.file)}{profile}{known}"
 
-    report = Report(
-        "config",
+    Report(
         lambda: {
             "settings": [row._asdict() for row in rows],
             "file": config.file,
@@ -58,8 +57,7 @@ def run(context: Context) -> Exit:
         CSV_COLUMNS,
         lambda: (row._asdict() for row in (*rows, *tables)),
         lines,
-    )
-    print_report(report, context)
+    ).print(context)
     return Exit.FINE
 
 

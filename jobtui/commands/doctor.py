@@ -10,7 +10,7 @@ from jobtui.backends.base import Source
 from jobtui.backends.journal.records import gap_words
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.registry import AGENT_COPIES, SITE_LOGS, Gives, gives, of_kind, of_setting
-from jobtui.commands.printing import Report, SourceNames, answer
+from jobtui.commands.printing import Report, SourceNames
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit
 from jobtui.formats.parser import Survey, survey
@@ -109,15 +109,12 @@ async def run(reader: Reader) -> Exit:
             await _contained(_examine_found_logs(findings[-1], reader), findings[-1])
     if (ours := FAULTS.health()) is not None:
         findings.append(Check(ours, [fault.line for fault in FAULTS.all()], [SEE]))
-    report = Report(
-        "doctor",
+    return Report(
         lambda: {"checks": [_record(finding) for finding in findings]},
         CSV_COLUMNS,
         lambda: map(_record, findings),
         lambda width: view(findings, reader.now, width),
-    )
-    faulty = any(finding.faults for finding in findings)
-    return answer(report, reader, Exit.FAILED if faulty else Exit.FINE)
+    ).answer(reader, Exit.FAILED if any(finding.faults for finding in findings) else Exit.FINE)
 
 
 async def _contained(examining: Awaitable[None], finding: Check) -> None:

@@ -6,7 +6,7 @@ from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
 from jobtui.commands.context import spelled
 from jobtui.commands.find import FoundJob, print_not_found, resolve
-from jobtui.commands.printing import Report, answer, first
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged
 from jobtui.commands.streams import Exit
@@ -27,7 +27,7 @@ CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step"
 async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
-        return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
+        return print_not_found({"job": None, "verdict": None}, found, reader)
     job, verdict = found.job, await explained(reader, found)
 
     def lines(width: int | None) -> Iterator[str]:
@@ -40,14 +40,12 @@ async def run(reader: Reader) -> Exit:
         )
         yield from first("\n".join(whole).split("\n"), reader.context)
 
-    report = Report(
-        "explain",
+    return Report(
         lambda: verdict_body(reader, job, verdict),
         CSV_COLUMNS,
         lambda: [{"id": job.id, **verdicts.verdict_record(verdict)}],
         lines,
-    )
-    return answer(report, reader, exit_of(verdict))
+    ).answer(reader, exit_of(verdict))
 
 
 async def explained(reader: Reader, found: FoundJob) -> Verdict:
@@ -106,8 +104,7 @@ async def run_incidents(reader: Reader) -> Exit:
             more = and_more(len(found.doubtful), 1)
             yield f"not sure of {show(found.doubtful[0])}{more}: see jobtui explain"
 
-    report = Report(
-        "incidents",
+    return Report(
         lambda: {
             "looked_at": found.looked_at,
             "since": to_rfc3339(begin),
@@ -121,8 +118,7 @@ async def run_incidents(reader: Reader) -> Exit:
         INCIDENT_COLUMNS,
         lambda: (incident_record(one, end) for one in shown),
         lines,
-    )
-    return answer(report, reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
+    ).answer(reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
 
 
 async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:

@@ -20,7 +20,7 @@ from jobtui.analysis.find import (
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering, system_of
 from jobtui.commands.context import spelled
-from jobtui.commands.printing import Report, answer, first
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
@@ -108,9 +108,9 @@ def candidate_record(candidate: Candidate) -> dict[str, object]:
     return fields_of(candidate, "kind id score why") | {"job": candidate.job}
 
 
-def print_not_found(command: str, body: Mapping[str, object], found: FoundJob, reader: Reader) -> Exit:
+def print_not_found(body: Mapping[str, object], found: FoundJob, reader: Reader, command: str = "") -> Exit:
     records = [candidate_record(candidate) for candidate in found.candidates]
-    return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
+    return Report(lambda: {**body, "candidates": records}, command=command).answer(reader, found.code)
 
 
 async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> FoundJob:
@@ -393,16 +393,14 @@ async def run(reader: Reader) -> Exit:
         candidates = (*await spans_naming(reader, thing), *candidates)
     given = first(candidates, reader.context)
     records = [candidate_record(candidate) for candidate in given]
-    report = Report(
-        "find",
-        lambda: {"candidates": records},
-        CSV_COLUMNS,
-        lambda: records,
-        lambda width: printed(CANDIDATE_COLUMNS, given, None, width) if given else (),
-    )
     code = Exit.FINE
     if not candidates or candidates[0].score < SURE:
         code = complain(f"nothing is known about {_shown(thing)}", Exit.NOT_FOUND)
     elif is_ambiguous(candidates) and "\n" not in thing.strip():
         code = complain(f"{_shown(thing)} is ambiguous", Exit.NOT_FOUND)
-    return answer(report, reader, code)
+    return Report(
+        lambda: {"candidates": records},
+        CSV_COLUMNS,
+        lambda: records,
+        lambda width: printed(CANDIDATE_COLUMNS, given, None, width) if given else (),
+    ).answer(reader, code)

@@ -10,7 +10,7 @@ from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.backends.registry import SLURM
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.printing import Report, answer, first
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader, in_filtered, in_session
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos
@@ -140,14 +140,13 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
         )
         return job_table(picked, context, width, has_profiles=bool(reader.session.store.profiles))
 
-    report = Report(
-        "jobs",
+    return Report(
         lambda: {"jobs": list(_records(reader, picked))},
         CSV_COLUMNS,
         lambda: _records(reader, picked),
         lines,
-    )
-    return answer(report, reader, Exit.FINE)
+        command="jobs",
+    ).answer(reader, Exit.FINE)
 
 
 def _known(reader: Reader) -> list[Job]:
@@ -208,14 +207,12 @@ async def run_status(reader: Reader) -> Exit:
         for state in states:
             yield painted(profile_line(state)).strip()
 
-    report = Report(
-        "status",
+    return Report(
         lambda: {**counts, "newest": newest, "profiles": [state._asdict() for state in states]},
         COUNTS,
         lambda: [counts],
         lines,
-    )
-    return answer(report, reader, Exit.ATTENTION if counts["stuck"] or counts["disputed"] else Exit.FINE)
+    ).answer(reader, Exit.ATTENTION if counts["stuck"] or counts["disputed"] else Exit.FINE)
 
 
 def _counts(reader: Reader) -> dict[str, int]:
@@ -226,7 +223,7 @@ def _counts(reader: Reader) -> dict[str, int]:
     return {
         "running": by_status[JobStatus.RUNNING],
         "pending": by_status[JobStatus.PENDING],
-        "stuck": sum(1 for job in jobs if needs_person(job, reader.now_of(job))),
+        "stuck": sum(1 for job in jobs if job.status.is_live and needs_person(job, reader.now_of(job))),
         "failed_1h": sum(1 for job in failed if (job.ended_at or 0) >= lately),
         "disputed": sum(map(_is_disputed(reader), jobs)),
         "sources_down": sum(1 for source in reader.sources if source.state is SourceState.DOWN),

@@ -33,7 +33,7 @@ from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import LOG_FILE, Gives, build, kinds_that_give, of_setting
 from jobtui.commands.container import LAST_LINES, MOST_LINES
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
+from jobtui.commands.printing import Report, SourceNames, print_csv, print_lines
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
@@ -138,7 +138,7 @@ async def run(reader: Reader) -> Exit:
         await reader.read_jobs()
         found = found._replace(job=None, candidates=(Candidate("array", found.job.id, 1.0, ""),))
     elif found.job is None and found.code is not Exit.FINE:
-        return print_not_found("logs", {"lines": []}, found, reader)
+        return print_not_found({"lines": []}, found, reader)
     is_whole = not {"agent", "op", "grep"}.isdisjoint(reader.context.invocation.flags)
     newest = None if is_whole or reader.context.since else max(LAST_ROWS, reader.context.most or 0)
     await reader.read_logs(found.detail, newest)
@@ -181,7 +181,7 @@ def _naming(reader: Reader, candidate: Candidate, chosen: Chosen) -> Chosen:
 
 async def _printed(reader: Reader, lines: list[JobLine], follow: Callable[[], Awaitable[None]]) -> Exit:
     if not reader.follows:
-        return answer(_report(reader, lines), reader, Exit.FINE)
+        return _report(reader, lines).answer(reader, Exit.FINE)
     _print_followed(reader, lines, is_first=True)
     await follow()
     return reader.settle(Exit.FINE)
@@ -492,7 +492,6 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
 
 def _report(reader: Reader, lines: Sequence[JobLine]) -> Report:
     return Report(
-        "logs",
         lambda: {"lines": [line_record(line) for line in lines]},
         CSV_COLUMNS,
         lambda: map(_flat, lines),
@@ -509,7 +508,7 @@ def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool 
         case OutputFormat.CSV:
             print_csv(CSV_COLUMNS, map(_flat, lines), head=is_first)
         case _:
-            print_report(_report(reader, lines), reader.context, reader)
+            _report(reader, lines).print(reader.context, reader)
     sys.stdout.flush()
 
 

@@ -46,34 +46,40 @@ class Report(NamedTuple):
     """The result of a command in each form that can be printed; only the wanted one is made.
 
     `document` is what JSON holds between schema and sources, `records` become CSV with these `columns`, and
-    `lines` are for people, for a width in cells (None for no limit) with their styles.
+    `lines` are for people, for a width in cells (None for no limit) with their styles. `command` is named
+    where another command may have asked for it.
     """
 
-    command: str
     document: Callable[[], Mapping[str, object]]
     columns: Sequence[str] = ()
     records: Callable[[], Iterable[Mapping[str, object]]] = tuple
     lines: Callable[[int | None], Iterable[str]] = lambda width: ()
+    command: str = ""
 
+    def print(self, context: "Context", reader: "Reader | None" = None) -> None:
+        """Print it in the format that was asked for; `reader` is None where no source was read."""
+        write = context.write or print_lines
+        match context.format:
+            case OutputFormat.JSON:
+                from jobtui.render.json_output import document, document_lines, fault_records
 
-def print_report(report: Report, context: "Context", reader: "Reader | None" = None) -> None:
-    """Print a report in the format that was asked for; `reader` is None where no source was read."""
-    write = context.write or print_lines
-    match context.format:
-        case OutputFormat.JSON:
-            from jobtui.render.json_output import document, document_lines, fault_records
+                body = self.document()
+                if faults := fault_records():
+                    body = {**body, "faults": faults}
+                command = self.command or context.invocation.command.name
+                sources, is_partial = (reader.sources, reader.partial) if reader is not None else ((), False)
+                whole = document(command, body, sources, context.clock.now(), partial=is_partial)
+                write(document_lines(whole))
+            case OutputFormat.CSV:
+                if self.columns:
+                    print_csv(self.columns, self.records())
+            case _:
+                write(coloured(self.lines(context.width), context))
 
-            body = report.document()
-            if faults := fault_records():
-                body = {**body, "faults": faults}
-            sources, is_partial = (reader.sources, reader.partial) if reader is not None else ((), False)
-            whole = document(report.command, body, sources, context.clock.now(), partial=is_partial)
-            write(document_lines(whole))
-        case OutputFormat.CSV:
-            if report.columns:
-                print_csv(report.columns, report.records())
-        case _:
-            write(coloured(report.lines(context.width), context))
+    def answer(self, reader: "Reader", code: Exit) -> Exit:
+        """Print it, and on stderr what was not read; the exit code."""
+        self.print(reader.context, reader)
+        return reader.settle(code)
 
 
 def coloured(lines: Iterable[str], context: "Context") -> Iterable[str]:
@@ -95,12 +101,6 @@ def first(rows: Sequence[Row], context: "Context", *, from_end: bool = False) ->
     if left > 0:
         complain(f"and {left:,} more")
     return rows[max(0, left) :] if from_end else rows[: context.most]
-
-
-def answer(report: Report, reader: "Reader", code: Exit) -> Exit:
-    """Print a report, and on stderr what was not read; the exit code."""
-    print_report(report, reader.context, reader)
-    return reader.settle(code)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from jobtui.analysis.recurrence import day_of, finished
 from jobtui.analysis.signature import failure_text
 from jobtui.analysis.times import parse_moment
 from jobtui.commands.context import Context
-from jobtui.commands.printing import Report, first, print_report
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import configured, limits_of, session_to_watch, until_ended
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.grammar import COMMAND_BY_NAME, Invocation
@@ -269,10 +269,9 @@ def run_seen(context: Context) -> Exit:
             yield f"such as {show(seen.job)}: {show(seen.example)}"
             yield seen_words(seen, now)
 
-    report = Report(
-        "seen", lambda: overview_record(found), SEEN_CSV, lambda: map(listed_record, found.signatures), lines
-    )
-    print_report(report, context)
+    Report(
+        lambda: overview_record(found), SEEN_CSV, lambda: map(listed_record, found.signatures), lines
+    ).print(context)
     if text and not found.signatures:
         return complain(f"{show(text)}: no such failure is remembered", Exit.NOT_FOUND)
     return Exit.ATTENTION if found.sites else Exit.FINE
@@ -284,8 +283,7 @@ def run_changed(context: Context) -> Exit:
     found = _asked(memory, lambda: _compared(memory, context.words, context.clock.now()))
     if isinstance(found, Exit):
         return found
-    report = Report(
-        "changed",
+    Report(
         lambda: {
             "runs": found.now,
             "before": found.before,
@@ -294,8 +292,7 @@ def run_changed(context: Context) -> Exit:
         CHANGE_CSV,
         lambda: map(change_record, found.changes),
         lambda width: map(change_words, first(found.changes, context)),
-    )
-    print_report(report, context)
+    ).print(context)
     if not found.changes:
         complain(f"no difference is known between {counted(found.now, 'run')} and {found.before:,} before")
     return Exit.ATTENTION if found.changes else Exit.FINE

@@ -22,7 +22,7 @@ from jobtui.backends.registry import Gives, build, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.explain import explained
 from jobtui.commands.find import SHOWN, resolve
-from jobtui.commands.printing import Report, answer, lowered, print_lines
+from jobtui.commands.printing import Report, lowered, print_lines
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
@@ -83,8 +83,7 @@ async def _report(reader: Reader) -> Exit:
             times += [one._replace(state=f"{one.state}{suffix}") for one in stays]
     except ReportError as error:
         return reader.settle(complain(str(error), Exit.FAILED))
-    report = Report(
-        "report",
+    return Report(
         lambda: {
             "report": what,
             "exact": is_exact,
@@ -100,8 +99,7 @@ async def _report(reader: Reader) -> Exit:
             for at, value in zip(one.x, one.y, strict=True)
         ),
         lambda width: _lines(reader, series, times, width),
-    )
-    return answer(report, reader, Exit.FINE)
+    ).answer(reader, Exit.FINE)
 
 
 def _made(

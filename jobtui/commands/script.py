@@ -11,7 +11,7 @@ from jobtui.backends.archive.search import search as search_scripts
 from jobtui.backends.registry import SLURM, SOURCES, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import SHOWN, FoundJob, resolve
-from jobtui.commands.printing import Report, coloured, first, print_lines, print_report
+from jobtui.commands.printing import Report, coloured, first, print_lines
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.formats.sarchive import parse_wanted
@@ -71,7 +71,7 @@ async def _script(reader: Reader) -> Exit:
             return reader.settle(Exit.NOT_FOUND)
         if side.answer.script is not None and other.answer.script is not None:
             diff = scripts.diff_scripts(side.answer.script, other.answer.script)
-    print_report(_report(reader, side, other, diff), reader.context, reader)
+    _report(reader, side, other, diff).print(reader.context, reader)
     missing = [one for one in (side, other) if one is not None and one.answer.script is None]
     for one in missing:
         hint = "see `jobtui doctor`"
@@ -152,7 +152,6 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: scripts.Script
             yield dict(zip(CSV_COLUMNS, row, strict=True))
 
     return Report(
-        "script",
         document,
         CSV_COLUMNS,
         records,
@@ -224,7 +223,6 @@ async def search(reader: Reader) -> Exit:
         lambda: f"{tally.scripts:,} scripts, {len(hits):,} contain it, in {show(tally.where)}",
     )
     report = Report(
-        "script",
         lambda: {
             "matches": [
                 _head(hit) | {"lines": [{"line": line, "text": show(text)} for line, text in hit.lines]}
@@ -237,7 +235,7 @@ async def search(reader: Reader) -> Exit:
         HIT_COLUMNS,
         lambda: (_head(hit) | {"line": line, "text": text} for hit in hits for line, text in hit.lines),
     )
-    print_report(report, reader.context, reader)
+    report.print(reader.context, reader)
     if _is_streamed(reader):
         complain(f"{len(hits):,} of {tally.scripts:,} scripts match")
     down = {source.error for source in reader.sources}  # `settle` names these

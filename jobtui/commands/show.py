@@ -13,7 +13,7 @@ from jobtui.analysis.keys import CLUSTER_MODE, slurm_words
 from jobtui.analysis.paths import OUTPUT_NAMES, AgentLog, log_of, output_dirs, run_dirs_of
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
-from jobtui.commands.printing import Report, answer, first
+from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import DASHBOARD
@@ -94,7 +94,7 @@ async def run(reader: Reader) -> Exit:
     if found.jobs and reader.context.invocation.command is DASHBOARD:
         return await print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
     if found.job is None:
-        return print_not_found("show", {"job": None, "history": []}, found, reader)
+        return print_not_found({"job": None, "history": []}, found, reader, "show")
     job, noted, slurm, locations = found.job, None, None, list[Location]()
     if (detail := found.detail) is not None:
         detail = msgspec.structs.replace(detail, runs=first(detail.runs, reader.context, from_end=True))
@@ -109,8 +109,7 @@ async def run(reader: Reader) -> Exit:
         if slurm is not None:
             locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
     record, now = reader.record_of(job), reader.now_of(job)
-    report = Report(
-        "show",
+    return Report(
         lambda: {
             "job": record | stored_record(detail),
             "history": history_records(detail.history if detail else ()),
@@ -124,8 +123,8 @@ async def run(reader: Reader) -> Exit:
         list(record),
         lambda: [record],
         lambda width: _lines(job, now, detail, locations, width),
-    )
-    return answer(report, reader, await judge(reader, found))
+        command="show",
+    ).answer(reader, await judge(reader, found))
 
 
 def _lines(

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from jobtui.analysis import timeline
 from jobtui.commands.find import print_not_found, resolve
-from jobtui.commands.printing import Report, SourceNames, answer, first
+from jobtui.commands.printing import Report, SourceNames, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit
@@ -37,7 +37,7 @@ CSV_COLUMNS = (
 async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
-        return print_not_found("timeline", {"job": None, "ops": [], "unlinked": []}, found, reader)
+        return print_not_found({"job": None, "ops": [], "unlinked": []}, found, reader)
     await reader.read_logs(found.detail)
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(found.job.id)
@@ -63,8 +63,7 @@ async def run(reader: Reader) -> Exit:
             yield ""
             yield f"ops of this user that belong to no job: {len(others)} ({show(names)})"
 
-    report = Report(
-        "timeline",
+    return Report(
         lambda: {
             "job": reader.record_of(job),
             "ops": [op_record(op) for op in ops],
@@ -75,8 +74,7 @@ async def run(reader: Reader) -> Exit:
         CSV_COLUMNS,
         records,
         lines,
-    )
-    return answer(report, reader, await judge(reader, found))
+    ).answer(reader, await judge(reader, found))
 
 
 def _with_last_steps(ops: Sequence[Op], reader: Reader) -> tuple[Op, ...]:

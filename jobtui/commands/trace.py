@@ -11,7 +11,7 @@ from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.backends.registry import OTLP, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import LONGEST_NAME, SHOWN, candidates_for, file_named, of_its_jobs, read_too
-from jobtui.commands.printing import Report, answer, lowered
+from jobtui.commands.printing import Report, lowered
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.spans import begins_with_spans
@@ -204,7 +204,7 @@ def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
     from jobtui.render.traces import EMPTY
 
     candidates = [fields_of(one, "trace_id score why started_at") for one in found.candidates]
-    return answer(Report("trace", lambda: {**EMPTY, "candidates": candidates}), reader, code)
+    return Report(lambda: {**EMPTY, "candidates": candidates}, command="trace").answer(reader, code)
 
 
 def _complain_of(thing: str, found: FoundTrace, book: TraceStore) -> None:
@@ -234,12 +234,11 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
         made = traces.trace_lines(found, notes, width, most)
         return made if width is None else lowered(made, context)
 
-    report = Report(
-        "trace",
+    code = Exit.FAILED if found.has_failed else Exit.ATTENTION if found.is_unfinished else Exit.FINE
+    return Report(
         lambda: traces.trace_record(found, notes),
         CSV_COLUMNS,
         lambda: ({"trace_id": found.tree.trace_id, **traces.cause_record(one)} for one in found.causes),
         lines,
-    )
-    code = Exit.FAILED if found.has_failed else Exit.ATTENTION if found.is_unfinished else Exit.FINE
-    return answer(report, reader, code)
+        command="trace",
+    ).answer(reader, code)

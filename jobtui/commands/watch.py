@@ -176,7 +176,7 @@ async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None
     reader.follows = "stuck" in wanted
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
-        return print_not_found("wait", {"job": None}, found, reader)
+        return print_not_found({"job": None}, found, reader)
     end = None if timeout_s is None else time.monotonic() + timeout_s
     if reader.follows and found.job.status.is_live:
         await reader.read_logs(found.detail)

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.commands import config, printing, remember
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.printing import Report, print_report
+from jobtui.commands.printing import Report
 from jobtui.commands.reader import Reader
 from jobtui.grammar import COMMAND_BY_NAME
 from tests.commands.running import Ran, Runner
@@ -90,20 +89,18 @@ BY_FLAG = {"logs": 1, "report": 99, "script": 1}
 """Commands that look at the format before there is a report; so many of their cases are said in each."""
 
 
-class Forms:
-    """Lets each report be printed in every format: what it says is worked out once."""
+def print_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each report be printed in every format: what it says is worked out once."""
+    form, in_one = [TERMINAL], Report.print
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._form = TERMINAL
-        monkeypatch.setattr(Context, "format", property(lambda _: FORMATS[self._form]))
-        for module in (config, printing, remember):
-            monkeypatch.setattr(module, "print_report", self._print_in_all)
+    def in_all(report: Report, context: Context, reader: Reader | None = None) -> None:
+        for form[0] in FORMATS:
+            sys.stdout.write(f"{MARK}{form[0]}\n")
+            in_one(report, context, reader)
+        form[0] = TERMINAL
 
-    def _print_in_all(self, report: Report, context: Context, reader: Reader | None = None) -> None:
-        for self._form in FORMATS:
-            sys.stdout.write(f"{MARK}{self._form}\n")
-            print_report(report, context, reader)
-        self._form = TERMINAL
+    monkeypatch.setattr(Report, "print", in_all)
+    monkeypatch.setattr(Context, "format", property(lambda _: FORMATS[form[0]]))
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +128,7 @@ def test_a_command_prints_nothing_raw(
     if COMMAND_BY_NAME[command].prints and command in BY_FLAG:
         flags += [[f"--{form}"] for form in FORMATS if form != TERMINAL]
     elif COMMAND_BY_NAME[command].prints:
-        Forms(monkeypatch)
+        print_in_all(monkeypatch)
     found: set[str] = set()
     for flag in flags:
         for words in calls(command, site, BY_FLAG.get(command, 99) if flag else 99):
