@@ -13,8 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from jobtui.model.tables import home_of
 from tests.backends.journal.make import journal_remote
 
 UNIT = "sirepo_job_supervisor.service"
@@ -30,7 +29,7 @@ _BODIES = 4_000
 
 
 def kept_journal(entries: int) -> Path:
-    place = Path(user_cache_path("jobtui-bench")) / f"journal-{FORM}-{entries}"
+    place = Path(home_of("CACHE"), "jobtui-bench") / f"journal-{FORM}-{entries}"
     if place.is_dir():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 from time import perf_counter, thread_time
 
 from msgspec.structs import replace
-from platformdirs import user_cache_path
 
 from benchmarks.rows import Row, at_least, at_most, main
 from jobtui.memory.database import FILE_NAME, Memory
 from jobtui.memory.writer import MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
+from jobtui.model.tables import home_of
 from tests.builders import a_job
 from tests.memory.runs import YEAR_END, runs_of_a_year
 
@@ -45,7 +45,8 @@ def write(path: Path, first: int, count: int, of: int) -> float:
 def rows(quick: bool) -> Iterator[Row]:
     count = QUICK_RUNS if quick else RUNS
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) if quick else user_cache_path("jobtui-benchmarks", ensure_exists=True)
+        place = Path(folder) if quick else Path(home_of("CACHE"), "jobtui-benchmarks")
+        place.mkdir(parents=True, exist_ok=True)
         path = place / FILE_NAME
         if not path.exists():
             write(path, 0, count, count)

@@ -11,6 +11,7 @@ from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from jobtui.model.numbers import read_json
+from jobtui.model.tables import home_of
 from jobtui.transport.files import read_small
 
 FILE_NAME = "views.json"
@@ -39,16 +40,8 @@ class Views:
     """The views of one profile, read again at each use, as another jobtui may write them too."""
 
     def __init__(self, path: Path | None = None, profile: str | None = None) -> None:
-        self._given = path
+        self.path = path or Path(home_of("CONFIG"), "jobtui", FILE_NAME)
         self._profile = profile or ""
-
-    @property
-    def path(self) -> Path:
-        if self._given is None:
-            from platformdirs import user_config_path  # costs 20 ms
-
-            self._given = user_config_path("jobtui") / FILE_NAME
-        return self._given
 
     def names(self) -> list[str]:
         """The names that were kept. Raises ViewsError."""

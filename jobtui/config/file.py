@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from jobtui.model.tables import home_of
+
 
 class ConfigError(Exception):
     """Settings are wrong. Each of `lines` is one mistake: where it is, and what is right."""
@@ -154,9 +156,7 @@ class ConfigFile:
 
 
 def user_file() -> str:
-    # As platformdirs has it, which costs as much as half of a start
-    base = os.environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
-    return os.path.join(base, "jobtui", FILE_NAME)
+    return os.path.join(home_of("CONFIG"), "jobtui", FILE_NAME)
 
 
 def read_file(path: str | None, asked_by: str) -> ConfigFile:

@@ -22,7 +22,7 @@ from jobtui.model.ids import numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Deviation, JobMemory, MemoryOverview, Seen, Share
 from jobtui.model.secrets import mask_text
-from jobtui.model.tables import text_of
+from jobtui.model.tables import home_of, text_of
 from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened, storable
 
 FILE_NAME = "memory.jobtui"
@@ -75,15 +75,7 @@ class Memory:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._given = path
-
-    @property
-    def path(self) -> Path:
-        if self._given is None:
-            from platformdirs import user_data_path  # costs 20 ms
-
-            self._given = user_data_path("jobtui") / FILE_NAME
-        return self._given
+        self.path = path or Path(home_of("DATA"), "jobtui", FILE_NAME)
 
     @property
     def is_there(self) -> bool:

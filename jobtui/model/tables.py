@@ -1,5 +1,8 @@
-"""Tables that come with the program: what is data stands in TOML beside the code that reads it."""
+"""Tables that come with the program: what is data stands in TOML beside the code that reads it. And where a
+user's own files are.
+"""
 
+import os
 from functools import cache
 from typing import Any
 
@@ -17,3 +20,9 @@ def tables_of(package: str, name: str) -> dict[str, Any]:
     import tomllib  # takes long, and most need no table
 
     return tomllib.loads(text_of(package, f"{name}.toml"))
+
+
+def home_of(kind: str) -> str:
+    """The directory below which programs keep files of a user: CONFIG, DATA or CACHE, as XDG names them."""
+    usual = {"CONFIG": "~/.config", "DATA": "~/.local/share", "CACHE": "~/.cache"}[kind]
+    return os.environ.get(f"XDG_{kind}_HOME", "").strip() or os.path.expanduser(usual)
