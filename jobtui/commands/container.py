@@ -65,7 +65,7 @@ def _unread(journal: str) -> str:
 def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[list[tuple[str, ...]]]:
     """Time, source and text of the entries that became whole with a piece; what made no sense is counted."""
     next(pieces, None)  # while the following is imported journalctl reads
-    from jobtui.formats.journal_export import LATEST_US, ExportParser, number, text
+    from jobtui.formats.journal_export import LATEST_US, ExportParser, not_understood, number, text
     from jobtui.model.clock import TIME_LENGTH, Nanos, latest
     from jobtui.model.secrets import mask_line, masked_lines
     from jobtui.render.text import Zone, date_time, safe
@@ -86,8 +86,7 @@ def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[l
             rows.append((f"{time}{Zone.mark()}", source, safe(mask_line(next(masked)))))
         if rows:
             yield rows
-    if skipped := parser.skipped + parser.pending:
-        problems.append(f"pieces of the output that were not understood: {skipped}")
+    problems.append(not_understood(parser.skipped + parser.pending))
 
 
 def _printed(journal: str, most: int, container: str, problems: list[str]) -> Iterator[bytes]:

@@ -101,6 +101,10 @@ _NEXT_ENTRY = b"\n\n__CURSOR="
 _LENGTH_BYTES = 8
 
 
+def not_understood(pieces: int) -> str:
+    return f"pieces of the output that were not understood: {pieces}" if pieces else ""
+
+
 class ExportParser:
     """Takes one stream apart. Never raises, whatever it is fed.
 

@@ -12,6 +12,7 @@ from itertools import takewhile
 from urllib.parse import urlsplit
 
 from jobtui.backends.journal import client
+from jobtui.formats.journal_export import not_understood
 from jobtui.model import journal
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -128,8 +129,7 @@ class GatewayJournal(client.ExportReader):
 
     async def condition(self) -> journal.JournalCondition:
         await self._get("/machine", "application/json")
-        note = f"pieces of the output that were not understood: {self.skipped}" if self.skipped else ""
-        return journal.JournalCondition(note=note)
+        return journal.JournalCondition(note=not_understood(self.skipped))
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field, from_micros
+from jobtui.formats.journal_export import not_understood
 from jobtui.model.health import SourceError, SourceUnreachable
 from jobtui.model.journal import At, AtCursor, JournalCondition, JournalEntry, Matches
 from jobtui.model.numbers import and_more
@@ -61,7 +62,7 @@ class JournalctlReader(ExportReader):
 
     async def condition(self) -> JournalCondition:
         (printed,), stderr = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._where]])
-        notes = [f"pieces of the output that were not understood: {self.skipped}"] if self.skipped else []
+        notes = [*filter(None, [not_understood(self.skipped)])]
         if _OWN_ONLY.search(stderr):
             notes.append("only entries of this user are visible; join the group systemd-journal to see all")
         if _NO_FILES.search(stderr):
