@@ -11,11 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 
-from jobtui.model.tables import text_of
-
-TYPE_CHECKING = False  # importing it from `typing` would take a fifth of the time
-if TYPE_CHECKING:
-    from jobtui.commands.reader import Reader
+from jobtui.model.tables import home_of, text_of
 
 Row = Sequence[str]
 Flag = tuple[list[str], str, bool, list[str] | None]
@@ -123,8 +119,8 @@ def _jobs(sources: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[Row]:
 def _list_of(sources: Mapping[str, tuple[str, ...]]) -> str:
     """The file of the list for these settings, with this directory and these variables."""
     variables = sorted(one for one in os.environ.items() if one[0].startswith(VARIABLES))
-    base = os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.expanduser("~/.cache")
-    return os.path.join(base, "jobtui-completion", f"{crc32(os.fsencode(repr((sources, variables)))):08x}")
+    name = f"{crc32(os.fsencode(repr((sources, variables)))):08x}"
+    return os.path.join(home_of("CACHE"), "jobtui-completion", name)
 
 
 def _renew(path: str, sources: Mapping[str, tuple[str, ...]]) -> bool:
@@ -153,38 +149,18 @@ def _make(path: str, sources: Mapping[str, tuple[str, ...]], file: int) -> None:
     os.setsid()
     os.nice(10)
     import signal
-    from asyncio import timeout
 
-    from jobtui.backends.registry import SIREPO_DB
-    from jobtui.backends.sirepo.files import DIRECTORY, listed
     from jobtui.commands.context import make_context
+    from jobtui.commands.jobs import list_for_shell
     from jobtui.commands.reader import in_session
-    from jobtui.commands.streams import Exit
     from jobtui.config import load
     from jobtui.grammar import DASHBOARD, Invocation
-    from jobtui.model.jobs import JobStatus
-    from jobtui.render.text import show
-
-    async def read(reader: "Reader") -> Exit:
-        with suppress(TimeoutError):
-            async with timeout(MAKING_S / 2):
-                await reader.read_jobs(READ)
-        known = reader.session.store.jobs
-        own = [job for job in known.values() if plain.fullmatch(job.id)]
-        own.sort(
-            key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0))
-        )
-        rows.extend(f"{job.id}\t{show(f'{job.status.value} {job.owner} {job.name}')}" for job in own)
-        for spec in filter(SIREPO_DB.names, reader.specs):
-            with suppress(OSError):
-                older = sorted(listed(os.path.join(spec.target, DIRECTORY)))
-                rows.extend(f"{job_id}\t" for job_id in older if job_id not in known)
-        return Exit.FINE
 
     signal.alarm(MAKING_S)
-    plain, rows = re.compile(r"[\w./@#:,+-]+", re.ASCII), list[str]()  # what no shell takes for other
+    rows = list[str]()
     invocation, config = Invocation(DASHBOARD, (), {}, {}), load(sources, os.environ)
-    in_session(make_context(invocation, config, lambda *about: None), read)
+    context = make_context(invocation, config, lambda *about: None)
+    in_session(context, lambda reader: list_for_shell(reader, READ, MAKING_S / 2, rows))
     with open(file, "w", encoding="utf-8") as lines:
         lines.write("\n".join(["", *rows[:LISTED], ""]))
     os.replace(f"{path}.new", path)

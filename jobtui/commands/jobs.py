@@ -1,14 +1,18 @@
 """`jobs [FILTER]`, what needs a person first, and `status`: their counts in one line."""
 
+import asyncio
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
-from jobtui.backends.registry import SLURM
+from jobtui.backends.registry import SIREPO_DB, SLURM
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader, in_filtered, in_session
@@ -20,6 +24,7 @@ from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.render.sources import profile_line
 from jobtui.render.styles import GLYPHS
 from jobtui.render.table import paint, painted
+from jobtui.render.text import show
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter import Filter
@@ -245,3 +250,25 @@ def _line(counts: dict[str, int]) -> str:
         if counts[name]:
             parts.append(paint(f"{sign}{counts[name]}", style))
     return " ".join(parts)
+
+
+_PLAIN = re.compile(r"[\w./@#:,+-]+", re.ASCII)
+"""An id that no shell takes for anything else."""
+
+
+async def list_for_shell(reader: Reader, newest: int, within_s: float, rows: list[str]) -> Exit:
+    """Add to `rows` the id of each job with words about it, the failed ones first, then the newest."""
+    from jobtui.backends.sirepo.files import DIRECTORY, listed  # only this needs names without records
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await reader.read_jobs(newest)
+    known = reader.session.store.jobs
+    own = [job for job in known.values() if _PLAIN.fullmatch(job.id)]
+    own.sort(key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0)))
+    rows += (f"{job.id}\t{show(f'{job.status.value} {job.owner} {job.name}')}" for job in own)
+    for spec in filter(SIREPO_DB.names, reader.specs):
+        with suppress(OSError):
+            older = sorted(listed(os.path.join(spec.target, DIRECTORY)))
+            rows += (f"{job_id}\t" for job_id in older if job_id not in known)
+    return Exit.FINE

@@ -183,7 +183,8 @@ async def _printed(reader: Reader, lines: list[JobLine], follow: Callable[[], Aw
     if not reader.follows:
         return _report(reader, lines).answer(reader, Exit.FINE)
     _print_followed(reader, lines, is_first=True)
-    await follow()
+    if not reader.partial:  # else somebody wanted an end already
+        await follow()
     return reader.settle(Exit.FINE)
 
 
@@ -420,8 +421,6 @@ async def _follow(
     chosen: Chosen,
 ) -> None:
     """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
-    if reader.partial:  # somebody wanted an end already
-        return
     changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
         lambda changes: changed.set() if job is None or job.id in changes.jobs else None
