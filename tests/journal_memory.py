@@ -203,7 +203,6 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-ROOT = CAPTURES
 NEWEST = Nanos(1_795_300_000 * SECOND)
 BOOTED_US = 1_795_000_000_000_000
 DELAY = Nanos(SECOND // 3)
@@ -211,12 +210,12 @@ DELAY = Nanos(SECOND // 3)
 
 
 def supervisor_rows(capture: str) -> list[Row]:
-    return rows_of_export((ROOT / capture / "journal.export").read_bytes())
+    return rows_of_export((CAPTURES / capture / "journal.export").read_bytes())
 
 
 def container_rows(capture: str) -> list[Row]:
     rows: list[Row] = []
-    for path in sorted((ROOT / capture).glob("container-*.log")):
+    for path in sorted((CAPTURES / capture).glob("container-*.log")):
         name = path.stem.removeprefix("container-")
         at, instance = Nanos(0), 0
         for line in path.read_text().splitlines():

@@ -12,11 +12,10 @@ from jobtui import allocator
 from tests.rows import CAPTURES
 
 ROOT = Path(__file__).parents[1]
-FIXTURES = CAPTURES
 
 
 def program(name: str) -> str:
-    return (FIXTURES.parent / "programs" / name).read_text()
+    return (CAPTURES.parent / "programs" / name).read_text()
 
 
 HEAVY = {
@@ -34,7 +33,7 @@ def run_python(source: str, words: str, cwd: Path) -> subprocess.CompletedProces
     arguments = words.split()
     if arguments and not words.startswith("--"):
         (cwd / "db").mkdir()
-        (cwd / "db" / "supervisor-job").symlink_to(FIXTURES / "local" / "supervisor-job")
+        (cwd / "db" / "supervisor-job").symlink_to(CAPTURES / "local" / "supervisor-job")
         arguments += ["--srdb", str(cwd / "db")]
     return subprocess.run(
         [sys.executable, "-c", source, *arguments],

@@ -104,8 +104,8 @@ LOG_FILE = SourceType(
 )
 JOURNAL = SourceType(
     "journald", "journal", "SPEC",
-    "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
-    "journals", Gives.LOGS, specs.parse_journal, ".journal.source", completes="directory", addressed=True,
+    "a journal: local, a directory, a file X.journal, ssh://[user@]host[:port] or http://host:port",
+    "journals", Gives.LOGS, specs.parse_journal, ".journal.source", completes="file", addressed=True,
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 BALSAM = SourceType(

@@ -8,14 +8,13 @@ from typing import Any
 from jobtui.model.ids import JobId
 from tests.rows import CAPTURES
 
-FIXTURES = CAPTURES
 DIRECTORY = "supervisor-job"
 
 Record = dict[str, Any]
 
 
 def captured() -> list[Path]:
-    return sorted([*FIXTURES.glob(f"*/{DIRECTORY}/*.json"), *FIXTURES.glob("*/snapshots/*/*.json")])
+    return sorted([*CAPTURES.glob(f"*/{DIRECTORY}/*.json"), *CAPTURES.glob("*/snapshots/*/*.json")])
 
 
 def a_record(job_id: str, **fields: Any) -> Record:

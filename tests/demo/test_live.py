@@ -169,8 +169,7 @@ def test_the_login_is_required_and_valid_for_one_server_only(served: Served) -> 
     assert os.stat(login).st_mode & 0o777 == 0o600
 
 
-FIXTURES = CAPTURES
-REAL_RECORD = FIXTURES / "local" / "supervisor-job" / "DJouDZ9T-4F4EUZjI-heightWeightReport.json"
+REAL_RECORD = CAPTURES / "local" / "supervisor-job" / "DJouDZ9T-4F4EUZjI-heightWeightReport.json"
 
 SITES = {
     "local": Settings(users=3, ops=150),

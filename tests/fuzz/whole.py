@@ -327,7 +327,6 @@ WORLDS: Mapping[str, World] = {
     ),
     "world-archive": World(_archive, _start_archive, (*SCRIPT, *JOB, *ALL)),
 }
-NOW = AT
 TRACE = str(EXPECTED["job-fail"]["traceID"])
 
 
@@ -464,7 +463,7 @@ def world(kind: str, files: Files, edits: Sequence[Edit] = ()) -> Iterator[list[
                 INSTEAD[instead[name]](path)
             else:
                 path.write_bytes(data)
-        yield ["--at", NOW, *WORLDS[kind].start(place, stack)]
+        yield ["--at", AT, *WORLDS[kind].start(place, stack)]
 
 
 IDS = {"world-traces": (TRACE,), "world-archive": ("1", "4_2", "10_2", "77", "slurm/2", "slurm/10_3")}

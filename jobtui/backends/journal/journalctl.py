@@ -4,6 +4,7 @@ Slices are bounded with `--lines` only where every release counts from there on;
 from the end.
 """
 
+import asyncio
 import contextlib
 import os
 import re
@@ -17,6 +18,8 @@ from jobtui.model.numbers import and_more
 from jobtui.model.specs import LOCAL_JOURNAL
 from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshAnswers, SshShell, line_of
 
+AGAIN_S = 5.0
+"""journalctl follows no file of its own name: it is asked again this often."""
 NOTED_FILES = 3
 """Files named in a note; of the others their number."""
 
@@ -35,6 +38,8 @@ Words = list[str]
 class JournalctlReader(ExportReader):
     """A journal over journalctl: `local`, a directory, or `ssh://[user@]host[:port][/directory]`.
 
+    In place of a directory it may be one file of a journal, `X.journal`.
+
     Nothing is connected to before something is asked.
     """
 
@@ -48,7 +53,8 @@ class JournalctlReader(ExportReader):
             directory = "" if target == LOCAL_JOURNAL else os.path.expanduser(target)
         self.name = self._shell.name
         self.is_one_host = not directory
-        self._where = [f"--directory={directory}"] if directory else []
+        self._is_file = directory.endswith((".journal", ".journal~"))
+        self._where = [f"--{'file' if self._is_file else 'directory'}={directory}"] if directory else []
         self._is_closed = False
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
@@ -82,6 +88,9 @@ class JournalctlReader(ExportReader):
 
     async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
         last = asks[-1]
+        if last.follows and self._is_file:
+            await asyncio.sleep(AGAIN_S)
+            return
         async with self._talking([self._command(words_of(ask), ask.matches) for ask in asks]) as talk:
             for _ in asks[1:]:
                 yield await self._whole(await talk.answer())

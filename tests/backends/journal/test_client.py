@@ -34,7 +34,7 @@ from tests.backends.journal.make import (
     make_journal,
     needs_journal_tools,
 )
-from tests.backends.journal.readers import all_of
+from tests.backends.journal.readers import Follower, all_of
 from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
 from tests.carried import carried
 from tests.rows import ROWS, table
@@ -102,6 +102,25 @@ async def test_a_denied_journal_raises_source_denied(
     assert condition.files == 1
     assert "only entries of this user are visible; join the group systemd-journal" in condition.note
     await reader.aclose()
+
+
+@needs_journal_tools
+async def test_one_file_of_a_journal_is_read_and_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journalctl, "AGAIN_S", 0.05)
+    path = make_journal(tmp_path, [entry(0, "m0"), entry(1, "m1")], "one.journal")
+    reader = JournalctlReader(str(path))
+    follower = Follower(reader.follow(Begin(), ()))
+    assert await follower.until(2) == await all_of(reader)
+    make_journal(tmp_path, [entry(2, "m2")], "one.journal")
+    assert [each.message for each in await follower.until(3)] == ["m0", "m1", "m2"]
+    await follower.end()
+    path.write_bytes(b"no journal")
+    with pytest.raises(SourceError, match=r"one\.journal: is not a file of a journal"):
+        await all_of(reader)
+    with pytest.raises(SourceMissing, match="systemd-journal-remote -o X"):
+        await all_of(JournalctlReader(str(path.rename(tmp_path / "x.export"))))
 
 
 @needs_journal_tools
