@@ -341,18 +341,14 @@ async def test_too_long_a_queue_loses_no_job(cluster: StandIn, monkeypatch: pyte
     assert "its queue is longer" in (reading.batches[-1].note or "")
 
 
-async def test_the_line_for_a_login_shell_is_one_line(cluster: StandIn) -> None:
-    lines: list[str] = []
-    shell = LocalShell("local")
-    run = shell.run
+class ToldShell(LocalShell):
+    async def run(self, line: str) -> Running:
+        raise SourceError(line)
 
-    async def noted(line: str) -> Running:
-        lines.append(line)
-        return await run(line)
 
-    shell.run = noted  # type: ignore[method-assign]
-    await Commands("local", shell).queue()
-    assert [line.count("\n") for line in lines] == [0]
+async def test_the_line_for_a_login_shell_is_one_line() -> None:
+    with pytest.raises(SourceError, match=r"\A[^\n]+squeue[^\n]+\Z"):
+        await Commands("local", ToldShell("local")).queue()
 
 
 IDS = st.sampled_from(["1", "2", "4_1", "4_[2-3%1]", "4_2", "7+1", "no id", ""])
@@ -465,9 +461,6 @@ def test_a_job_that_left_the_queue_while_it_was_live_is_not_said_to_run() -> Non
     assert (verdict.confidence < RELIABLE, LEFT in verdict.blind_spots) == (True, True)
 
 
-RULE = b"-" * 80
-
-
 class Printed(Commands):
     def __init__(self, live: CommandAnswer, script: bytes = b"", environment: bytes = b"") -> None:
         super().__init__("local")
@@ -485,7 +478,7 @@ class Printed(Commands):
 
 
 def kept(text: bytes) -> bytes:
-    return b"Batch Script for 1\n" + RULE + b"\n" + text + b"\n"
+    return b"Batch Script for 1\n" + b"-" * 80 + b"\n" + text + b"\n"
 
 
 @given(st.binary())
@@ -536,8 +529,7 @@ async def verdict_on(reading: Reading, number: str) -> Verdict:
 
 
 async def pending_of(reading: Reading, number: str) -> Pending:
-    pending = some((await verdict_on(reading, number)).pending)
-    return pending
+    return some((await verdict_on(reading, number)).pending)
 
 
 WORDS = table("slurm/waiting_said")
@@ -580,9 +572,7 @@ async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -
         assert [one.held_s for one in found.holders] == [held_s]
 
 
-async def test_detail_reads_the_queue_of_a_job_once(
-    cluster: StandIn,
-) -> None:
+async def test_detail_reads_the_queue_of_a_job_once(cluster: StandIn) -> None:
     cluster.waiting()
     reading = Reading()
     assert (await pending_of(reading, WAITING_IDS["second"])).ahead == 1
