@@ -135,9 +135,9 @@ def actions_at(screen: ScreenName) -> Iterator[Action]:
     return (action for action in Keymap.actions if screen in action.screens)
 
 
-def key_of(call: str) -> str:
-    """The key of an action as a person writes it, "" when it has none."""
-    keys = next((action.keys for action in Keymap.actions if action.call == call), ())
+def key_of(call: str, screen: ScreenName = ScreenName.JOBS) -> str:
+    """The key of an action on a screen as a person writes it, "" when it has none there."""
+    keys = next((action.keys for action in actions_at(screen) if action.call == call), ())
     return shown_key(keys[0]) if keys else ""
 
 

@@ -378,8 +378,11 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
         yield Piece(f"{sign_of(number)}━ ", look, 3), name
 
 
-def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
-    """ "14:07  38 of 40 nodes busy, 2 idle, 11 jobs waiting", safe to show."""
+def words_at(chart: Chart, at: Nanos, frame: Frame, *, has_legend: bool = True) -> str:
+    """ "14:07  38 of 40 nodes busy, 2 idle, 11 jobs waiting", safe to show.
+
+    Without a legend states come with their signs, those of the most jobs first.
+    """
     time = f"{time_text(at, frame.until - frame.since)}{Zone.mark()}"
     if at > chart.end:
         return f"{time}  not yet"
@@ -391,14 +394,14 @@ def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
         width = max(1, (frame.until - frame.since) // max(1, frame.cells))
         failed = chart.failures.at(at) - chart.failures.at(Nanos(at - width))
     shown = f", {number_text(failed)} failed" if failed > 0 else ""
-    return f"{time}  {reading}{_values(chart, at, frame)}{shown}"
+    return f"{time}  {reading}{_values(chart, at, frame, has_legend=has_legend)}{shown}"
 
 
 def _counted(value: float, word: str) -> str:
     return f"{number_text(value)} {word}{'s' * (value != 1)}"
 
 
-def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
+def _values(chart: Chart, at: Nanos, frame: Frame, *, has_legend: bool) -> str:
     match chart.kind:
         case ChartKind.UTILIZATION:
             return _utilization(chart, at)
@@ -407,11 +410,14 @@ def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
             done, pace = chart.curves[0].at(at), rate_at(chart.curves[0], at, width)
             return f"{_counted(done, 'job')} done, {number_text(pace)}/min over {duration(width / 1e9)}"
         case ChartKind.STATES:
-            named = [
-                f"{number_text(value)} {show(curve.series.name)}"
-                for curve in chart.curves
-                if (value := curve.at(at))
-            ]
+            there = [(curve.at(at), sign_of(nth), curve) for nth, curve in enumerate(chart.curves)]
+            if not has_legend:
+                there.sort(key=lambda one: -one[0])
+            named = (
+                f"{'' if has_legend else f'{sign} '}{number_text(value)} {show(curve.series.name)}"
+                for value, sign, curve in there
+                if value
+            )
             return ", ".join(named) or "no jobs"
     return ""
 

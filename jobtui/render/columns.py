@@ -462,13 +462,20 @@ def table_rows(
     for row in (None, *rows):
         line: list[Piece] = []
         for column, size in placed:
-            piece = Piece(column.header, "heading") if row is None else row[int(column.key)]
-            line += [Piece(fitted(column, piece.text, size), piece.style, size), blanks]
+            at = int(column.key)
+            piece = Piece(column.header, "heading") if row is None else row[at]
+            line += [Piece(fitted(column, piece.text, size, texts[at]), piece.style, size), blanks]
         yield tuple(line[:-1])
 
 
-def fitted(column: TableColumn[Any, Any], text: str, cells: int) -> str:
-    return fit(gist(text, cells, keeps_ends=column.keeps_ends), cells, align=column.align)
+LARGE = 60
+"""From so many cells on errors are cut at their end; in fewer one error is to look alike in all rows."""
+
+
+def fitted(column: TableColumn[Any, Any], text: str, cells: int, longest: int) -> str:
+    """A cell. In a small column where the longest text has no room no cell has the class of its error."""
+    room = cells if column.keeps_ends or longest <= cells or cells >= LARGE else 0
+    return fit(gist(text, room, keeps_ends=column.keeps_ends), cells, align=column.align)
 
 
 BLANK = frozenset({"", NONE})
@@ -487,7 +494,7 @@ class TableLines(Generic[Record, Look]):
         room = max(1, cells - margin - 1)
         self._margin = Piece(" " * margin, "", margin)
         shown = [one for one in columns if one.key in STEADY or texts.get(one.key) != 0]
-        self._placed = fit_columns(room, shown, texts)
+        self._texts, self._placed = texts, fit_columns(room, shown, texts)
         self._blanks = " " * gap_for(room)
 
     def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
@@ -521,5 +528,5 @@ class TableLines(Generic[Record, Look]):
     ) -> tuple[Piece, Piece]:
         column, cells = placed
         style = column.style(record, look)
-        text = fitted(column, column.cell(record, look), cells)
+        text = fitted(column, column.cell(record, look), cells, self._texts.get(column.key, 0))
         return Piece(text, style, cells), Piece(self._blanks, style, len(self._blanks))

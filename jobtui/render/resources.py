@@ -24,7 +24,7 @@ from jobtui.render.columns import (
 from jobtui.render.json_output import Document, fields_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.styles import signs_of
-from jobtui.render.text import NONE, Zone, age, date_time, duration, show
+from jobtui.render.text import NONE, SEPARATOR, Zone, age, date_time, duration, show
 
 SIGNS = signs_of("nodes")
 """Sign and style of how a node stands."""
@@ -176,7 +176,7 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
             f"{counted(site.queued, 'job')} in its scheduler" if site.queued else "",
             show(site.path),
         ]
-        yield Paragraph("   ".join(filter(None, words)), "warning" if is_down else "", whole=False)
+        yield Paragraph(SEPARATOR.join(filter(None, words)), "warning" if is_down else "", whole=False)
     if not known:
         yield Paragraph("none is known yet" if look.labels else "no source of sites: see --balsam", "dim")
 

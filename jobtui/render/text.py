@@ -107,7 +107,7 @@ def gist(text: str, cells: int, *, keeps_ends: bool = False) -> str:
     if keeps_ends:
         return telling(text, cells)
     text = safe(text)
-    return text if width(text) <= cells else _CLASS.sub(ELLIPSIS, text, count=1)
+    return text if width(text) <= cells else _CLASS.sub("", text, count=1)
 
 
 SEPARATOR = " · "
@@ -136,7 +136,7 @@ _TELLING = re.compile(
     r"\b(?:error|exception|returncode|exit|stderr|timeout|reply|state|status|situation|await|cancel|opName)="
     r"|\b[Cc]annot|\b[Ff]ailed|\bkilled|\bdenied|\b\w*Error: "
 )
-_CLASS = re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception): (?=\S)")
+_CLASS = re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception): (?=\S+ )")
 
 
 def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:

@@ -388,13 +388,26 @@ class FilteringScreen(HeadedScreen):
         self.filters = History()
         self.filter_text = ""
         """The filter that holds, "" when all is shown."""
+        self._passes: Any = None
+        """Its test, None if all records pass."""
 
     def filter_bar(self) -> FilterBar:
         raise NotImplementedError
 
+    def parsed(self, text: str) -> Any:
+        """The test of a filter. Raises FilterError."""
+        raise NotImplementedError
+
+    def apply_filter(self) -> None:
+        """Show what passes the filter."""
+        self.show_all()
+
     def set_filter(self, text: str) -> Mistake | None:
         """Filter by this text; returns the mistake in it, which means no filter."""
-        raise NotImplementedError
+        self._passes, mistake = test_of(self.parsed, text)
+        self.filter_text = "" if mistake else text.strip()
+        self.apply_filter()
+        return mistake
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
         self._main.sort_by(key, reverse=reverse)
@@ -456,7 +469,6 @@ class TableScreen(FilteringScreen, Generic[Record]):
         from jobtui.widgets.record_list import RecordTable
 
         super().__init__(shared)
-        self._passes: Callable[[Record], bool] | None = None
         self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.KEY)
 
     def records(self) -> Sequence[Record]:
@@ -464,7 +476,6 @@ class TableScreen(FilteringScreen, Generic[Record]):
         raise NotImplementedError
 
     def parsed(self, text: str) -> Callable[[Record], bool]:
-        """The test of a filter. Raises FilterError."""
         assert self.FIELDS is not None
         return self.FIELDS.parse(text)
 
@@ -505,9 +516,3 @@ class TableScreen(FilteringScreen, Generic[Record]):
         return FilterBar(
             self.filter_text, history=self.filters, completer=self.complete, placeholder=self.PLACEHOLDER
         )
-
-    def set_filter(self, text: str) -> Mistake | None:
-        self._passes, mistake = test_of(self.parsed, text)
-        self.filter_text = "" if mistake else text.strip()
-        self.show_all()
-        return mistake

@@ -16,11 +16,12 @@ from jobtui.model.numbers import counted
 from jobtui.render.chart import HEADS, time_rows, title_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, duration, safe, show
-from jobtui.screens.jobs import JobsFilteringScreen, parsed
+from jobtui.screens.base import test_of
+from jobtui.screens.jobs import JobsFilteringScreen
 from jobtui.screens.shared import CopyTarget, Shared, in_thread
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
-from jobtui.widgets.filter_bar import FilterBar, Mistake
+from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.frame import TabLine
 from jobtui.widgets.row_view import Move
 
@@ -197,14 +198,10 @@ class ChartsScreen(JobsFilteringScreen):
     # Which jobs count.
 
     def edit_filter(self, bar: FilterBar, text: str) -> None:
-        bar.set_mistake(parsed(text)[1])
+        bar.set_mistake(test_of(self.parsed, text)[1])
 
-    def set_filter(self, text: str) -> Mistake | None:
-        before = self.filter_text
-        mistake = super().set_filter(text)
-        if self.filter_text != before:
-            self._make()
-        return mistake
+    def apply_filter(self) -> None:
+        self._make()
 
     def action_back(self) -> None:
         if not self.filter_text and self._view.window.cursor is not None:

@@ -118,7 +118,7 @@ class IncidentsScreen(HeadedScreen):
             nothing = f"Nothing failed in the last {rendered.period(self._span_s)}."
             earlier = self._earlier
             words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
-            self._list.empty = (words, f"{key_of('window')} looks at other times.")
+            self._list.empty = (words, f"{key_of('window', self.NAME)} looks at other times.")
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()

@@ -4,8 +4,6 @@ import asyncio
 from itertools import chain
 
 from textual import on, work
-from textual.app import ComposeResult
-from textual.containers import Container
 
 from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.paths import output_dirs, run_dirs_of
@@ -31,6 +29,7 @@ class FilesTab(JobTab):
     """Files on the left, the chosen one on the right. Workers read a part of each."""
 
     NAME = "files"
+    IS_SPLIT = True
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -45,9 +44,6 @@ class FilesTab(JobTab):
         self._text = TextPane()
         self._text.is_active = False
         self.panes = self._files, self._text
-
-    def compose(self) -> ComposeResult:
-        yield Container(*self.panes, id="panes")
 
     def show_subject(self) -> None:
         subject, reach = self.subject, self.shared.reach

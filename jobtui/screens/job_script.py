@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Container
 
 from jobtui.analysis.paths import reached
 from jobtui.analysis.scripts import OutputFile, named_outputs, outputs_of
@@ -33,6 +31,7 @@ class ScriptTab(JobTab):
     NAME = "script"
     COMMAND = ("script",)
     IS_WHOLE = True
+    IS_SPLIT = True
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -45,9 +44,6 @@ class ScriptTab(JobTab):
         self._about.add_class("about")
         self._about.is_active = False
         self.panes = self._script, self._about
-
-    def compose(self) -> ComposeResult:
-        yield Container(*self.panes, id="parts")
 
     def show_subject(self) -> None:
         subject = self.subject

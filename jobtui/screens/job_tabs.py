@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -78,6 +77,8 @@ class JobTab(PaneGroup):
     """The command of jobtui that shows the same, but for the id."""
     IS_WHOLE: ClassVar[bool] = False
     """Whether that command shows the same also where a line is under the cursor."""
+    IS_SPLIT: ClassVar[bool] = False
+    """Whether its panes are side by side where there is room for that."""
 
     class TextChanged(Message):
         """Its words have changed."""
@@ -94,7 +95,7 @@ class JobTab(PaneGroup):
         self.subject = Subject(JobId(""))
 
     def compose(self) -> ComposeResult:
-        yield from self.panes
+        yield from (Container(*self.panes, id="panes"),) if self.IS_SPLIT else self.panes
 
     def show_subject(self) -> None:
         """Show what it is about now; what is the same is not painted again."""
@@ -145,7 +146,7 @@ class StepTab(JobTab):
         self._detail = StepDetail()
 
     def compose(self) -> ComposeResult:
-        yield from self.panes
+        yield from super().compose()
         yield RuleLine()
         yield self._detail
 
@@ -168,6 +169,7 @@ class TimelineTab(StepTab):
 
     NAME = "timeline"
     COMMAND = ("timeline",)
+    IS_SPLIT = True
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -175,11 +177,6 @@ class TimelineTab(StepTab):
         self._ops = OpList(shared.now)
         self._timeline = Timeline(shared.now)
         self.panes = self._ops, self._timeline
-
-    def compose(self) -> ComposeResult:
-        yield Container(*self.panes, id="panes")
-        yield RuleLine()
-        yield self._detail
 
     def show_subject(self) -> None:
         ops = self.subject.ops
@@ -364,7 +361,11 @@ class WhyTab(JobTab):
         shown = (verdict, Zone.mark())
         if shown != self._shown:
             self._shown = shown
-            keys = partial(keys_for, flags=self.shared.words, in_job=True)
+            flags = self.shared.words
+
+            def keys(step: NextStep) -> str:
+                return keys_for(step.command.words, flags, ScreenName.JOB)
+
             self._list.set_text(why_parts(verdict, keys=keys) if verdict is not None else ())
 
     @property

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from textual.dom import DOMNode
 
-from jobtui.actions import key_of
+from jobtui.actions import ScreenName, key_of
 from jobtui.model.commands import OURS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
-from jobtui.model.verdicts import NextStep, Verdict
+from jobtui.model.verdicts import Verdict
 from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 LIVE_S = 5.0
 """How often a verdict is renewed if the job is live, and so may become late, or sources were in doubt."""
 
-SHOWN_BY: Mapping[str, tuple[str, ...]] = {
-    "timeline": ("open", "tab('timeline')"),
-    "logs": ("open", "tab('logs')"),
-    "compare": ("open", "compare"),
-    "show": ("open",),
-    "agents": ("app.go('agents')",),
-}
-"""The actions that show, from the jobs on, what a command of jobtui prints."""
+SHOWN_BY: Mapping[str, str] = {
+    "timeline": "tab('timeline')", "logs": "tab('logs')", "compare": "compare", "show": "",
+    "agents": "app.go('agents')",
+}  # fmt: skip
+"""The action that shows what a command of jobtui prints; "" where the screen of the job does."""
 
 
-def keys_for(step: NextStep, flags: Sequence[str], *, in_job: bool = False) -> str:
-    """The key on the jobs screen for a command of jobtui with these flags, "" for any other command. With
-    `in_job` the key on the screen of the job.
-    """
-    ours, *words = step.command.words or ("",)
-    calls = SHOWN_BY.get(words[len(flags)], ()) if ours == OURS and len(words) > len(flags) else ()
-    return " ".join(key_of(call) for call in calls if call != "open" or not in_job)
+def keys_for(command: Sequence[str], flags: Sequence[str], screen: ScreenName) -> str:
+    """The keys on the screen of the jobs, or of one job, for a command of jobtui with these flags."""
+    ours, *words = command or ("",)
+    call = SHOWN_BY.get(words[len(flags)]) if ours == OURS and len(words) > len(flags) else None
+    if call is None:
+        return ""
+    here = key_of(call, screen)
+    if here or screen == ScreenName.JOB:
+        return here
+    return f"{key_of('open', screen)} {key_of(call, ScreenName.JOB)}".rstrip()
 
 
 class JobVerdict:

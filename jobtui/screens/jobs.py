@@ -18,12 +18,12 @@ from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import Zone, safe
-from jobtui.screens.base import FilteringScreen, test_of
+from jobtui.screens.base import FilteringScreen
 from jobtui.screens.job_verdict import JobVerdict, keys_for
 from jobtui.screens.shared import CopyTarget, Shared, open_screen, start
 from jobtui.store.store import Changes
 from jobtui.views import View
-from jobtui.widgets.filter_bar import FilterBar, Mistake
+from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.frame import OneLine, ProfileLines
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.text_pane import WhyList
@@ -83,14 +83,6 @@ class JobLookup:
         return self._lateness.late(job, self._shared.now()) if self._lateness is not None else None
 
 
-def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
-    if not text.strip():
-        return None, None  # the first paint has no filter
-    from jobtui.analysis.filter import parse
-
-    return test_of(parse, text)
-
-
 REST_S = 0.3
 """How long after a key the job under the cursor is explained."""
 JUDGE_EVERY_S = 1.0
@@ -105,22 +97,21 @@ class JobsFilteringScreen(FilteringScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._lookup = JobLookup(shared)
-        self._filter: Filter | None = None
         self.shows_hidden = False
 
     @property
     def passes_all(self) -> bool:
-        return self._filter is None or self._filter.is_empty
+        return self._passes is None or self._passes.is_empty
 
-    def set_filter(self, text: str) -> Mistake | None:
-        self._filter, mistake = parsed(text)
-        self.filter_text = "" if mistake else text.strip()
-        return mistake
+    def parsed(self, text: str) -> "Filter":
+        from jobtui.analysis.filter import parse  # the first paint has no filter
+
+        return parse(text)
 
     def job_test(self) -> Callable[[Job], bool] | None:
         """The test of the jobs shown, None if all are."""
-        chosen, now = self._filter, self.shared.now
-        if chosen is None or chosen.is_empty:
+        chosen, now = self._passes, self.shared.now
+        if self.passes_all:
             return None if self.shows_hidden else lambda job: not job.is_quasi
         context = self._lookup.context()
         if not self.shows_hidden:
@@ -172,7 +163,7 @@ class JobsScreen(JobsFilteringScreen):
         looks = self.shared.looks
         if looks.sort or looks.reverse:
             self.sort_by(looks.sort, reverse=looks.reverse)
-        self._apply_filter()
+        self.apply_filter()
         self._table.apply(self.shared.store.jobs.values())
 
     def take(self, changes: Changes) -> None:
@@ -228,7 +219,10 @@ class JobsScreen(JobsFilteringScreen):
         from jobtui.render.verdicts import summary_parts
 
         verdict = judged.verdict if judged.job_id == job_id else None
-        keys, cells = lambda step: keys_for(step, self.shared.words), self._why.cells - 2
+        keys, cells = (
+            lambda step: keys_for(step.command.words, self.shared.words, self.NAME),
+            self._why.cells - 2,
+        )
         parts = summary_parts(job_id, verdict, keys, cells, self._why.rows_high) if job_id else ()
         self._why.set_text(parts)
 
@@ -266,7 +260,7 @@ class JobsScreen(JobsFilteringScreen):
 
     def action_show_hidden(self) -> None:
         self.shows_hidden = not self.shows_hidden
-        self._apply_filter()
+        self.apply_filter()
 
     def action_back(self) -> None:
         if self.filter_text:
@@ -345,11 +339,6 @@ class JobsScreen(JobsFilteringScreen):
         self._show_one_line()
         self.call_after_refresh(self._show_why)
 
-    def set_filter(self, text: str) -> Mistake | None:
-        mistake = super().set_filter(text)
-        self._apply_filter()
-        return mistake
-
     def show_view(self, view: View) -> None:
         by_key = {column.key: column for column in JOB_COLUMNS}
         columns = tuple(by_key[key] for key in view.columns if key in by_key)
@@ -361,5 +350,5 @@ class JobsScreen(JobsFilteringScreen):
         table, columns = self._table, tuple(column.key for column in self._table.columns)
         return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
-    def _apply_filter(self) -> None:
+    def apply_filter(self) -> None:
         self._table.set_filter(self.job_test(), ages=not self.passes_all)

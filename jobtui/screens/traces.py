@@ -222,7 +222,7 @@ class TraceChangesScreen(HeadedScreen):
             at = other.tree.started_at
             began = "" if at is None else f" of {date_time(at)}{Zone.mark()}"
             self._beside = f"beside {short_id(other.tree.trace_id)}{began}"
-        silence = f"Nothing differs. {key_of('show_hidden')} shows the steps that are the same."
+        silence = f"Nothing differs. {key_of('show_hidden', self.NAME)} shows the steps that are the same."
         if this is None:
             silence = f"no source that was asked has trace {this_id}"
         elif other is None:

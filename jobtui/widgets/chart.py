@@ -63,7 +63,8 @@ class ChartView(LineView):
         """Words about the time under the cursor; safe to show."""
         if self._chart is None:
             return ""
-        return charts.words_at(self._chart, self.cursor_time, self.frame)
+        has_legend = self.is_small or bool(self._legend())
+        return charts.words_at(self._chart, self.cursor_time, self.frame, has_legend=has_legend)
 
     @property
     def cursor_time(self) -> Nanos:

@@ -1,18 +1,27 @@
 """Text to be read: paragraphs wrapped to the width, scrolled by lines. They must be safe to show."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from jobtui.render.spans import Line, Paragraph, Piece, rows
-from jobtui.render.text import telling, width, wrapped
+from jobtui.render.text import SEPARATOR, fit_facts, telling, width, wrapped
 from jobtui.widgets.row_view import RowView
+
+NARROW = 50
+"""In fewer cells names do not stand in a column of their own before what is said of them."""
 
 
 def wrapped_lines(
     paragraphs: Iterable[Paragraph], cells: int, hang: int = 0
 ) -> Iterator[tuple[Line, object]]:
     for part in paragraphs:
-        fits = part.whole or width(part.text) <= cells
-        lines = wrapped(part.text, cells, hang=part.hang or hang) if fits else [telling(part.text, cells)]
+        text, indent = part.text, part.hang or hang
+        if part.hang and cells < NARROW:
+            text, indent = re.sub(" {2,}", "  ", text, count=1), 2
+        if part.whole or width(text) <= cells:
+            lines = wrapped(text, cells, hang=indent)
+        else:
+            lines = [fit_facts(text, cells) if SEPARATOR in text else telling(text, cells)]
         yield from (((Piece(f" {line}", part.style),), part.item) for line in lines)
 
 

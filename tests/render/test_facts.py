@@ -192,10 +192,10 @@ def test_a_stale_launcher_is_marked(one: Allocation, is_stale: bool) -> None:
 
 
 def test_a_silent_site_is_marked() -> None:
-    words = "● theta   agent heard from 30s ago   3 jobs in its scheduler   /projects/x"
+    words = "● theta · agent heard from 30s ago · 3 jobs in its scheduler · /projects/x"
     assert [*site_lines([SITE], LOOK)][1][:2] == (words, "")
     text, style = [*site_lines([replace(SITE, seen_at=ago(4_000))], LOOK)][1][:2]
-    assert text.startswith("! theta   agent last heard from 1h06m ago")
+    assert text.startswith("! theta · agent last heard from 1h06m ago")
     assert style == "warning"
 
 
