@@ -267,7 +267,7 @@ def look(path: Path) -> FileStat:
     except (OSError, ValueError) as error:
         raise source_error(error, path) from error
     if kind := odd_kind(status.st_mode):
-        raise SourceError(f"{path}: is {kind}, not a log file; name a regular file")
+        raise SourceError(f"{path}: is {kind}; name a regular file")
     return _look(status)
 
 

@@ -156,7 +156,7 @@ def denied(path: Path) -> None:
 REFUSED: dict[str, tuple[Doing, str, type[SourceError], str]] = {
     "none there": (lambda path: None, "", SourceMissing, r"supervisor\.log: no such file"),
     "below a file": (rewritten(b""), "below", SourceMissing, "no such file"),
-    "a pipe": (os.mkfifo, "", SourceError, "is a pipe, not a log file"),
+    "a pipe": (os.mkfifo, "", SourceError, "is a pipe; name a regular file"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "", SourceError, "is a device"),
     "a directory": (os.mkdir, "", SourceError, "is a directory"),
     "a name with NUL": (lambda path: None, "a\0b", SourceError, "."),

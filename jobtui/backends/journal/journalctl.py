@@ -18,7 +18,7 @@ from jobtui.model.numbers import and_more
 from jobtui.model.specs import LOCAL_JOURNAL
 from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshAnswers, SshShell, line_of
 
-AGAIN_S = 5.0
+AGAIN_S = 30.0
 """journalctl follows no file of its own name: it is asked again this often."""
 NOTED_FILES = 3
 """Files named in a note; of the others their number."""
