@@ -26,19 +26,23 @@ def last_good(runs: Sequence[Run], number: int) -> Run | None:
 
 
 def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """A completed job of the same name and user: the last one before, else the newest after it.
+    """A completed job of the same name and user: the last one before, else the newest after it."""
+    done = (one for one in jobs if one.status is JobStatus.COMPLETED)
+    return _last_before(job, [one for one in done if _has_same_name(job, one)])
 
-    Tasks of the same array are excluded: they have the same script.
-    """
-    array = job.id.partition("_")[0]
-    good = [
-        one
-        for one in jobs
-        if one.status is JobStatus.COMPLETED
-        and (one.system, one.owner, one.name) == (job.system, job.owner, job.name)
-        and one.id.partition("_")[0] != array
-    ]
-    return _last_before(job, good)
+
+def _has_same_name(job: Job, other: Job) -> bool:
+    """Whether two jobs have one name and user. Tasks of one array are no two jobs: they have one script."""
+    is_of_array = job.id.partition("_")[0] == other.id.partition("_")[0]
+    same = (job.system, job.owner, job.name) == (other.system, other.owner, other.name)
+    return same and not is_of_array
+
+
+def _is_alike(job: Job, other: Job) -> bool:
+    if job.system == SLURM:
+        return _has_same_name(job, other)
+    mine, theirs = ((one.system, one.app, one.model, one.mode) for one in (job, other))
+    return job.id != other.id and mine == theirs
 
 
 def _last_before(job: Job, good: Sequence[Job]) -> Job | None:
@@ -235,20 +239,13 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Partner | None
     """What to compare a job with: its last good run, else one of its model and user, else of its model."""
     if runs and (own := last_good(runs, runs[-1].number)) is not None:
         return Partner(job.id, own.number, "the last good run of the same job")
-    if job.system == SLURM:
-        like = last_good_like(job, jobs)
-        return None if like is None else Partner(like.id, None, "the last good job of the same name and user")
-    good = [
-        one
-        for one in jobs
-        if one.id != job.id
-        and one.status is JobStatus.COMPLETED
-        and (one.system, one.app, one.model, one.mode) == (job.system, job.app, job.model, job.mode)
-    ]
+    good = [one for one in jobs if one.status is JobStatus.COMPLETED and _is_alike(job, one)]
     same_user = [one for one in good if one.owner == job.owner]
     newest = _last_before(job, same_user or good)
     if newest is None:
         return None
+    if job.system == SLURM:
+        return Partner(newest.id, None, "the last good job of the same name and user")
     whose = "the same user" if same_user else "another user"
     return Partner(newest.id, None, f"the last good run of {job.model or job.app} by {whose}")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from jobtui.analysis.explain.next_steps import on_sources
-from jobtui.analysis.incidents import Grouping, Incidents, failed_before
+from jobtui.analysis.incidents import EarlierFailures, Grouping, Incidents, failed_before
 from jobtui.commands.context import spelled
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, first
@@ -88,6 +88,19 @@ async def run_incidents(reader: Reader) -> Exit:
     if earlier is not None and since is None:
         wide = 0 if earlier.window_s is None else now - earlier.window_s * SECOND
         found = await _survey(reader, Nanos(wide), end)
+    report = _incidents_report(reader, asked, found, earlier, begin, end)
+    return report.answer(reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
+
+
+def _incidents_report(
+    reader: Reader,
+    asked: Incidents,
+    found: Incidents,
+    earlier: EarlierFailures | None,
+    begin: Nanos,
+    end: Nanos,
+) -> Report:
+    """The report of what was found, in the time that was asked for or, if `earlier` is set, before."""
     shown = first((*found.groups, *found.alone), reader.context)
     groups, alone = shown[: len(found.groups)], shown[len(found.groups) :]
 
@@ -118,7 +131,7 @@ async def run_incidents(reader: Reader) -> Exit:
         INCIDENT_COLUMNS,
         lambda: (incident_record(one, end) for one in shown),
         lines,
-    ).answer(reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
+    )
 
 
 async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:

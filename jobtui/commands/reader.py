@@ -170,7 +170,7 @@ class Reader:
         await self.slurm_of(job, noted)
         slurm_id = noted.status.slurm_id if noted is not None else None
         found = await gatherer.gather(job.id, detail, slurm_id)
-        found = await with_memory(found, self.session.job_reader())
+        found = gatherer.with_good(await with_memory(found, self.session.job_reader()))
         return await gatherer.with_killer(found)
 
     async def read_logs(self, detail: JobDetail | None, newest: int | None = None) -> None:

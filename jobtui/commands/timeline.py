@@ -11,6 +11,7 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import Nanos
+from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
 from jobtui.render.columns import KEPT, TableColumn, at_least, printed
 from jobtui.render.json_output import op_record, step_record
@@ -47,7 +48,12 @@ async def run(reader: Reader) -> Exit:
     if reader.context.most is not None:
         ops = _with_last_steps(ops, reader)
     job = reader.session.store.with_agent(found.job)
+    return _report(reader, job, ops, unlinked).answer(reader, await judge(reader, found))
+
+
+def _report(reader: Reader, job: Job, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> Report:
     # A new session's may have started the job's agent. Logs show the first characters of the user only
+    correlation = reader.session.store.correlation
     others = [op for op in correlation.ops() if op.jid is None and op.uid and job.owner.startswith(op.uid)]
 
     def records() -> Iterator[dict[str, object]]:
@@ -74,7 +80,7 @@ async def run(reader: Reader) -> Exit:
         CSV_COLUMNS,
         records,
         lines,
-    ).answer(reader, await judge(reader, found))
+    )
 
 
 def _with_last_steps(ops: Sequence[Op], reader: Reader) -> tuple[Op, ...]:

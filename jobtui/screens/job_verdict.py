@@ -94,7 +94,7 @@ class JobVerdict:
                     known = await gatherer.at_hand(job_id)
                 else:
                     known = await gatherer.gather(job_id, self._detail, self._slurm_id)
-                known = await with_memory(known, shared.job_reader)
+                known = gatherer.with_good(await with_memory(known, shared.job_reader))
                 await self._say(known, job_id)
                 if self._reads_record:
                     continue

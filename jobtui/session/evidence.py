@@ -352,7 +352,7 @@ class Gatherer:
     async def whole(self, job_id: JobId) -> Evidence:
         """All evidence, with its record and the note on its cluster, which are read for this."""
         found = await self._with_record(job_id, await self._read_record(job_id))
-        return await self.with_killer(await with_memory(found, self.job_reader))
+        return await self.with_killer(self.with_good(await with_memory(found, self.job_reader)))
 
     async def jobs_on_disk(self, text: str) -> tuple["Candidate", ...]:
         """The newest jobs whose files or records have what a text names: number, script, failing line."""
@@ -526,7 +526,6 @@ class Gatherer:
         """The evidence with what the journal of the job's host says about its end; for a stuck job with its
         last lines. Unchanged if nobody can have ended the program, or if the time of the end is not known.
         """
-        evidence = msgspec.structs.replace(evidence, good=_good_before(self.store, evidence))
         knows, verdict, job = self.store.correlation, explain(evidence), evidence.job
         if verdict.concern is Concern.STUCK and job is not None and job.started_at is not None:
             return msgspec.structs.replace(evidence, last_lines=await self._last_lines(job, evidence))
@@ -547,6 +546,23 @@ class Gatherer:
                 ending = ending._replace(host=entries[0].host)  # the host has another name for itself
             killer = find_killer(entries, ending)
         return msgspec.structs.replace(evidence, killer=killer)
+
+    def with_good(self, evidence: Evidence) -> Evidence:
+        """The evidence on a job that ended badly with the good runs that it can be compared with."""
+        job, runs = evidence.job, evidence.detail.runs if evidence.detail is not None else ()
+        if job is None or job.status not in ENDED_BADLY:
+            return evidence
+        from jobtui.analysis.compare import choose  # most jobs have not failed
+
+        jobs, good = self.store.jobs, None
+        if evidence.detail is not None and job.owner:
+            own = [one for one in jobs.values() if one.owner == job.owner]
+            mine = choose(job, runs, (one for one in own if 0 < (one.ended_at or 0) <= (job.queued_at or 0)))
+            if mine is not None and mine.number is None:
+                good = jobs[mine.job_id], self.store.correlation.ops_of(mine.job_id)
+        is_read = any(one.name == job.source and one.was_at_end for one in self._sources)
+        lacks_good = is_read and choose(job, runs, jobs.values()) is None
+        return msgspec.structs.replace(evidence, good=good, lacks_good=lacks_good)
 
     async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:
         """The last lines of a program that still seems to run: they say what it does, and are not a cause."""
@@ -732,21 +748,6 @@ class OutputLines:
                 yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self.job.id)
             offset += len(text.encode())
         self._ends[path] = offset
-
-
-def _good_before(store: Store, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
-    """The last good job of the same user and kind before one that failed and has no good run itself."""
-    job = failed.job
-    if job is None or failed.detail is None or job.status not in ENDED_BADLY or not job.owner:
-        return None
-    from jobtui.analysis.compare import choose  # most jobs have not failed
-
-    mine = [one for one in store.jobs.values() if one.owner == job.owner]
-    before = (one for one in mine if 0 < (one.ended_at or 0) <= (job.queued_at or 0))
-    chosen = choose(job, failed.detail.runs, before)
-    if chosen is None or chosen.number is not None:
-        return None
-    return store.jobs[chosen.job_id], tuple(store.correlation.ops_of(chosen.job_id))
 
 
 def scene_of(store: Store, now: Nanos) -> WaitSnapshot:

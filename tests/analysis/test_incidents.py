@@ -229,6 +229,14 @@ async def test_the_survey_asks_servers_for_few_records() -> None:
     assert job_reader.asked == len(jobs)
 
 
+async def test_a_good_run_to_compare_with_is_offered_unless_all_jobs_were_read_and_there_is_none() -> None:
+    bad = a_job(1, source="cluster", status=JobStatus.FAILED, ended_at=NOW)
+    good = a_job(2, source="cluster", status=JobStatus.COMPLETED, ended_at=NOW)
+    for jobs, is_offered in (((bad, good), True), ((bad,), False)):
+        evidence = await Gatherer(in_store("sirepo_db", *jobs), StillJobReader(), NOW).whole(bad.id)
+        assert any("compare" in step.command.words for step in explain(evidence).next) is is_offered
+
+
 async def test_a_contradicted_job_or_a_source_that_is_down_does_not_count_as_good() -> None:
     job = a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW)
     other = a_job(status=JobStatus.FAILED, source="/elsewhere", ended_at=NOW)
@@ -245,5 +253,5 @@ async def test_a_contradicted_job_or_a_source_that_is_down_does_not_count_as_goo
 def in_store(kind: str, *jobs: Job) -> Store:
     store = Store(Correlator(), FixedClock(NOW))
     store.add_source("cluster", kind)
-    store.apply("cluster", Batch(jobs=jobs))
+    store.apply("cluster", Batch(jobs=jobs, cursor="1"))
     return store

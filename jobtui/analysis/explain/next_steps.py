@@ -57,9 +57,13 @@ def _ours(why: str, verb: str) -> Suggestion:
 
 _timeline = _ours("see every step with its time", "timeline")
 _logs = _ours("read all lines about it", "logs")
-_compare = _ours("compare with a good run", "compare")
 _ask_user = _ours("its record is corrected when its user next opens the job in a browser", "show")
 _start_again = _ours("to free it, its user ends the run in a browser and starts it again", "show")
+
+
+def _compare(case: Case) -> Iterator[NextStep]:
+    if not case.evidence.lacks_good:
+        yield NextStep("compare with a good run", Command(OURS, "compare", about=[case.job_id]))
 
 
 def _agents(case: Case) -> Iterator[NextStep]:

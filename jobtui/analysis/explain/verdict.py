@@ -138,7 +138,15 @@ def explain(evidence: Evidence) -> Verdict:
     found = msgspec.structs.replace(found, contradictions=contradictions(evidence), history=history)
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
-    found = msgspec.structs.replace(found, evidence=(*found.evidence, *evidence.last_lines))
+    found = msgspec.structs.replace(
+        found, evidence=(*found.evidence, *evidence.last_lines), remembered=evidence.remembered
+    )
+    return _in_view_of_doubts(found, evidence, sources)
+
+
+def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Verdict:
+    """The verdict with what makes it doubtful said first, and as sure as its sources allow."""
+    job = evidence.job
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources)))
     most = found.confidence if _is_lag_known(evidence, sources) else SURE
     if evidence.unread and found.concern is Concern.FAILED:  # its exit code says that, its record perhaps why
@@ -149,7 +157,6 @@ def explain(evidence: Evidence) -> Verdict:
     found = msgspec.structs.replace(
         found,
         rests_on=sources,
-        remembered=evidence.remembered,
         confidence=min(found.confidence, most),
         blind_spots=tuple(dict.fromkeys((*doubts, *others, *evidence.unread, *evidence.left_out))),
     )

@@ -246,17 +246,12 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
     queued_at = queued * SECOND if queued else None
     started_at = queued_at if started == queued else started * SECOND if started else None
     updated_at = news * SECOND if news else None
-    moment, runs, ended_at = record.dbUpdateTime, 0, None
+    moment, ended_at = record.dbUpdateTime, None
     written_at = round(moment * 1_000_000) * 1_000 if moment else mtime_ns
-    if record.computeJobSerial:
-        runs = 1
-        if ending == _AT_WRITE:
-            ended_at = written_at if moment else updated_at or written_at
-        elif ending == _AT_NEWS:
-            ended_at = updated_at
-    for past in record.history or ():
-        if past.computeJobSerial:
-            runs += 1
+    if ending != _NEVER and record.computeJobSerial:
+        ended_at = updated_at
+        if ending == _AT_WRITE and (moment or updated_at is None):
+            ended_at = written_at
     progress, driver, name, error = record.parallelStatus, record.driverDetails, record.simName, record.error
     plan = record.activePlan
     if record.isPremiumUser is not None:  # as in 2020
@@ -278,7 +273,7 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
         updated_at,
         ended_at,
         written_at,
-        runs,
+        _runs(record),
         None if progress is None else _OFTEN.get(progress.percentComplete, progress.percentComplete),
         progress.frameCount if progress is not None else None,
         record.jobStatusMessage and _short(record.jobStatusMessage),
@@ -290,6 +285,14 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
         plan and intern(plan),
         is_quasi_jid(jid),
     )
+
+
+def _runs(record: _Record) -> int:
+    runs = 1 if record.computeJobSerial else 0
+    for past in record.history or ():
+        if past.computeJobSerial:
+            runs += 1
+    return runs
 
 
 def _status(native: str | None) -> tuple[JobStatus, str, int]:

@@ -14,15 +14,7 @@ from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_p
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import TraceState, judged
 from jobtui.analysis.traces.job_traces import TraceMatches, alone, candidates, submission_search
-from jobtui.analysis.traces.tree import (
-    SpanFlag,
-    SpanWait,
-    Tree,
-    end_of,
-    flags_of_span,
-    skew_ns,
-    waits_of,
-)
+from jobtui.analysis.traces.tree import SpanFlag, SpanWait, Tree, end_of, flags_of_span, skew_ns, waits_of
 from jobtui.model import traces as model
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import TraceId
