@@ -14,6 +14,7 @@ from jobtui.backends.registry import JOURNAL
 from jobtui.commands.context import Context
 from jobtui.commands.streams import complain
 from jobtui.model.ids import split_container
+from jobtui.model.specs import journal_words
 
 LAST_LINES = 1_000
 """How many lines of a log are printed if neither a number nor a time is given, and read at a time."""
@@ -91,10 +92,9 @@ def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[l
 
 def _printed(journal: str, most: int, container: str, problems: list[str]) -> Iterator[bytes]:
     """Nothing when journalctl runs, then what it prints of a container, piece by piece."""
-    directory = [] if journal == "local" else [f"--directory={os.path.expanduser(journal)}"]
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
-    words = [*directory, f"--lines={most}", f"CONTAINER_NAME={container}"]
+    words = [*journal_words(journal), f"--lines={most}", f"CONTAINER_NAME={container}"]
     command = ["journalctl", "--quiet", "--no-pager", "--output=export", *words]
     try:
         pid = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)

@@ -21,9 +21,10 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Deviation, JobMemory, MemoryOverview, Seen, Share
+from jobtui.model.numbers import storable
 from jobtui.model.secrets import mask_text
 from jobtui.model.tables import home_of, text_of
-from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened, storable
+from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened
 
 FILE_NAME = "memory.jobtui"
 MEMORY = Layout(

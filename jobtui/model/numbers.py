@@ -5,6 +5,7 @@ Times are in `model.clock`. `tests/model/test_numbers.py` fails on a bare `int(.
 """
 
 import math
+import re
 from collections.abc import Callable
 from typing import overload
 
@@ -94,3 +95,11 @@ def counted(count: int, word: str) -> str:
 def and_more(count: int, named: int, joint: str = ", ") -> str:
     """How a list ends of which only the first are named: ", and 2 more". Nothing where all are."""
     return f"{joint}and {count - named:,} more" if count > named else ""
+
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """A text that UTF-8 can hold: half pairs, as in JSON and names of files, are replaced."""
+    return text if text.isascii() else _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,5 +1,6 @@
 """What names a source: one value of a source setting, split into its parts. Opens nothing."""
 
+import os
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -132,6 +133,14 @@ def parse_journal(text: str) -> SourceSpec:
     if (scheme == "ssh" and not _SSH_TARGET.fullmatch(remote["rest"])) or not remote["rest"].strip("/"):
         raise ValueError(expected)
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
+
+
+def journal_words(place: str) -> list[str]:
+    """What journalctl is told of where a journal is: in a directory, in one file of it, or nothing."""
+    if place in ("", LOCAL_JOURNAL):
+        return []
+    kind = "file" if place.endswith((".journal", ".journal~")) else "directory"
+    return [f"--{kind}={os.path.expanduser(place)}"]
 
 
 def parse_slurm(text: str) -> SourceSpec:

@@ -10,7 +10,6 @@ in the order in which it came, and `job` the last record of jobs whose entries w
 
 import json
 import os
-import re
 import sqlite3
 import stat
 import time
@@ -33,7 +32,7 @@ from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
 from jobtui.model.memory import JobMemory
-from jobtui.model.numbers import LEAST, MOST
+from jobtui.model.numbers import LEAST, MOST, storable
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
 from jobtui.model.tables import text_of
@@ -51,8 +50,6 @@ WHOLE_BYTES = 128 << 20
 AT_ONCE_BYTES = 1 << 20
 NEWEST_BYTES = 8 << 20
 """Packed bytes delivered at a time, and of a log at first; the last entry may exceed them."""
-
-_NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 class Damaged(ValueError):
@@ -117,11 +114,6 @@ def encoded(document: object) -> bytes:
         return storable(
             json.dumps(document, ensure_ascii=False, default=lambda value: b64encode(value).decode())
         ).encode()
-
-
-def storable(text: str) -> str:
-    """A text that UTF-8 can hold: bytes of names of files that are no text become replacement characters."""
-    return text if text.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def unpacked(what: Item, data: bytes, allowance: UnpackLimit | None = None) -> Any:

@@ -22,6 +22,7 @@ from jobtui.model.clock import SECOND, Clock, Nanos, utc_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
+from jobtui.model.numbers import storable
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.recording import database
 from jobtui.recording.database import TIMELESS, About, Item
@@ -61,9 +62,9 @@ class RecordedLines:
         """A batch without the lines that are kept, and without what was counted with them."""
         new = tuple(filter(self._is_new, batch.records)) if self._left else batch.records
         counts = Counter({name: getattr(batch, name) for name in COUNTS})
-        counted = self._counted.pop(database.storable(source), Counter())
+        counted = self._counted.pop(storable(source), Counter())
         if not new:
-            self._counted[database.storable(source)] = counted - counts
+            self._counted[storable(source)] = counted - counts
         left = counts - counted if new or not batch.records else Counter()
         known = len(batch.records) - len(new)
         left["count"] = max(len(new), min(left["count"], batch.count - known))
@@ -87,7 +88,7 @@ class RecordedLines:
 
 def _line_of(record: LogRecord) -> tuple[str, int]:
     """The name of the log of a record, and what tells its line, as they are written down."""
-    log, text = (database.storable(mask_text(one)) for one in (record.source, record.text))
+    log, text = (storable(mask_text(one)) for one in (record.source, record.text))
     line = record.offset if record.identity is None else record.identity
     return log, hash((log, line, record.at, record.pid, record.container, text))
 
@@ -137,11 +138,11 @@ class RecordingWriter(DatabaseWriter):
         with self._guarded():
             source = self._source(kind, name)
             if isinstance(value, Batch):  # which logs there are is known without reading them
-                named = {(source, database.storable(mask_text(record.source))) for record in value.records}
+                named = {(source, storable(mask_text(record.source))) for record in value.records}
                 self._db.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", named - self._logs)
                 self._logs |= named
             sql = "INSERT INTO entry (at, source, what, key, body) VALUES (?, ?, ?, ?, ?)"
-            self._db.execute(sql, (at, source, what, database.storable(key), body))
+            self._db.execute(sql, (at, source, what, storable(key), body))
         self.kept_bytes += len(body)
         if self.kept_bytes > self._most_bytes:
             self._cut()
@@ -162,7 +163,7 @@ class RecordingWriter(DatabaseWriter):
         self._logs = set(self._db.execute("SELECT source, name FROM log"))
 
     def _source(self, kind: str, name: str) -> int:
-        name = database.storable(name)
+        name = storable(name)
         known = self._sources.get((kind, name))
         if known is None:
             row = self._db.execute("INSERT INTO source (kind, name) VALUES (?, ?)", (kind, name))

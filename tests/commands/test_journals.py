@@ -105,8 +105,8 @@ def test_lines_of_a_container_are_printed_before_the_program_is_imported(
         (e, {**f, "MESSAGE": (b"Nov 20 20:34:31 agent_id=" + b"x1" * 16,)})
         for e, f in container_rows("docker")
     ]
-    make_journal(tmp_path, [exported(rows)])
-    for journal in (journals, tmp_path):
+    file = make_journal(tmp_path, [exported(rows)])
+    for journal in (journals, file):
         for more in ((), ("-n", "2"), ("--plain",)):
             ran = run("logs", name, "--journal", journal, *more)
             whole = run("logs", name, "--journal", journal, "--grep", ".", *more)

@@ -15,7 +15,7 @@ from jobtui.formats.journal_export import not_understood
 from jobtui.model.health import SourceError, SourceUnreachable
 from jobtui.model.journal import At, AtCursor, JournalCondition, JournalEntry, Matches
 from jobtui.model.numbers import and_more
-from jobtui.model.specs import LOCAL_JOURNAL
+from jobtui.model.specs import journal_words
 from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshAnswers, SshShell, line_of
 
 AGAIN_S = 30.0
@@ -47,14 +47,14 @@ class JournalctlReader(ExportReader):
         self._shell: Shell
         if target.startswith("ssh://"):
             self._shell = SshShell(target)
-            directory = self._shell.directory
+            place = self._shell.directory
         else:
             self._shell = LocalShell(target)
-            directory = "" if target == LOCAL_JOURNAL else os.path.expanduser(target)
+            place = target
         self.name = self._shell.name
-        self.is_one_host = not directory
-        self._is_file = directory.endswith((".journal", ".journal~"))
-        self._where = [f"--{'file' if self._is_file else 'directory'}={directory}"] if directory else []
+        self._where = journal_words(place)
+        self.is_one_host = not self._where
+        self._is_file = "".join(self._where).startswith("--file=")
         self._is_closed = False
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,6 @@ such a record has lost its run to the history anyway, and has no end. In the his
 kept: an entry ended with its last news, except a canceled one, whose end is not known.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from sys import intern
@@ -27,13 +26,11 @@ import msgspec
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JidParts, JobId, SimulationId, Uid, is_quasi_jid, split_jid
 from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run, statuses_of
-from jobtui.model.numbers import and_more, read_json, whole_of
+from jobtui.model.numbers import and_more, read_json, storable, whole_of
 
 DEEPEST = 40
 """Levels of nesting that are kept."""
 TOO_DEEP = "(nested too deep)"
-
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class NotARecord(ValueError):
@@ -60,7 +57,7 @@ def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
         raise NotARecord(f"not valid JSON, torn or damaged: {error}") from error
     if not isinstance(document, dict):
         raise NotARecord(f"not a JSON object but {_KINDS.get(type(document), 'a number')}")
-    return {_tidy_text(key): _tidy(value, 1) for key, value in document.items()}, faults
+    return {storable(key): _tidy(value, 1) for key, value in document.items()}, faults
 
 
 _KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
@@ -68,18 +65,14 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "nul
 
 def _tidy(value: object, depth: int) -> object:
     if isinstance(value, str):
-        return _tidy_text(value)
+        return storable(value)
     if isinstance(value, dict | list) and depth >= DEEPEST:
         return TOO_DEEP
     if isinstance(value, dict):
-        return {_tidy_text(key): _tidy(inner, depth + 1) for key, inner in value.items()}
+        return {storable(key): _tidy(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list):
         return [_tidy(inner, depth + 1) for inner in value]
     return value
-
-
-def _tidy_text(text: str) -> str:
-    return text if text.isascii() else _HALF_PAIR.sub("\ufffd", text)
 
 
 _NO_PARTS = JidParts(Uid(""), SimulationId(""), "")

@@ -11,7 +11,7 @@ from sys import intern
 
 import msgspec
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, skipping
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.formats.slurm import SACCT, SQUEUE, Row, accounted_job, pieces_of, queued_job
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -130,7 +130,6 @@ MOST_ENDED = 50_000
 UNSEEN_S = 180
 """How long accounting may take to know the end of a job that has left the queue."""
 UNSEEN = "it left the queue; how it ended is not known"
-NAMED_SKIPS = 20
 QUEUE, ACCOUNTS = "squeue", "sacct"
 SETTLED_S = 10.0
 """slurmctld knows the end of a job at once: an answer this much later cannot show the job as live."""
@@ -334,14 +333,8 @@ class ClusterJobs:
             del self._sent[key]
             self._runs.pop(key, None)
         self._components = {raw: job for raw, job in self._components.items() if job.id in now}
-        return Batch(
-            jobs=tuple(jobs),
-            gone=tuple(system_job_id(self._label, key) for key in gone),
-            skipped=tuple(skips[:NAMED_SKIPS]),
-            skip_count=len(skips),
-            recovered=recovered,
-            count=count,
-        )
+        ids = tuple(system_job_id(self._label, key) for key in gone)
+        return skipping(Batch(jobs=tuple(jobs), gone=ids, recovered=recovered, count=count), skips)
 
     def _job(self, key: str) -> Job:
         queued, ended = self.queue.get(key), self._ended.get(key)
