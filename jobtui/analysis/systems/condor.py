@@ -57,6 +57,8 @@ WORDS: Mapping[str, str] = {
     **tables_of("jobtui.model", "condor")["words"],
 }  # fmt: skip
 """A fact in words."""
+OF_RUNS = frozenset({"image_size", "disconnected", "reconnected"})
+"""Events that come only while a job runs."""
 PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "file_transfer", "submit_file"})
 
 
@@ -302,21 +304,35 @@ def _is_met(left: str, sign: str, right: str) -> bool | None:
 
 def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
     """A ruling on a live job, less sure if its end may be in a missing or unwritten part of its log."""
-    gap, last = matter.life.gap, max((fact.at for fact in matter.facts if fact.at is not None), default=None)
-    silent_s = 0.0 if last is None else seconds_between(last, matter.now)
     word = matter.life.unknown_word
-    if not word and (not matter.job.status.is_live or (gap is None and silent_s < SILENT_S)):
+    doubt = f'its JobStatus is "{word}", which jobtui does not know' if word else _doubt_of_last(matter)
+    if not doubt:
         return said
-    what = "" if gap is None else gap.text.strip() if gap.what == condor.LOG_GAP else _NOT_KNOWN
-    gone = what and f"{what}: what happened to it since may be there"
-    doubt = gone or f"no event for {age(silent_s)}: it may have ended, and its log may be lost"
-    doubt = f'its JobStatus is "{word}", which jobtui does not know' if word else doubt
     by = "By its events: " if word and matter.life.state else ""
     return said._replace(
         sentence=f"{capital(doubt)}. {by}{said.sentence}",
         confidence=min(said.confidence, PLAUSIBLE),
         doubts=(*said.doubts, doubt),
     )
+
+
+def _doubt_of_last(matter: CondorCase) -> str:
+    """Why the last event of a live job may not be its last one; "" where nothing says so."""
+    gap, timed = matter.life.gap, [fact for fact in matter.facts if fact.at is not None]
+    if not matter.job.status.is_live:
+        return ""
+    if gap is not None:
+        what = gap.text.strip() if gap.what == condor.LOG_GAP else _NOT_KNOWN
+        return f"{what}: what happened to it since may be there"
+    by_time = sorted(timed, key=lambda fact: (fact.what != "submit", fact.at))
+    silent_s = seconds_between(by_time[-1].at or matter.now, matter.now) if by_time else 0.0
+    if silent_s >= SILENT_S:
+        return f"no event for {age(silent_s)}: it may have ended, and its log may be lost"
+    last, sooner = (condor.CondorLife(facts).turns[-1:] for facts in (timed, by_time))
+    if [turn.fact.what for turn in last] != [turn.fact.what for turn in sooner]:
+        return _OUT_OF_ORDER
+    later = timed[timed.index(last[0].fact) :] if last and matter.life.state == condor.IDLE else ()
+    return _NO_START if any(fact.what in OF_RUNS for fact in later) else ""
 
 
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -434,6 +450,8 @@ RULES: Mapping[str, Callable[[CondorCase], Ruling]] = {
 
 _NO_AD = ("an event log does not say which exit status counts as success; its job ad does",)
 _NOT_KNOWN = "its log has an event that jobtui does not know"
+_NO_START = "it had an event that only a run has, and no start of that run was read"
+_OUT_OF_ORDER = "its events are not in the order of their times, by which it is in another state"
 _NO_EVENTS = "neither an event log nor a job ad of it was read"
 _ON_HOLD = "no event is written for a job that was submitted on hold; see condor_q or its job ad"
 _UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"
