@@ -1,5 +1,6 @@
 """What is known of agents: where each is, what it does, what it holds, and what became of it."""
 
+import re
 import shlex
 import subprocess
 
@@ -61,6 +62,9 @@ def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None,
     assert {agent.agent: agent.messages for agent in agents} == {
         prefix: told["messages"] for prefix, told in truth.items()
     }
+    full_ids = {one for text in found.values() for one in re.findall(rb"'agent_id': '\w{4}(\w{28})", text)}
+    assert full_ids
+    assert not [full for full in full_ids if full.decode() in repr(agents)]
     # an agent says once that it is alive each time it connects
     for agent in agents:
         failed = 1 if (capture, agent.agent) == ("sbatch", "ukUt") else 0  # the login with a wrong password
@@ -125,16 +129,6 @@ def test_the_copy_of_a_clusters_log_tells_user_and_host(agent_first: bool) -> No
         copy.feed(correlator, [start])
     (agent,) = correlator.agents()
     assert (agent.uid, agent.host, agent.log) == ("VUlhaMOD", "cori.example", copy.name)
-
-
-def test_full_ids_of_agents_are_nowhere() -> None:
-    for capture in CAPTURES:
-        shown = repr(correlate(logs(capture)).agents())
-        for text in logs(capture).values():
-            for line in text.decode(errors="replace").splitlines():
-                if "'agent_id': '" in line:
-                    full = line.partition("'agent_id': '")[2][:32]
-                    assert full[4:] not in shown
 
 
 @pytest.mark.parametrize(("sources", "log"), ROWS["logs of an agent"])
