@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,7 @@ import pytest
 
 from jobtui.cli import main
 from tests.pty_program import PtyProgram
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, wait_for
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "fixtures" / "sirepo"
@@ -51,6 +53,22 @@ class Runner:
         self._capsys.readouterr()
         code = main([str(argument) for argument in arguments])
         return Ran(code, *self._capsys.readouterr())
+
+    def until(self, condition: Callable[[], object], *arguments: object) -> Ran:
+        """What is said by a command that goes on until it is ended; it is, once the condition holds."""
+        has_ended = threading.Event()
+
+        def end() -> None:
+            wait_for(lambda: has_ended.is_set() or condition())
+            if not has_ended.is_set():
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        (ending := threading.Thread(target=end)).start()
+        try:
+            return self(*arguments)
+        finally:
+            has_ended.set()
+            ending.join()
 
 
 def environment(**more: str) -> Mapping[str, str]:

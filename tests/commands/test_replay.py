@@ -32,6 +32,7 @@ from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_
 from tests.conftest import resize
 from tests.demo.sites import DriverName
 from tests.fakes import ScriptedSource
+from tests.memory.runs import remembered
 from tests.rows import ROWS
 from tests.tracing import a_span
 from tests.waiting import wait_for
@@ -156,13 +157,14 @@ def test_other_commands_are_refused(words: list[str], said: str, tmp_path: Path,
 
 def test_a_recorder_ends_when_asked_and_says_what_it_kept(tmp_path: Path, run: Runner) -> None:
     place = tmp_path / "kept"
-    ran = run(*sources_of("local"), "record", place, "--for", "1s")
+    ran = run.until(lambda: remembered() == 18, *sources_of("local"), "record", place)
     assert ran.code == 0, ran.err
     assert "records kept" in ran.err
     live, replayed = (
         run(*flags, "jobs", "--json").json["jobs"] for flags in (sources_of("local"), ("replay", place))
     )
     assert {job["id"]: job["status"] for job in replayed} == {job["id"]: job["status"] for job in live}
+    assert run(*sources_of("local"), "record", tmp_path / "short", "--for", "1s").code == 0
     assert [path.name for path in place.iterdir()] == ["recording.jobtui"]
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
@@ -244,12 +246,13 @@ def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
     small_disk: Path, leave: int, run: Runner
 ) -> None:
     filler = fill(small_disk, leave)
-    ran = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
+    record = *sources_of("local"), "record", small_disk / "r"
+    ran = run.until(remembered, *record)
     assert ran.code == 5
     assert "Traceback" not in ran.err
     filler.unlink()
     resize(small_disk, "16m")
-    again = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
+    again = run.until(remembered, *record)
     assert again.code == 0, again.err
     assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
 
@@ -461,6 +464,6 @@ def test_odd_settings_in_a_bundle_are_one_clear_error(
 
 
 def test_a_time_of_the_past_is_refused(run: Runner, tmp_path: Path) -> None:
-    ran = run(*sources_of("local"), "--at", "2026-11-20T20:34:30Z", "record", tmp_path / "r", "--for", "1s")
+    ran = run(*sources_of("local"), "--at", "2026-11-20T20:34:30Z", "record", tmp_path / "r")
     assert (ran.code, "--at" in ran.err) == (2, True)
     assert not (tmp_path / "r").exists()

@@ -1,5 +1,6 @@
 """Finished runs for tests, and a memory of them."""
 
+import sqlite3
 from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate
@@ -57,3 +58,17 @@ def runs_of_a_year(first: int, count: int, of: int) -> Iterator[EndedRun]:
             text=f"RuntimeError: cause {word} of the beamline went wrong at step {number}" if word else "",
             waited_s=rng.expovariate(1 / 60), ran_s=rng.lognormvariate(5, 1),
         )  # fmt: skip
+
+
+def rows(path: Path) -> int:
+    ((count,),) = sqlite3.connect(path).execute("SELECT count(*) FROM run")
+    return int(count)
+
+
+def home_file() -> Path:
+    return Memory().path
+
+
+def remembered() -> int:
+    """How many runs the memory at home has."""
+    return rows(home_file()) if home_file().exists() else 0

@@ -23,7 +23,7 @@ from jobtui.render.memory import memory_lines
 from tests.builders import a_job, ago, some
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.conftest import NOW, resize
-from tests.memory.runs import DAY, a_run, written
+from tests.memory.runs import DAY, a_run, home_file, remembered, rows, written
 from tests.waiting import wait_for
 
 FAILED = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
@@ -43,21 +43,12 @@ while True:
 """
 
 
-def rows(path: Path) -> int:
-    ((count,),) = sqlite3.connect(path).execute("SELECT count(*) FROM run")
-    return int(count)
-
-
-def home_file() -> Path:
-    return Memory().path
-
-
 def test_runs_are_remembered_once_and_reported(run: Runner) -> None:
     assert run("seen").code == run("changed", "7d").code == 5
     for _ in range(2):
         ran = run(*sources_of("docker"), "remember", "--once")
         assert ran.code == 0, ran.err
-    assert rows(home_file()) == 11
+    assert remembered() == 11
     document = run("seen", "--json", "--at", AT).json
     assert document["schema"] == "jobtui/seen/1"
     counts = {one["signature"]: one["count"] for one in document["signatures"]}
@@ -117,15 +108,15 @@ def test_explain_and_incidents_say_that_a_failure_was_seen_before(run: Runner, t
 
 
 def test_a_recording_and_a_bundle_are_taken_in(run: Runner, tmp_path: Path) -> None:
-    assert run(*sources_of("docker"), "record", tmp_path / "r", "--for", "1s").code == 0
-    assert rows(home_file()) == 11  # `record` remembers too
+    record = *sources_of("docker"), "record", tmp_path / "r"
+    assert run.until(lambda: remembered() == 11, *record).code == 0  # `record` remembers too
     assert run("remember", "--forget").code == 0
     assert run("replay", tmp_path / "r", "seen", "--json").json["signatures"]
     assert not home_file().exists()
     assert run("replay", tmp_path / "r", "remember").code == 0
-    assert rows(home_file()) == 11
+    assert remembered() == 11
     assert (run("demo", "remember").code, run("demo", "seen").code) == (2, 0)
-    assert rows(home_file()) == 11  # the demo has one of its own
+    assert remembered() == 11  # the demo has one of its own
 
 
 def test_remember_takes_in_a_run_that_ends_meanwhile(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import ast
 import time
-import unicodedata
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,16 +26,6 @@ def test_fit_is_exact(text: str, cells: int) -> None:
     assert width(fitted) == cell_len(fitted) == cells
     if width(text) <= cells:
         assert fitted.rstrip(" ") == safe(text).rstrip(" ")
-
-
-@settings(deadline=None, max_examples=300)
-@given(ANY_TEXT)
-def test_safe_text_has_only_visible_characters(text: str) -> None:
-    shown = safe(text)
-    assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-    assert safe(shown) == shown
-    assert width(text) == cell_len(shown)
-    shown.encode()
 
 
 def test_text_is_fitted_to_the_right_masked_and_made_safe() -> None:

@@ -33,7 +33,7 @@ from jobtui.backends.traces.client import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.backends.traces.tempo import Tempo
 from jobtui.formats.json_values import as_dict, decoded
-from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.journal import Begin
 from jobtui.model.specs import Access
@@ -305,19 +305,6 @@ async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pyt
     lines = [one for asks in rounds for one in await asyncio.gather(*map(told, asks), return_exceptions=True)]
     offenders = {ask: line for ask, line in zip(clients, lines, strict=True) if not isinstance(line, str)}
     assert not offenders
-
-
-async def test_a_login_is_not_sent_along_a_redirect() -> None:
-    asked: list[bytes] = []
-
-    async def other(request: bytes, writer: asyncio.StreamWriter) -> None:
-        asked.append(request)
-
-    async with answering(other) as elsewhere, answering(reply("307 Go", Location=f"{elsewhere}/x")) as url:
-        for ask in CLIENTS[:-3]:
-            with pytest.raises(SourceMissing, match="redirects"):
-                await ask(url)
-    assert not asked
 
 
 @pytest.mark.parametrize("ask", CLIENTS)

@@ -97,19 +97,6 @@ async def test_only_the_newest_are_followed_and_it_is_said(site: Path) -> None:
         assert health.note == "3 older files were not read"
 
 
-async def test_a_batch_that_was_lost_comes_again(site: Path) -> None:
-    source = SiteLogs(lambda: (SiteDirectories("balsam", (str(site),)),))
-    first = await source.poll(None)
-    assert first.records
-    assert await source.poll("0") == first
-    assert not (await source.poll(first.cursor)).records
-    assert len((await source.poll(None)).records) == len(first.records)
-    shutil.rmtree(site)
-    assert not (await source.poll(None)).records
-    await source.aclose()
-    await source.aclose()
-
-
 def test_beyond_a_limit_the_oldest_lines_are_dropped() -> None:
     correlator, fields = Correlator(), dict[str, str | None](jid="balsam/3")
     for number in range(EVENTS_KEPT + 5):
