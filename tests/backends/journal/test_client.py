@@ -1,10 +1,11 @@
-"""Readers of journals: order of entries, what goes wrong over HTTP or ssh, a real sshd."""
+"""Readers of journals: order of entries, what goes wrong over HTTP or ssh, a real sshd; running programs."""
 
 import asyncio
 import contextlib
 import os
 import random
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,7 +25,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.journal import AtCursor, Begin, Cursor, JournalCondition, JournalEntry, Tail
 from jobtui.transport import ssh as shell
-from jobtui.transport.ssh import SSH_NAME_BYTES, LocalShell, Running, private_directory
+from jobtui.transport.ssh import SSH_NAME_BYTES, STDERR_BYTES, LocalShell, Running, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply
 from tests.backends.journal.make import (
     BOOT,
@@ -38,7 +39,7 @@ from tests.backends.journal.readers import Follower, all_of
 from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
 from tests.carried import carried
 from tests.rows import ROWS, table
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import LONG_S, has_ended, wait_until
 
 
 @needs_journal_tools
@@ -488,3 +489,85 @@ async def test_connections_are_shared_and_ended(directory: Path) -> None:
         await wait_until(lambda: "journalctl" in map(program_of, server.children()))
         await follow.aclose()
         await wait_until(lambda: "journalctl" not in map(program_of, server.children()))
+
+
+def a_shell(script: str) -> Running:
+    return Running(["/bin/sh", "-c", script], {})
+
+
+async def output_of(running: Running) -> bytes:
+    pieces = []
+    while piece := await running.read():
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def test_a_command_gives_its_output_its_errors_and_its_exit_code() -> None:
+    running = a_shell("echo out; echo bad >&2; exit 3")
+    assert await output_of(running) == b"out\n"
+    assert await running.ended() == 3
+    assert running.stderr == "bad\n"
+    await running.stop()
+    await running.stop()
+    running = Running(["/bin/sh", "-c", 'echo "$LC_ALL $HOME"'], {"LC_ALL": "C"})
+    assert await output_of(running) == f"C {os.environ['HOME']}\n".encode()
+    await running.stop()
+    with pytest.raises(FileNotFoundError):
+        Running(["/nowhere/program"], {})
+
+
+async def test_a_command_waits_while_its_output_is_not_read(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    running = a_shell(f"head -c 3000000 /dev/zero; touch {done}; echo end")
+    taken = len(await running.read())
+    start = time.monotonic()
+    await wait_until(lambda: time.monotonic() - start > 0.2)
+    assert not done.exists()
+    assert taken + len(await output_of(running)) == 3_000_004
+    assert done.exists()
+    await running.stop()
+
+
+async def test_long_stderr_keeps_both_ends() -> None:
+    running = a_shell("echo first >&2; head -c 1000000 /dev/zero >&2; echo last >&2")
+    assert await output_of(running) == b""
+    assert await running.ended() == 0
+    assert running.stderr.startswith("first\n")
+    assert running.stderr.endswith("last\n")
+    assert len(running.stderr) <= 2 * STDERR_BYTES
+    await running.stop()
+
+
+async def test_stopping_ends_a_command_that_ignores_signals_and_its_children() -> None:
+    running = a_shell("sleep 600 & echo $!; wait")
+    child = int(await running.read())
+    await running.stop()
+    await wait_until(lambda: has_ended(child))
+    running = a_shell("trap '' TERM; echo $$; while :; do sleep 1; done")
+    pid = int(await running.read())
+    await running.stop()
+    assert has_ended(pid)
+
+
+async def test_a_cancellation_while_it_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = a_shell("sleep 600")
+
+    async def ended() -> int:
+        stopping.cancel()
+        return 0
+
+    monkeypatch.setattr(running, "ended", ended)
+    stopping = asyncio.ensure_future(running.stop())
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+
+
+async def test_stopping_can_be_cancelled_and_still_frees_everything() -> None:
+    running = a_shell("trap '' TERM; echo $$; while :; do sleep 1; done")
+    pid = int(await running.read())
+    stopping = asyncio.ensure_future(running.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert has_ended(pid)
