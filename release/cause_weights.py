@@ -32,7 +32,7 @@ NOT_LEARNT = CauseWeights(0.0, {})
 HELD_OUT = "held_out"
 """The file from which nothing is learnt."""
 ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 2.0
-SHARE_ENDED_WELL = 0.25
+SHARE_ENDED_WELL = 0.5
 """How much an output of a program that ended well counts, as that it did is mostly known."""
 LEAST_RIGHT, PARTS = 0.9, 10
 """The share of outputs that say why whose line must be found; parts of the programs, each left out once."""
@@ -151,19 +151,41 @@ def _slopes(
         yield share / total - (share / max(good, 1e-30) if is_right else 0.0)
 
 
-def least_chance(of: Sequence[Sample], found: Sequence[Choice]) -> float:
-    """The highest chance from which enough lines are right; a program is judged by what others taught."""
-    right = []
+class Outcome(NamedTuple):
+    """The best line of an output whose program was not learnt from, and whether it is right."""
+
+    chance: float
+    is_right: bool
+    is_told: bool
+    """Whether any line of the output is right."""
+
+
+def left_out(of: Sequence[Sample], found: Sequence[Choice]) -> Iterator[Outcome]:
+    """What is named where each part of the programs is judged by what the others taught."""
     for part in range(PARTS):
         taught = [choice for choice in found if _part(choice.program) != part]
         weights = CauseWeights(0.0, learn(taught))
         for sample in of:
-            if _part(sample.program) == part:
+            if _part(sample.program) == part and not sample.ended_well:
                 output = Output(read_lines(sample.text), weights)
-                if (best := output.best) and _is_right(output, best.at, sample):
-                    right.append(best.chance)
-    wanted = ceil(LEAST_RIGHT * sum(bool(sample.right) for sample in of))
-    return floor(100 * sorted(right, reverse=True)[wanted - 1]) / 100
+                best = output.best
+                is_right = best is not None and _is_right(output, best.at, sample)
+                yield Outcome(best.chance if best is not None else 0.0, is_right, bool(sample.right))
+
+
+def least_chance(outcomes: Sequence[Outcome]) -> float:
+    """The highest chance from which enough lines are right."""
+    right = sorted((one.chance for one in outcomes if one.is_right), reverse=True)
+    wanted = ceil(LEAST_RIGHT * sum(one.is_told for one in outcomes))
+    return floor(100 * right[wanted - 1]) / 100
+
+
+def curve(outcomes: Sequence[Outcome]) -> Iterator[tuple[float, int, int]]:
+    """Of each tenth from a half on: the mean chance of its lines, how many are right, how many there are."""
+    for tenth in range(5, 10):
+        within = [one for one in outcomes if tenth <= one.chance * 10 < tenth + 1 + (tenth == 9)]
+        chance = sum(one.chance for one in within) / max(1, len(within))
+        yield round(chance, 3), sum(one.is_right for one in within), len(within)
 
 
 def _part(program: str) -> int:
@@ -182,9 +204,11 @@ def write(of: Sequence[Sample]) -> None:
         by_weight[weight].append(name)
     by_weight.pop(0.0, None)
     head = "# Made by `python -m release.cause_weights`: what each feature of a line tells for it."
-    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(of, found)}"
+    outcomes = [*left_out(of, found)]
+    learnt_from, least = f'learnt_from = "{fingerprint(found)}"', f"least = {least_chance(outcomes)}"
+    told = f"left_out = {[list(tenth) for tenth in curve(outcomes)]}"
     table = (f'"{weight:+}" = "{", ".join(sorted(by_weight[weight]))}"' for weight in sorted(by_weight))
-    WEIGHTS.write_text("\n".join((head, learnt_from, least, "", "[features]", *table, "")))
+    WEIGHTS.write_text("\n".join((head, learnt_from, least, told, "", "[features]", *table, "")))
 
 
 def learnt() -> list[Sample]:

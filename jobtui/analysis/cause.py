@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from html import unescape
 from itertools import islice, pairwise, takewhile
 from math import exp, sqrt
 from typing import NamedTuple
@@ -26,9 +27,11 @@ LONGEST = 600
 """How many characters of a line are judged, half of them from its end."""
 MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
 """Lines judged, and their characters, lines of a traceback or a chain of causes."""
+MOST_PASTED, FRAMED = 500, 0.8
+"""Lines of a text that may have been pasted; the share of lines, from the first, that a frame is around."""
 MOST_ALTERNATIVES = MOST_WORDS_NAMED = 3
-MOST_CERTAIN, MOST_CERTAIN_OF_END = 0.95, 0.45
-"""How sure a cause is at most, and one that tells only how the program ended."""
+MOST_CERTAIN, MOST_CERTAIN_OF_CUT = 0.95, 0.75
+"""How sure a cause is at most, and where what followed is missing: it may have been handled there."""
 WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
 """Words that count: all, the first, those before a colon; letters of a long one, of its beginning and end."""
 LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
@@ -55,13 +58,23 @@ class Suspect(NamedTuple):
 
 
 ROLES_THAT_TELL = ("cause", "symptom", "wrapper", "handled", "harmless", "stop", "success")
+ENDS = ("symptom", "stop", "wrapper", "success")
+"""Roles of lines after which a program wrote little more."""
 BESIDE = ("headline", "announced", "where", "deeper", "warns")
 """Parts of the formats of which a line tells for or against one beside it."""
 
 
 def find_cause(text: str, *, first_line: int = 1) -> Cause | None:
     """The cause in what a program wrote that did not end well."""
-    return Output(read_lines(text, first_line), load_weights()).cause
+    is_cut = "\0" in text or ("\n" in text and not text.endswith("\n"))
+    return Output(read_lines(text, first_line), load_weights(), is_cut=is_cut).cause
+
+
+def certainty(chance: float) -> float:
+    """How often lines of a chance are right, of files that were left out: of several that say the same, each
+    has but a share.
+    """
+    return min(sqrt(chance), MOST_CERTAIN)
 
 
 def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
@@ -82,7 +95,7 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     # That one is the value of a secret key above it is not seen of it alone
-    lines = [*without_blocks(text.split("\n"))]
+    lines = [*_without_prose(without_blocks(text.split("\n")))]
     frame = _frame(lines)
     for number, raw in enumerate(lines, first_line):
         raw = frame.sub("", raw, count=1) if frame is not None else raw
@@ -96,6 +109,28 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
             yield OutputLine(number, *_without_prefix(part))
 
 
+def _without_prose(lines: Iterable[str]) -> Iterator[str]:
+    """What was pasted, without marks and quotes; of what is said of it only what it quotes of an output."""
+    lines = [*lines]
+    if len(lines) > MOST_PASTED:
+        yield from lines
+        return
+    marks = [line.strip() for line in lines if _part("fence").match(line)]
+    is_fenced, is_inside = len(marks) > 1 or any(mark.strip("`~> ") for mark in marks), False
+    first = load_causes().first
+    for line in lines:
+        if _part("fence").match(line):
+            is_inside = not is_inside
+            yield ""
+            continue
+        bare = _part("quote").sub("", _part("entity").sub(lambda found: unescape(found[0]), line))
+        is_said = (is_fenced and not is_inside and bare == line) or _part("prose").search(bare[:LONGEST])
+        if is_said and not (first("cause", bare) or first("symptom", bare)):
+            quotation = _part("quotation").search(bare[:LONGEST])
+            bare = quotation[1] or quotation[2] if quotation is not None else ""
+        yield bare
+
+
 def uncoloured(raw: str) -> str:
     """A line without escape sequences and the sides of a box."""
     if "\x1b" in raw or "\0" in raw or "\b" in raw or raw.startswith(("│", "┃", "║")):
@@ -106,9 +141,9 @@ def uncoloured(raw: str) -> str:
 def _frame(lines: Iterable[str]) -> re.Pattern[str] | None:
     """What stands before each line, and so tells nothing of one: a quote, a rank, a time and one level."""
     lines = [line for line in lines if line.strip()]
-    for frame in map(_part, ("quoted", "labelled", "relayed_by", "relayed")):
+    for frame in map(_part, ("quoted", "indented", "labelled", "relayed_by", "relayed")):
         found = [*takewhile(bool, map(frame.match, lines))]
-        if 1 < len(found) == len(lines) and len({one and one.groups() for one in found}) == 1:
+        if len(found) > max(1, FRAMED * len(lines)) and len({one and one.groups() for one in found}) == 1:
             return frame
     return None
 
@@ -144,10 +179,11 @@ def _without_prefix(text: str) -> tuple[str, str]:
 
 
 class Output:
-    """What a program wrote, judged line by line."""
+    """What a program wrote, judged line by line; `is_cut` where its end, or a part, is missing."""
 
-    def __init__(self, lines: Iterable[OutputLine], weights: CauseWeights) -> None:
+    def __init__(self, lines: Iterable[OutputLine], weights: CauseWeights, *, is_cut: bool = False) -> None:
         self.lines = tuple(lines)
+        self._is_cut = is_cut
         self._weights = weights
         self._format = load_causes()
         self._templates = [_part("number").sub("#", line.text) for line in self.lines]
@@ -163,16 +199,17 @@ class Output:
         at = self.named_by(best.at)
         line, text = self.lines[at], self.lines[at].text
         text = (_part("in_group").sub("", text) if at in self._raised else text).strip()
-        most = MOST_CERTAIN if self._shape(best.at, "symptom") is None else MOST_CERTAIN_OF_END
+        below = (last for last in self._with_words[-LAST_LINES:] if last > at)
+        goes_on = self._is_cut and not any(role in ENDS for last in below for role in self._roles(last))
+        most = MOST_CERTAIN_OF_CUT if goes_on else MOST_CERTAIN
         why = self._why(best.at)
         if line.tag:
             why = f"{why}; written by {line.tag.rstrip(':')} first"
         next_best = (self.lines[one.at] for one in self._suspects[1 : 1 + MOST_ALTERNATIVES])
         alternatives = tuple((one.number, one.text.strip()) for one in next_best)
-        # of files that were left out, lines are right as often as the root of their chance says: of several
-        # that say the same, each has but a share
-        confidence = round(min(sqrt(best.chance), most), 2)
-        return Cause(text, line.number, self._family_of(best.at), confidence, why, alternatives)
+        confidence = round(min(certainty(best.chance), most), 2)
+        family, is_end = self._family_of(best.at), self._is(best.at, "symptom")
+        return Cause(text, line.number, family, confidence, why, alternatives, is_end=is_end)
 
     @property
     def best(self) -> Suspect | None:
@@ -230,12 +267,12 @@ class Output:
         """Names of all that may tell for or against a line: its words, shapes, place and neighbours."""
         text, rank = self.lines[at].text, self._ranks[at]
         words = _words(text)[:WORDS]
-        weak = {word[0].lower() for word in islice(self._format.weak.finditer(text), 2)}
+        weak = {word[0].lower() for word in islice(_part("weak").finditer(text), 2)}
         yield from dict.fromkeys(words)
         long = [word for word in words if len(word) >= LONG]
         yield from {part: 0 for word in long for part in (f"BEGIN {word[:AFFIX]}", f"END {word[-AFFIX:]}")}
         yield f"LENGTH {bisect_left(LENGTHS, len(words))}"
-        yield f"WEAK {len(weak)} {self._format.strong.search(text) is not None}"
+        yield f"WEAK {len(weak)} {_part('strong').search(text) is not None}"
         label, colon, _ = text.partition(":")
         labels = _words(label)[-LABEL_WORDS:] if colon else ()
         yield from {f"HEAD {word}": 0 for word in words[:HEAD_WORDS]}
@@ -321,7 +358,7 @@ class Output:
         is_whole = at in self._raised or (shape is not None and shape.family in ("julia", "signal"))
         if is_whole or not _part("headline").match(text):
             return None
-        strong = self._format.strong.search
+        strong = _part("strong").search
         texts = ((at, self.lines[at].text) for at in self._after(at, 7))
         return next((at for at, text in texts if strong(text) or not where.match(text)), None)
 

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -176,56 +176,43 @@ def without_noise(text: str, ids: frozenset[str] = frozenset()) -> str:
 
 
 def _rows(this: list[str], other: list[str], ids: frozenset[str]) -> tuple[tuple[DiffRow, ...], str]:
-    keys = [without_noise(line, ids) for line in this], [without_noise(line, ids) for line in other]
+    keys = [[without_noise(line, ids) for line in side] for side in (this, other)]
     head, tail = _common(*keys)
-    sizes = len(this) - head - tail, len(other) - head - tail
     note = ""
-    if max(sizes) > MOST_LINES:
+    if max(len(this), len(other)) - head - tail > MOST_LINES:
         note = f"only {MOST_LINES:,} lines from the first difference on are compared"
-        this, other = this[: head + MOST_LINES], other[: head + MOST_LINES]
-        keys = keys[0][: len(this)], keys[1][: len(other)]
+        this, other, *keys = (side[: head + MOST_LINES] for side in (this, other, *keys))
         tail = 0
-    shown = list(masked_lines(this)), list(masked_lines(other))
-    raw = this, other
-    middle = (keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
     # lines that are very frequent part no two scripts, and without leaving them out this can take minutes
-    blocks = SequenceMatcher(None, *middle).get_opcodes()
-    rows = [_row(raw, shown, at, at) for at in range(head)]
-    for word, a, b, c, d in blocks:
-        ours, theirs = range(a + head, b + head), range(c + head, d + head)
-        if word == "equal":
-            rows += [_row(raw, shown, i, j) for i, j in zip(ours, theirs, strict=True)]
-        else:
-            rows += _block(shown, ours, theirs)
-    ends = zip(range(len(this) - tail, len(this)), range(len(other) - tail, len(other)), strict=True)
-    return (*rows, *(_row(raw, shown, i, j) for i, j in ends)), note
+    matcher = SequenceMatcher(None, keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
+    middle = ((i + head, j + head, size) for i, j, size in matcher.get_matching_blocks())
+    ours, theirs = list(masked_lines(this)), list(masked_lines(other))
+    rows: list[DiffRow] = []
+    before = 0, 0
+    for i, j, size in ((0, 0, head), *middle, (len(this) - tail, len(other) - tail, tail)):
+        rows += _differing(ours, theirs, range(before[0], i), range(before[1], j))
+        for at, beside in zip(range(i, i + size), range(j, j + size), strict=True):
+            kind = RowKind.SAME if this[at] == other[beside] else RowKind.NOISE
+            rows.append(DiffRow(kind, ours[at], theirs[beside], at + 1, beside + 1))
+        before = i + size, j + size
+    return tuple(rows), note
 
 
-def _common(this: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+def _common(this: list[str], other: list[str]) -> tuple[int, int]:
     """How many lines both begin and end with: comparing takes the square of the others."""
-    most = min(len(this), len(other))
-    head = next((at for at in range(most) if this[at] != other[at]), most)
-    tail = next((at for at in range(most - head) if this[-1 - at] != other[-1 - at]), most - head)
-    return head, tail
+    head = len(posixpath.commonprefix((this, other)))
+    return head, len(posixpath.commonprefix((this[head:][::-1], other[head:][::-1])))
 
 
-_Sides = tuple[list[str], list[str]]
-
-
-def _row(raw: _Sides, shown: _Sides, i: int, j: int) -> DiffRow:
-    kind = RowKind.SAME if raw[0][i] == raw[1][j] else RowKind.NOISE
-    return DiffRow(kind, shown[0][i], shown[1][j], i + 1, j + 1)
-
-
-def _block(shown: _Sides, ours: range, theirs: range) -> Iterator[DiffRow]:
+def _differing(ours: list[str], theirs: list[str], these: range, those: range) -> Iterator[DiffRow]:
     """Lines that differ, beside each other as far as both sides have some."""
-    paired = min(len(ours), len(theirs))
-    for i, j in zip(ours[:paired], theirs[:paired], strict=True):
-        yield DiffRow(RowKind.CHANGED, shown[0][i], shown[1][j], i + 1, j + 1)
-    for i in ours[paired:]:
-        yield DiffRow(RowKind.THIS, shown[0][i], None, i + 1)
-    for j in theirs[paired:]:
-        yield DiffRow(RowKind.OTHER, None, shown[1][j], 0, j + 1)
+    for i, j in zip_longest(these, those):
+        if j is None:
+            yield DiffRow(RowKind.THIS, ours[i], None, i + 1)
+        elif i is None:
+            yield DiffRow(RowKind.OTHER, None, theirs[j], 0, j + 1)
+        else:
+            yield DiffRow(RowKind.CHANGED, ours[i], theirs[j], i + 1, j + 1)
 
 
 def _variables(this: Environment | None, other: Environment | None, ids: frozenset[str]) -> Iterator[DiffRow]:
@@ -272,17 +259,11 @@ def _extent(numbers: Sequence[int]) -> str:
 
 def hunks(rows: Sequence[DiffRow]) -> Iterator[Sequence[DiffRow]]:
     """The rows that differ with some before and after, those close to each other together."""
-    differs = [at for at, row in enumerate(rows) if row.differs]
-    begin, end = 0, -1
-    for at in differs:
-        if end >= 0 and at - CONTEXT > end:
-            yield rows[begin:end]
-            end = -1
-        if end < 0:
-            begin = max(0, at - CONTEXT)
-        end = min(len(rows), at + CONTEXT + 1)
-    if end >= 0:
-        yield rows[begin:end]
+    around = range(-CONTEXT, CONTEXT + 1)
+    near = {at + by for at, row in enumerate(rows) if row.differs for by in around}
+    for is_near, run in groupby(enumerate(rows), lambda one: one[0] in near):
+        if is_near:
+            yield [row for _, row in run]
 
 
 _WRITES = re.compile(

@@ -29,16 +29,14 @@ class CauseShape(NamedTuple):
 
 
 class CauseFormat(NamedTuple):
-    """All shapes by role, the heaviest first; `exceptions` by what they tell; `words` of trouble.
+    """All shapes by role, the heaviest first; `exceptions` by what they tell; patterns of parts of lines.
 
-    `telling` are the parts of lines that tell for or against one.
+    `telling` are those that tell for or against one.
     """
 
     by_role: Mapping[str, tuple[CauseShape, ...]]
     exceptions: Mapping[str, frozenset[str]]
     needles: tuple[str, ...]
-    strong: re.Pattern[str]
-    weak: re.Pattern[str]
     parts: Mapping[str, re.Pattern[str]]
     telling: tuple[str, ...]
 
@@ -64,22 +62,13 @@ def load_causes() -> CauseFormat:
     document = tables_of("jobtui.formats", "causes")
     try:
         shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
-        words = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in document["words"].items()}
         parts = {name: re.compile(pattern) for name, pattern in document["parts"].items()}
         exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
     except (re.error, KeyError, ValueError) as error:
         raise FormatError(f"causes.toml: {error!r}") from error
     shapes.sort(key=lambda shape: -shape.weight)
     by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
-    return CauseFormat(
-        by_role,
-        exceptions,
-        tuple(document["needles"]),
-        words["strong"],
-        words["weak"],
-        parts,
-        tuple(document["telling"]),
-    )
+    return CauseFormat(by_role, exceptions, tuple(document["needles"]), parts, tuple(document["telling"]))
 
 
 def _shapes(entry: dict[str, object]) -> list[CauseShape]:

@@ -110,7 +110,7 @@ class Cause(NamedTuple):
 
     `line` counts from 1 in the file at `source`; None where the file is too long to count. `why` says what
     it was chosen by, `alternatives` are other lines, with their numbers, that might say it. `above` are the
-    lines right before it.
+    lines right before it. With `is_end` it tells only how the program ended.
     """
 
     text: str
@@ -121,6 +121,12 @@ class Cause(NamedTuple):
     alternatives: tuple[tuple[int | None, str], ...] = ()
     source: str = ""
     above: tuple[str, ...] = ()
+    is_end: bool = False
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Higher for the better of two causes of one failure."""
+        return not self.is_end, self.confidence
 
 
 class Killer(NamedTuple):

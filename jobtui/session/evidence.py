@@ -505,7 +505,7 @@ class Gatherer:
         for directory, part in outputs.parts:
             if (path := posixpath.join(directory, part.name)) not in outputs.shared:
                 found = await asyncio.to_thread(find_cause, part.text)
-                if found is not None and (best is None or found.confidence > best.confidence):
+                if found is not None and (best is None or found.rank > best.rank):
                     best = numbered(found, part, path)
         ends = [one for run in by_run(stated.changes)[-1:] for one in run if one.after == RUN_ERROR]
         for end in ends[-1:] if best is None else ():

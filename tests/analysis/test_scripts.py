@@ -1,6 +1,5 @@
 """What a script and its environment say: their lines, where output goes, and how two differ."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
@@ -26,15 +25,13 @@ from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
 from jobtui.session.comparison import texts_compared
 from tests.builders import a_job, ago, some
-from tests.conftest import NOW
 from tests.rows import ROWS
 
 
-def a_script(text: str | bytes, number: str = "7", **variables: str) -> model.ArchivedScript:
+def a_script(text: str, number: str = "7", **variables: str) -> model.ArchivedScript:
     pairs = tuple(model.Variable(name.encode(), value.encode()) for name, value in variables.items())
-    data = text.encode() if isinstance(text, str) else text
     return model.ArchivedScript(
-        number=number, script=data, source="here", environment=model.Environment(pairs)
+        number=number, script=text.encode(), source="here", environment=model.Environment(pairs)
     )
 
 
@@ -129,10 +126,9 @@ def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
         slurm(f"slurm/{native}", queued_at=ago(age), status=status, name=name, owner=owner)
         for native, age, status, name, owner in rows
     ]
-    failed = jobs[0]
-    assert last_good_like(failed, jobs) == jobs[2]
-    assert last_good_like(failed, [jobs[0], jobs[-1]]) == jobs[-1]
-    assert last_good_like(failed, jobs[:2]) is None
+    assert last_good_like(jobs[0], jobs) == jobs[2]
+    assert last_good_like(jobs[0], [jobs[0], jobs[-1]]) == jobs[-1]
+    assert last_good_like(jobs[0], jobs[:2]) is None
 
 
 def slurm(native: str, **fields: object) -> Job:
@@ -141,20 +137,14 @@ def slurm(native: str, **fields: object) -> Job:
     )
 
 
-@pytest.mark.parametrize(
-    ("native", "number", "task"),
-    [("slurm/22", "22", ""), ("slurm/22_1", "22", "1"), ("slurm@login1/22_1", "22", "1")],
-)
-def test_a_task_means_the_script_of_its_array(native: str, number: str, task: str) -> None:
-    job = slurm(native)
-    assert wanted_of_slurm(job) == model.Wanted(number, task, submitted_at=job.queued_at)
-
-
 def wanted_of(job: Job, *runs: Run, **native: Any) -> model.Wanted:
     return some(wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
 
 
 def test_wanted_of_names_the_script_of_slurm_and_sirepo_jobs() -> None:
+    for native, task in (("slurm/22", ""), ("slurm/22_1", "1"), ("slurm@login1/22_1", "1")):
+        job = slurm(native)
+        assert wanted_of_slurm(job) == model.Wanted("22", task, submitted_at=job.queued_at)
     assert wanted_of(slurm("slurm@login1/22"), slurm={"cluster": "huppel"}).cluster == "huppel"
     runs = (
         Run(number=n, status=JobStatus.FAILED, native_status="", queued_at=ago(at))
@@ -173,15 +163,13 @@ def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: str, is_
 
 
 class Shelf:
-    """A `JobReader` with these files, and scripts by the number of their job."""
+    """A `JobReader` without files, and scripts by the number of their job."""
 
-    def __init__(self, files: Mapping[str, str], scripts: Mapping[str, model.ArchivedScript]) -> None:
-        self._files, self._scripts = files, scripts
+    def __init__(self, *scripts: model.ArchivedScript) -> None:
+        self._scripts = {script.number: script for script in scripts}
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        if (text := self._files.get(f"{path}/{name}")) is None:
-            raise Unreadable(f"{path}/{name}: is not there")
-        return FilePart(name=name, text=text, begin=0, size=len(text), written_at=NOW)
+        raise Unreadable(f"{path}/{name}: is not there")
 
     async def script(self, wanted: model.Wanted) -> model.Answer:
         found = self._scripts.get(wanted.number)
@@ -190,29 +178,20 @@ class Shelf:
         )
 
 
-def reading(files: Mapping[str, str] | None = None, *scripts: model.ArchivedScript) -> JobReader:
-    return cast(JobReader, Shelf(files or {}, {script.number: script for script in scripts}))
-
-
-def side(job: Job, *dirs: str) -> RunSide:
-    return RunSide(job, None, (), None, dirs, JobDetail(job=job))
-
-
-SEVEN, EIGHT = (side(a_job(number, id=f"slurm/{number}", system="slurm")) for number in (7, 8))
-
-
-async def differing(reader: JobReader, this: RunSide = SEVEN, other: RunSide = EIGHT) -> dict[str, FileDiff]:
-    return {file.name: file for file in await texts_compared(reader, this, other)}
+async def differing(*scripts: model.ArchivedScript) -> dict[str, FileDiff]:
+    jobs = (a_job(number, id=f"slurm/{number}", system="slurm") for number in (7, 8))
+    sides = (RunSide(job, None, (), None, (), JobDetail(job=job)) for job in jobs)
+    return {file.name: file for file in await texts_compared(cast(JobReader, Shelf(*scripts)), *sides)}
 
 
 async def test_archived_scripts_and_environments_are_compared_and_noise_counted() -> None:
     one = a_script("#!/bin/sh\nsrun a\n", "7", N="1", API_TOKEN="hush", SAME="x")
     two = a_script("#!/bin/sh\nsrun b\n", "8", N="2", API_TOKEN="hush2", SAME="x")
-    found = await differing(reading({}, one, two))
+    found = await differing(one, two)
     assert found["script"].lines == ("-srun b", "+srun a")
     assert {"-N=2", "+N=1"} <= set(found["environment"].lines)
     assert "hush" not in str(found)
     assert not any("SAME" in line for line in found["environment"].lines)
-    found = await differing(reading({}, *(a_script(f"date 2026-11-2{n}\nsrun a\n", str(n)) for n in (7, 8))))
+    found = await differing(*(a_script(f"date 2026-11-2{n}\nsrun a\n", str(n)) for n in (7, 8)))
     told = found["script"]
     assert (told.lines, told.note) == ((), "the same; 1 more differ in dates, ids and ports only")

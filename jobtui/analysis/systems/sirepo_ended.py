@@ -156,7 +156,7 @@ def program_failed(case: Case) -> Finding:
     is_forwarded = sent is not None and case.agent_logs == {sent.source}
     is_seen = case.ended_in_log is not None and is_reason_known and (exited is not None or is_forwarded)
     cause = case.evidence.cause
-    is_caused = has_started and cause is not None and cause.confidence > PLAUSIBLE
+    is_caused = has_started and cause is not None and not cause.is_end
     is_seen = is_seen or is_caused
     doubts: tuple[str, ...] = () if is_seen else ("no line read says how it failed; its input may be wrong",)
     if wrote is not None or (run is not None and run.wrote_stderr and not is_caused):
