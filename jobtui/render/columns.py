@@ -33,7 +33,7 @@ class RowContext(JobContext, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
     `relative` shows ages instead of times, `profile_of` tells which of several profiles names its source,
-    `cause_of` the line of its output that says why it failed, if known.
+    `cause_of` the line of its output that says why it failed, if known; "" where that may soon be.
     """
 
     now: Nanos
@@ -197,7 +197,9 @@ def _reason_cell(job: Job, context: RowContext) -> str:
     """Why a live job waits, or what went wrong with one that ended."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
-        text = context.cause_of(job) or (job.error or "").rstrip().rpartition("\n")[2] or job.alert
+        text = context.cause_of(job)
+        if text is None:
+            text = (job.error or "").rstrip().rpartition("\n")[2] or job.alert
     if late := context.late_of(job):
         text = f"{late}; {text}" if text else late
     if context.is_disputed(job):

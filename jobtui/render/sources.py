@@ -1,6 +1,6 @@
 """How sources are named and judged on a screen: short labels, ages, what is late or dead."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 
 from jobtui.analysis.counts import ProfileState
@@ -29,6 +29,15 @@ def labels(sources: Sequence[SourceHealth]) -> list[str]:
         for name in set(names):
             taken[name] = taken.get(name, 0) + 1
     return [show(next((name for name in names if taken[name] == 1), names[-1])) for names in candidates]
+
+
+def extents(sources: Sequence[SourceHealth], kinds: Collection[str]) -> Iterator[str]:
+    """How far each source of these kinds was read, a line each, safe to show."""
+    for label, source in zip(labels(sources), sources, strict=True):
+        if source.kind in kinds:
+            state = source.reason if source.state is SourceState.DOWN else source.note
+            usual = "not read yet" if source.read_at is None else "read as a whole"
+            yield f"{label}: {show(state) if state else usual}"
 
 
 def _candidates(source: SourceHealth) -> list[str]:

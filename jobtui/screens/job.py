@@ -24,7 +24,7 @@ from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
-from jobtui.render.sources import judge_all, labels
+from jobtui.render.sources import extents, judge_all
 from jobtui.render.text import Zone, clock_time, date_time, ends_of, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_files import FilesTab
@@ -124,16 +124,11 @@ class LogBackReader:
             return (f"{show(other.system)} has reported no change of its state.",)
         if self.words:
             return (f"No op of it yet: {self.words}",)
-        sources, kinds = self._shared.store.sources(), kinds_that_give(Gives.LOGS)
-        known = zip(sources, labels(sources), strict=True)
-        logs = [(label, source) for source, label in known if source.kind in kinds]
+        logs = [*extents(self._shared.store.sources(), kinds_that_give(Gives.LOGS))]
         if not logs:
             return "No log is read.", key_of("app.go('logs')") + " shows how to name one."
         what = "this job" if number is None else f"run {number}"
-        words = [f"No op of {what} in the logs that were read:"]
-        for label, source in logs:
-            state = source.error if source.state is SourceState.DOWN else source.note
-            words.append(f"{show(label)}: {show(state) if state else 'read as a whole'}")
+        words = [f"No op of {what} in the logs that were read:", *logs]
         if self._problem:
             words.append(self._problem)
         elif self._back_to is not None:

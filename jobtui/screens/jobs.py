@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,11 +13,15 @@ from textual.widget import Widget
 from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
-from jobtui.model.health import contained
+from jobtui.backends.registry import Gives, kinds_that_give
+from jobtui.model.bounded import Bounded
+from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceState, contained
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
+from jobtui.render.sources import extents
 from jobtui.render.text import Zone, safe
 from jobtui.screens.base import FilteringScreen
 from jobtui.screens.job_verdict import JobVerdict, keys_for
@@ -34,6 +39,11 @@ if TYPE_CHECKING:
     from jobtui.analysis.late_jobs import LateJobs
 
 
+PATIENCE_S = 3.0
+"""How long the reason of a failed job is left empty for its failing line, which is being looked for."""
+MOST_WANTED = 1_000
+
+
 class JobLookup:
     """Facts of a job besides its record: host and driver from the logs, whether disputed, how late."""
 
@@ -41,6 +51,8 @@ class JobLookup:
         self._shared = shared
         self._disputes: Disputes | None = None
         self._lateness: LateJobs | None = None
+        self._wanted = Bounded[tuple[JobId, Nanos | None], float](MOST_WANTED)
+        """Since when the failing lines of jobs are wanted, by the end of the job."""
 
     def note(self, changed: Iterable[JobId]) -> None:
         if self._disputes is not None and self._lateness is not None:
@@ -65,7 +77,7 @@ class JobLookup:
         return bool(differing(job)) or (self._disputes is not None and job.id in self._disputes)
 
     def context(self) -> RowContext:
-        store, now, reads = self._shared.store, self._shared.now(), self._shared.reads
+        store, now = self._shared.store, self._shared.now()
         return RowContext(
             now=now,
             offset_s=Zone.offset_s(now),
@@ -73,10 +85,20 @@ class JobLookup:
             with_agent=store.with_agent,
             is_disputed=self.is_disputed,
             late_of=self.late_of,
-            cause_of=lambda job: reads.failing_line(job) if reads is not None else None,
+            cause_of=self.cause_of,
             now_at=store.now_at,
             profile_of=store.profile_of,
         )
+
+    def cause_of(self, job: Job) -> str | None:
+        """Its failing line; for a while "" where it was not looked for: other words would give way to it."""
+        reads = self._shared.reads
+        lacks = job.status is JobStatus.FAILED if reads is None else reads.lacks_cause(job)
+        if lacks and self._shared.paused_at is None:
+            since = self._wanted.setdefault((job.id, job.ended_at), monotonic())
+            if monotonic() - since < PATIENCE_S:
+                return ""
+        return reads.failing_line(job) if reads is not None else None
 
     def late_of(self, job: Job) -> str | None:
         """How much longer than usual a job takes, None where it does not."""
@@ -303,7 +325,9 @@ class JobsScreen(JobsFilteringScreen):
         table, text, total = self._table, self.filter_text, len(self._table.rows.jobs)
         more = "+" if table.rows.has_more else self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
-        table.empty = (f"no job passes the filter; {key_of('back')} ends it",) if text and total else ()
+        table.empty = self._silence() if not total else ()
+        if text and total:
+            table.empty = (f"no job passes the filter; {key_of('back')} ends it",)
         hidden = total - table.count
         count = counted(table.count, "job").replace(" ", f"{more} ")
         if text:
@@ -318,6 +342,14 @@ class JobsScreen(JobsFilteringScreen):
         ]
         self._rule.words = " · ".join(filter(None, parts))
         self._rule.set_class(bool(text or table.marked), "-needed")
+
+    def _silence(self) -> tuple[str, ...]:
+        """What was read where no job is known."""
+        sources = self.shared.store.sources()
+        if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
+            return ()
+        read = [*extents(sources, kinds_that_give(Gives.JOBS))]
+        return "No job is known.", *(read or ("No source of jobs is named: jobtui --help has them.",))
 
     def _show_surroundings(self) -> None:
         rows, now = self._table.rows, self.shared.now()

@@ -20,6 +20,7 @@ from jobtui.model.numbers import counted, whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Query, SearchState, query_of
 from jobtui.model.tables import tables_of
 from jobtui.render.log_lines import LineLook, Tags, finder
+from jobtui.render.sources import extents
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen
@@ -101,8 +102,8 @@ class LogScreen(LiveScreen):
     def _silence(self) -> list[str]:
         """What to type where no log is read; safe to show."""
         kinds, command = kinds_that_give(Gives.LOGS), show(str(self.shared.command()))
-        if any(source.kind in kinds for source in self.shared.store.sources()):
-            return []
+        if read := [*extents(self.shared.store.sources(), kinds)]:
+            return ["No log has a line so far:", *read]
         return [text.replace("{jobtui}", command) for text in tables_of("jobtui.screens", "empty")["logs"]]
 
     @on(events.Mount)

@@ -19,7 +19,7 @@ from jobtui.render.log_lines import LineLook, Tags, body, gutter
 from jobtui.render.text import width
 from jobtui.screens.choices import LogSetScreen
 from jobtui.screens.job import JobScreen
-from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.jobs import JobLookup, JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.filter_bar import CommandBar, FilterBar
@@ -63,9 +63,11 @@ async def test_a_column_without_values_is_hidden_until_it_has_one() -> None:
         await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
 
 
-async def test_changes_are_shown_as_they_come() -> None:
+async def test_changes_are_shown_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.jobs.PATIENCE_S", 600.0)
     async with on_jobs() as (scene, pilot, table):
         failed = a_job(4, status=JobStatus.FAILED, error="out of memory", ended_at=ago(0))
+        assert JobLookup(scene.app._shared).cause_of(failed) == ""  # before its output is looked at
         scene.db.add(batch(failed, gone=[job_id(3)]))
         await wait_until(lambda: "out of memory" in "\n".join(text_of(table)), pilot)
         assert job_id(3) not in table.rows.jobs
@@ -254,11 +256,8 @@ def line_of(line: LogLine, tags: Tags | None = None) -> str:
     return "".join(span.text for span in body(line, LineLook(tags=tags)))
 
 
-def test_a_line_whose_time_is_known_elsewhere_shows_it() -> None:
+def test_a_line_shows_its_time_and_a_gap_and_a_doubt_are_marked() -> None:
     assert line_of(LINE) == "20:36:40 the message"
-
-
-def test_a_gap_and_a_doubt_are_marked() -> None:
     gap = LogLine(position=1, end=2, text="nothing here", size=0, at=T0, stamped=True, is_gap=True)
     assert line_of(gap) == "20:36:40 ╌╌ nothing here ╌╌"
     doubtful = LogLine(position=1, end=2, text="x", size=0, unproven=True)

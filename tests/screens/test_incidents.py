@@ -346,4 +346,4 @@ async def test_a_command_that_hangs_is_ended() -> None:
 def test_logs_of_any_kind_are_logs_that_are_read(kind: str) -> None:
     (store := a_store()).add_source("it", kind)
     said = LogBackReader(cast(Any, SimpleNamespace(store=store)), print).silence(a_job().id, None)
-    assert said[1:] == ("it: read as a whole",)
+    assert said[1:] == ("it: not read yet",)
