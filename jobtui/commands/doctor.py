@@ -272,7 +272,7 @@ FINDING_COLUMNS: tuple[TableColumn[Check, Nanos], ...] = (
     TableColumn("fine", "", lambda one, now: "✗" if one.faults else "✓", fixed(1), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),
     TableColumn("source", "SOURCE", lambda one, now: show(": ".join(filter(None, (one.source.profile,
-                one.source.name)))), at_least(12), KEPT),
+                one.source.name)))), at_least(12), KEPT, keeps_ends=True),
     TableColumn("kind", "KIND", lambda one, now: one.source.kind, at_least(7), 60),
     TableColumn("state", "STATE", lambda one, now: one.source.state.value, at_least(7), KEPT,
                 style=lambda one, now: "error" if one.faults else ""),

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import EarlierFailures, Grouping, Incidents, failed_before
-from jobtui.commands.context import spelled
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader
@@ -50,8 +49,8 @@ async def run(reader: Reader) -> Exit:
 
 async def explained(reader: Reader, found: FoundJob) -> Verdict:
     verdict = await judged(reader, found)
-    config, flags = reader.context.config, spelled(reader.context.config, None)
-    if config.begins[:1] == ("demo",):  # its files go away once this is printed
+    flags = reader.flags
+    if flags[:1] == ("demo",):  # its files go away once this is printed
         return on_sources(verdict, flags, lambda path: None)
     with contained("explaining"):
         ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()

@@ -1,9 +1,7 @@
 """`find THING`, and which job a pasted thing means: an exact id at once, else ranked candidates."""
 
-import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.analysis.find import (
@@ -17,11 +15,9 @@ from jobtui.analysis.find import (
     jobs_meant,
     references,
 )
-from jobtui.backends.base import Source
-from jobtui.backends.registry import Gives, gives, numbering, system_of
-from jobtui.commands.context import spelled
+from jobtui.backends.registry import CONDOR_LOG, Gives, gives, numbering, system_of
 from jobtui.commands.printing import Report, first
-from jobtui.commands.reader import Reader
+from jobtui.commands.reader import Reader, file_named
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
 from jobtui.model.clock import to_rfc3339
@@ -43,34 +39,13 @@ from jobtui.render.columns import KEPT, TableColumn, at_least, printed
 from jobtui.render.json_output import fields_of
 from jobtui.render.text import show
 
-LONGEST_NAME = 4_096
-
-
-def file_named(text: str) -> Path | None:
-    if not text or len(text) > LONGEST_NAME or "\n" in text or "\0" in text:
-        return None
-    path = Path(os.path.expanduser(text))
-    try:
-        return path if path.is_file() else None
-    except OSError:
-        return None
-
-
-async def read_too(reader: Reader, source: Source) -> None:
-    if any(known.name == source.name and known.kind == source.kind for known in reader.session.sources):
-        return
-    reader.session.add(source)
-    await reader.catch_up([source.kind])
-
 
 async def jobs_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
     """The jobs and traces in a file; none when the text names no file, or one without any."""
     path = file_named(text)
     if path is None:
         return ()
-    from jobtui.backends.condor.source import CondorFile  # few name a file
-
-    await read_too(reader, CondorFile(path))
+    await reader.read_too(CONDOR_LOG, path)
     store, why = reader.session.store, f"{path.name} describes it"
     jobs = store.condor.jobs_of_source(str(path))
     found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
@@ -136,7 +111,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
     if not found.is_reported and not reader.nothing_read and (is_other or not named):
         _say_why_not(reader, thing, found.candidates)
     for one in named:
-        complain(f"trace {one.id} ({one.why}): jobtui trace {one.id}")
+        complain(f"trace {one.id} ({one.why}): {Command('jobtui', *reader.flags, 'trace', one.id)}")
     return found._replace(
         candidates=(*named, *found.candidates), traces=tuple(TraceId(one.id) for one in named)
     )
@@ -308,8 +283,7 @@ async def candidates_for(
 
 def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
     """Say what may be meant, and what to type: the same command for a job, else the one for its kind."""
-    several, flags = tuple(candidates), spelled(reader.context.config, None)
-    asked = reader.context.invocation.command.name
+    several, asked = tuple(candidates), reader.context.invocation.command.name
     for candidate in several[:SHOWN]:
         job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
         command, about = "trace" if candidate.kind == "trace" else "logs", candidate.id
@@ -317,7 +291,7 @@ def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
             command, about = "show" if asked in ("find", "open") else asked, candidate.job
         elif candidate.kind == "user":
             command, about = "jobs", f"user:{candidate.id}"
-        typed = Command("jobtui", *flags, command, about=[about])
+        typed = Command("jobtui", *reader.flags, command, about=[about])
         why = f"{candidate.kind} {candidate.id}{job} ({candidate.why})"
         complain(f"{word}{why}{f': {typed}' if typed else ''}")
     if len(several) > SHOWN:

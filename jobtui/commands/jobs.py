@@ -16,11 +16,13 @@ from jobtui.backends.registry import SIREPO_DB, SLURM
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader, in_filtered, in_session
-from jobtui.commands.streams import Exit
+from jobtui.commands.streams import Exit, complain
+from jobtui.grammar import nearest
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, SourceState, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
+from jobtui.model.numbers import counted
 from jobtui.render.sources import profile_line
 from jobtui.render.styles import GLYPHS
 from jobtui.render.table import paint, painted
@@ -129,6 +131,11 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
     within = FAULTS.each("sorting jobs", jobs, lambda job: job if _within(job, reader) else None)
     picked = first(in_order(filter(None, within), reader.now_of), reader.context)
     failing = await _failing_lines(reader, picked) if reads_outputs else {}
+    if not picked and not reader.nothing_read:
+        from jobtui.analysis.filter import STATUS_WORDS, STUCK  # most questions have an answer
+
+        near = nearest(" ".join(reader.context.words), (*STATUS_WORDS, STUCK))
+        complain(f"none of {counted(len(reader.session.store.jobs), 'job')} fits{near}")
 
     def lines(width: int | None) -> Iterable[str]:
         if reader.nothing_read:

@@ -121,6 +121,8 @@ Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
 KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """Kinds besides a job that have lines."""
+CHOOSING = frozenset({"agent", "op", "unit", "grep"})
+"""Flags that leave lines out."""
 JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
 """How much later than it was written a line may be received."""
@@ -181,6 +183,10 @@ def _naming(reader: Reader, candidate: Candidate, chosen: Chosen) -> Chosen:
 
 async def _printed(reader: Reader, lines: list[JobLine], follow: Callable[[], Awaitable[None]]) -> Exit:
     if not reader.follows:
+        if not lines:
+            chosen = [f"--{name}" for name in reader.context.invocation.flags if name in CHOOSING]
+            way = f" with {' and '.join(chosen)}" if chosen else ""
+            complain(f"no line of {reader.context.words[0]} was found{way}")
         return _report(reader, lines).answer(reader, Exit.FINE)
     _print_followed(reader, lines, is_first=True)
     if not reader.partial:  # else somebody wanted an end already

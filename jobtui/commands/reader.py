@@ -26,6 +26,7 @@ from jobtui.backends.registry import (
     SITE_LOGS,
     SLURM,
     Gives,
+    SourceType,
     announce,
     build,
     gives,
@@ -34,7 +35,7 @@ from jobtui.backends.registry import (
     of_setting,
     with_labels,
 )
-from jobtui.commands.context import Context
+from jobtui.commands.context import Context, of_specs, spelled
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.condor import condor_id
@@ -85,6 +86,8 @@ class Reader:
         self.entries = JOURNAL_ENTRIES
         self.follows = False
         """Whether logs are followed afterwards: then all are read to the end."""
+        self.flags = spelled(context.config, None)
+        """Those with which a command reads the same in this shell."""
 
     @property
     def now(self) -> Nanos:
@@ -117,6 +120,14 @@ class Reader:
 
     def _make(self, spec: SourceSpec, window: ReadWindow | None = None) -> None:
         self.session.make(announce(spec, partial(build, spec, window)))
+
+    async def read_too(self, kind: SourceType, path: Path) -> None:
+        """Read a file that was named in place of a job, as if its flag named it."""
+        if all((known.name, known.kind) != (str(path), kind.kind) for known in self.session.sources):
+            spec = SourceSpec(kind.setting, str(path))
+            self._make(spec)
+            self.flags += of_specs((spec,))
+            await self.catch_up([kind.kind])
 
     @property
     def reach(self) -> "ClusterAccess":
@@ -328,15 +339,26 @@ def in_session(
     context: Context,
     body: Callable[[Reader], Awaitable[Exit]],
     observer: "Observer | None" = None,
-    *,
-    needs_source: bool = True,
 ) -> Exit:
-    """Run a command's body with a reader over the configured sources; without any, say so."""
+    """Run a command's body with a reader over the configured sources; without any, and no file, say so."""
     warn(context)
     specs = configured(context)
-    if needs_source and not specs:
+    if not specs and file_named(" ".join(context.words)) is None:
         return no_source()
     return asyncio.run(within(context, specs, body, observer))
+
+
+LONGEST_NAME = 4_096
+
+
+def file_named(text: str) -> Path | None:
+    if not text or len(text) > LONGEST_NAME or "\n" in text or "\0" in text:
+        return None
+    path = Path(os.path.expanduser(text))
+    try:
+        return path if path.is_file() else None
+    except OSError:
+        return None
 
 
 def in_filtered(

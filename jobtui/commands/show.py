@@ -138,7 +138,8 @@ def _lines(
         yield from printed(RUN_COLUMNS, detail.runs, TimeLook(now), width)
     if found:
         yield ""
-        yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), width)
+        # Whole: they are there to be copied
+        yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), None)
 
 
 def headline(job: Job) -> str:

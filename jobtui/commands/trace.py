@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.analysis.find import SURE
 from jobtui.analysis.traces.failures import Findings, study_trace
-from jobtui.backends.registry import OTLP, Gives, gives
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.find import LONGEST_NAME, SHOWN, candidates_for, file_named, of_its_jobs, read_too
+from jobtui.backends.registry import CONDOR_LOG, OTLP, TRACE_FILE, Gives, gives
+from jobtui.commands.context import OutputFormat
+from jobtui.commands.find import SHOWN, candidates_for, of_its_jobs
 from jobtui.commands.printing import Report, lowered
-from jobtui.commands.reader import Reader, in_session
+from jobtui.commands.reader import LONGEST_NAME, Reader, file_named
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.spans import begins_with_spans
 from jobtui.model.condor import condor_id, find_condor_id
@@ -25,7 +25,6 @@ from jobtui.transport.files import read_small
 
 if TYPE_CHECKING:
     from jobtui.analysis.traces.job_traces import TraceCandidate
-    from jobtui.backends.traces.files import TraceFile
 
 
 HEAD_BYTES = 4_096
@@ -86,14 +85,11 @@ async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
 
 async def _by_file(reader: Reader, path: Path) -> FoundTrace:
     """The traces that a file names, as the output of a job does, else those whose spans it holds."""
-    from jobtui.backends.condor.source import CondorFile  # few name a file
-    from jobtui.backends.traces.files import TraceFile
-
     store = reader.session.store
     with suppress(OSError):  # reading it whole says why
         if begins_with_spans(read_small(path, HEAD_BYTES)):
-            return await _held_in(reader, TraceFile(path), path)
-    await read_too(reader, CondorFile(path))
+            return await _held_in(reader, path)
+    await reader.read_too(CONDOR_LOG, path)
     traces = store.condor.traces_named_in(str(path))
     if traces:
         ids = tuple(map(TraceId, traces))
@@ -103,12 +99,12 @@ async def _by_file(reader: Reader, path: Path) -> FoundTrace:
         return FoundTrace(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
     if job_ids := store.condor.jobs_of_source(str(path)):
         return await _by_job(reader, job_ids[0]) if len(job_ids) == 1 else FoundTrace()
-    return await _held_in(reader, TraceFile(path), path)
+    return await _held_in(reader, path)
 
 
-async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
+async def _held_in(reader: Reader, path: Path) -> FoundTrace:
     store = reader.session.store
-    await read_too(reader, file)
+    await reader.read_too(TRACE_FILE, path)
     held = tuple(one for one in store.traces.ids() if str(path) in store.traces.sources_of(one))
     return FoundTrace(held, (f"{path} holds it",) if held else ())
 
@@ -154,13 +150,8 @@ async def _job(reader: Reader, text: str) -> Job | None:
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
 
 
-def run(context: Context) -> Exit:
+async def run(reader: Reader) -> Exit:
     """Print the trace; FAILED when something failed in it, ATTENTION when it never came to its end."""
-    is_file = file_named(" ".join(context.words)) is not None  # which is source enough
-    return in_session(context, _trace, needs_source=not is_file)
-
-
-async def _trace(reader: Reader) -> Exit:
     thing = " ".join(reader.context.words)
     settings = {spec.setting for spec in reader.specs if gives(spec, Gives.SPANS)}
     is_recorded = reader.context.replay is not None and settings
