@@ -283,7 +283,7 @@ async def candidates_for(
 
 def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
     """Say what may be meant, and what to type: the same command for a job, else the one for its kind."""
-    several, asked = tuple(candidates), reader.context.invocation.command.name
+    several, flags, asked = tuple(candidates), reader.flags, reader.context.invocation.command.name
     for candidate in several[:SHOWN]:
         job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
         command, about = "trace" if candidate.kind == "trace" else "logs", candidate.id
@@ -291,7 +291,7 @@ def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
             command, about = "show" if asked in ("find", "open") else asked, candidate.job
         elif candidate.kind == "user":
             command, about = "jobs", f"user:{candidate.id}"
-        typed = Command("jobtui", *reader.flags, command, about=[about])
+        typed = Command("jobtui", *flags, command, about=[about])
         why = f"{candidate.kind} {candidate.id}{job} ({candidate.why})"
         complain(f"{word}{why}{f': {typed}' if typed else ''}")
     if len(several) > SHOWN:

@@ -135,7 +135,8 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
         from jobtui.analysis.filter import STATUS_WORDS, STUCK  # most questions have an answer
 
         near = nearest(" ".join(reader.context.words), (*STATUS_WORDS, STUCK))
-        complain(f"none of {counted(len(reader.session.store.jobs), 'job')} fits{near}")
+        known = len(_known(reader))
+        complain(f"none of {counted(known, 'job')} fits{near}" if known else "no job is known")
 
     def lines(width: int | None) -> Iterable[str]:
         if reader.nothing_read:

@@ -385,7 +385,7 @@ class _WholeLogs:
                 page = await log.before(position, asked[1])
                 lines = [self._line(name, line) for line in page.lines if line.position >= begin]
                 is_before = any(line.at is not None and line.at < since for line in lines)
-                fits = [line for line in lines if line.at is None or since <= line.at <= until]
+                fits = [*_within(lines, since, until)]
                 # A line may mark the next one as secret, so lines are masked when those before are read
                 found.extendleft(filter(self._chosen, reversed(_masked([*fits, *later])[len(fits) :])))
                 later, looked, self.looked = fits, looked + len(fits), self.looked + len(fits)
@@ -404,6 +404,15 @@ class _WholeLogs:
         note = f" ({line.note})" if line.note and line.size > len(line.text.encode()) else ""
         at = line.at or latest(line.text[:TIME_LENGTH], self._context.clock.now())
         return JobLine("", at, Component.LOG, f"{line.text}{note}", *origin, Certainty.ADJACENT, cursor)
+
+
+def _within(lines: Sequence[JobLine], since: int, until: int) -> Iterator[JobLine]:
+    """Those of the time asked for. One without a time has that of the line before it, else of the next."""
+    at = next((line.at for line in lines if line.at is not None), None)
+    for line in lines:
+        at = at if line.at is None else line.at
+        if at is None or since <= at <= until:
+            yield line
 
 
 async def _written(session: Session, outputs: "Sequence[OutputLines]", chosen: Chosen) -> list[JobLine]:

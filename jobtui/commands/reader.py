@@ -86,8 +86,12 @@ class Reader:
         self.entries = JOURNAL_ENTRIES
         self.follows = False
         """Whether logs are followed afterwards: then all are read to the end."""
-        self.flags = spelled(context.config, None)
+        self._read_too: list[SourceSpec] = []
+
+    @property
+    def flags(self) -> tuple[str, ...]:
         """Those with which a command reads the same in this shell."""
+        return (*spelled(self.context.config, None), *of_specs(self._read_too))
 
     @property
     def now(self) -> Nanos:
@@ -126,7 +130,7 @@ class Reader:
         if all((known.name, known.kind) != (str(path), kind.kind) for known in self.session.sources):
             spec = SourceSpec(kind.setting, str(path))
             self._make(spec)
-            self.flags += of_specs((spec,))
+            self._read_too.append(spec)
             await self.catch_up([kind.kind])
 
     @property
