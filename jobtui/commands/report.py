@@ -1,10 +1,10 @@
 """`report WHAT`: throughput, utilization, available nodes or jobs per state, as series over time."""
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from shutil import get_terminal_size
 
 import msgspec
 
@@ -29,7 +29,6 @@ from jobtui.model.changes import Allocation, ReportQuery, StateChange
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered, system_job_id
-from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
 from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
 from jobtui.render.columns import head, table_lines
@@ -345,11 +344,7 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos) -> Iterator[s
 
 
 def _chart(series: Sequence[Series], window: Window, now: Nanos) -> tuple[Chart, Frame]:
-    try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        columns = whole(os.environ.get("COLUMNS"), COLUMNS)
-    columns = max(FEWEST, min(MOST, columns or COLUMNS))
+    columns = max(FEWEST, min(MOST, get_terminal_size((COLUMNS, ROWS)).columns))
     first = min(one.x[0] for one in series if one.x)
     since = first if window.since is None else window.since
     until = now if window.until is None else min(now, window.until)

@@ -42,23 +42,17 @@ def result_text(run: Run) -> str:
 
 def waited_s(run: Run, now: Nanos) -> float | None:
     """Seconds from submission to start, to its end when it never started, or to now while it is pending."""
-    if run.queued_at is None:
-        return None
-    until = run.started_at if run.started_at is not None else run.ended_at
-    if until is None and not run.status.is_live:
-        return None
-    return max(0.0, _whole(run, seconds_between(run.queued_at, now if until is None else until)))
+    return _between(run, run.queued_at, run.ended_at if run.started_at is None else run.started_at, now)
 
 
 def ran_s(run: Run, now: Nanos) -> float | None:
-    if run.started_at is None or (run.ended_at is None and not run.status.is_live):
+    return _between(run, run.started_at, run.ended_at, now)
+
+
+def _between(run: Run, begin: Nanos | None, end: Nanos | None, now: Nanos) -> float | None:
+    if begin is None or (end is None and not run.status.is_live):
         return None
-    return max(
-        0.0, _whole(run, seconds_between(run.started_at, now if run.ended_at is None else run.ended_at))
-    )
-
-
-def _whole(run: Run, seconds: float) -> float:
+    seconds = max(0.0, seconds_between(begin, now if end is None else end))
     return float(int(seconds)) if run.status.is_live else seconds
 
 
