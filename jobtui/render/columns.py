@@ -476,8 +476,9 @@ LARGE = 60
 
 def fitted(column: TableColumn[Any, Any], text: str, cells: int, longest: int) -> str:
     """A cell. In a small column where the longest text has no room no cell has the class of its error."""
-    room = cells if column.keeps_ends or longest <= cells or cells >= LARGE else 0
-    return fit(gist(text, room, keeps_ends=column.keeps_ends), cells, align=column.align)
+    if column.keeps_ends or cells < min(longest, LARGE):
+        text = gist(text, cells * column.keeps_ends, keeps_ends=column.keeps_ends)
+    return fit(text, cells, align=column.align)
 
 
 BLANK = frozenset({"", NONE})

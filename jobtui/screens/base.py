@@ -59,7 +59,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     ALLOW_SELECT = False  # our lines select for themselves, see LineView
     NAME: ClassVar[ScreenName]
     """Which screen it is in the table of actions."""
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high"), (34, "-tall")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
 
     _main: Any

@@ -145,7 +145,6 @@ class JobScreen(LiveScreen):
     """A job in tabs, each made when it is first shown."""
 
     NAME = ScreenName.JOB
-    VERTICAL_BREAKPOINTS = [*LiveScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared, job_id: JobId) -> None:
         super().__init__(shared)

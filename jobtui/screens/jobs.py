@@ -153,7 +153,6 @@ class JobsScreen(JobsFilteringScreen):
     """The first screen."""
 
     NAME = ScreenName.JOBS
-    VERTICAL_BREAKPOINTS = [*FilteringScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

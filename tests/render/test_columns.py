@@ -22,10 +22,13 @@ from jobtui.render.columns import (
     TimeLook,
     fit_columns,
     gap_for,
+    head,
     sort_records,
+    table_rows,
 )
 from jobtui.render.memory import SEEN_COLUMNS
 from jobtui.render.resources import ALLOCATION_COLUMNS, NODE_COLUMNS
+from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.text import safe, width
 from jobtui.render.traces import TRACE_COLUMNS
@@ -199,3 +202,12 @@ def test_every_column_sorts_full_and_empty_records(key: str) -> None:
     agents = [an_agent("aaaa", why="x"), bare]
     for reverse in (False, True):
         assert len(sort_records(agents, AGENT_COLUMNS, key, reverse=reverse)) == 2
+
+
+@pytest.mark.parametrize(("cells", "kept"), [(30, ""), (55, "ValueError: ")])
+def test_an_error_looks_alike_in_all_rows_of_a_column(cells: int, kept: str) -> None:
+    column = head("why")
+    rows = [[Piece(f"ValueError: {words}")] for words in ("it is bad", "it is bad, and has no room in 30")]
+    _, short, long = table_rows([column], rows, cells)
+    assert short[0].text.rstrip() == f"{kept}it is bad"
+    assert long[0].text.startswith(f"{kept}it is bad, and has")
