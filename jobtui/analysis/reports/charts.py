@@ -4,8 +4,9 @@ A record tells when its present run was submitted, began and ended; earlier runs
 that was read.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import NamedTuple
 
 from jobtui.analysis.keys import ENDS
@@ -32,11 +33,6 @@ def changes_of_job(job: Job) -> Iterator[StateChange]:
             before = after.value
 
 
-BALSAM_AND_SIREPO = rates.Words(
-    rates.BALSAM.running | rates.SIREPO.running, rates.BALSAM.done, rates.BALSAM.unborn | rates.SIREPO.unborn,
-    rates.BALSAM.waiting | rates.SIREPO.waiting, rates.BALSAM.all_done | rates.SIREPO.all_done,
-    rates.BALSAM.failed | rates.SIREPO.failed,
-)  # fmt: skip
 LOGGED = "balsam"
 """The system that reports every change; for others the records of jobs are used."""
 
@@ -66,16 +62,19 @@ class KnownJobs(NamedTuple):
 
 
 class ChartData(NamedTuple):
-    """The changes that count for a chart, job by job, and what their systems call states."""
+    """The changes that count for a chart, job by job, and what each of their systems calls states."""
 
     histories: list[Sequence[StateChange]]
     allocations: Sequence[Allocation]
-    words: rates.Words
+    words: tuple[rates.Words, ...]
     is_weighted: bool
     begin: Nanos
     now: Nanos
     notes: tuple[str, ...]
     is_reading: bool = False
+
+    def states(self, of: Callable[[rates.Words], Iterable[str]]) -> frozenset[str]:
+        return frozenset(word for words in self.words for word in of(words))
 
 
 class Chart(NamedTuple):
@@ -101,55 +100,45 @@ class Chart(NamedTuple):
 def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartData:
     """The data of the jobs that `keeps` accepts; without `keeps` also of jobs that have no record."""
     found: list[Sequence[StateChange]] = []
-    future, left_out, begin, now = 0, 0, known.now, known.now
+    future, left_out, again, now = 0, 0, 0, known.now
     for own in known.histories:
-        if keeps is not None:
-            job = known.jobs.get(own[0].job_id)
-            passes = job is not None and keeps(job)
-            left_out += job is not None and not passes
-        if keeps is None or passes:
-            past = own if own[-1].at <= now else _until(own, now)
-            future += len(own) - len(past)
-            if past:
-                found.append(past)
-                begin = min(begin, past[0].at)
+        job = known.jobs.get(own[0].job_id)
+        if keeps is not None and (job is None or not keeps(job)):
+            left_out += job is not None
+            continue
+        past = own if own[-1].at <= now else _until(own, now)
+        future += len(own) - len(past)
+        found += [past] if past else []
     logged = len(found)
-    again, first = _add_records(found, known, keeps)
-    notes = ["jobs are still being read: more will follow"] if known.is_reading else []
-    if future:
-        notes.append(f"changes in the future, left out: {future:,}")
-    if again:
-        notes.append(f"jobs whose earlier runs are not known here: {again:,}")
-    has_records = len(found) > logged
-    words = BALSAM_AND_SIREPO if logged and has_records else rates.SIREPO if has_records else rates.BALSAM
-    begin = min(begin, first)
-    # Nodes are there for all jobs: beside some of them they would look idle
-    allocations = () if left_out or known.is_reading else known.allocations
-    is_weighted = bool(logged) and not has_records
-    return ChartData(found, allocations, words, is_weighted, begin, known.now, tuple(notes), known.is_reading)
-
-
-def _add_records(
-    found: list[Sequence[StateChange]], known: KnownJobs, keeps: Callable[[Job], bool] | None
-) -> tuple[int, Nanos]:
-    """Add what records of jobs say. Returns how many jobs ran more than once, and the earliest time."""
-    again, begin = 0, known.now
     for job in list(known.jobs.values()):
-        if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):
-            past = _until(tuple(changes_of_job(job)), known.now)
-            if past:
-                found.append(past)
-                again += job.runs > 1
-                begin = min(begin, past[0].at)
-    return again, begin
+        is_told = job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job))
+        if is_told and (past := _until(changes_of_job(job), now)):
+            found.append(past)
+            again += job.runs > 1
+    notes = ["jobs are still being read: more will follow"] if known.is_reading else []
+    notes += [f"changes in the future, left out: {future:,}"] if future else []
+    notes += [f"jobs whose earlier runs are not known here: {again:,}"] if again else []
+    has_records = len(found) > logged
+    words = (rates.BALSAM,) if logged or not has_records else ()
+    return ChartData(
+        histories=found,
+        # Nodes are there for all jobs: beside some of them they would look idle
+        allocations=() if left_out or known.is_reading else known.allocations,
+        words=(*words, rates.SIREPO) if has_records else words,
+        is_weighted=bool(logged) and not has_records,
+        begin=min((own[0].at for own in found), default=now),
+        now=now,
+        notes=tuple(notes),
+        is_reading=known.is_reading,
+    )
 
 
-def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
+def _until(own: Iterable[StateChange], now: Nanos) -> Sequence[StateChange]:
     return [one for one in own if one.at <= now]
 
 
 def chart_of(kind: ChartKind, material: ChartData) -> Chart:
-    histories, words, now = material.histories, material.words, material.now
+    histories, now, unborn = material.histories, material.now, material.states(attrgetter("unborn"))
     window = Window(material.begin, now)
     notes, is_reading = material.notes, material.is_reading
     chart = Chart(kind, (), material.begin, now, jobs=len(histories), notes=notes, is_reading=is_reading)
@@ -157,15 +146,17 @@ def chart_of(kind: ChartKind, material: ChartData) -> Chart:
         case ChartKind.UTILIZATION:
             return _utilization(chart, material, window)
         case ChartKind.THROUGHPUT | ChartKind.RATE:
-            series = rates.throughput(histories, window, *sorted(words.all_done))
+            series = rates.throughput(
+                histories, window, *sorted(material.states(lambda words: (words.done,)))
+            )
             return _with_failures(_drawn(chart, series), material, window)
         case ChartKind.STATES:
-            return _drawn(chart, *rates.jobs_per_state(histories, window, now, words.unborn))
-    return chart._replace(times=rates.time_in_states(histories, now, words.unborn))
+            return _drawn(chart, *rates.jobs_per_state(histories, window, now, unborn))
+    return chart._replace(times=rates.time_in_states(histories, now, unborn))
 
 
 def _with_failures(chart: Chart, material: ChartData, window: Window) -> Chart:
-    failed = rates.throughput(material.histories, window, *sorted(material.words.failed))
+    failed = rates.throughput(material.histories, window, *sorted(material.states(attrgetter("failed"))))
     return chart._replace(failures=Curve(failed))
 
 
@@ -175,10 +166,11 @@ def _drawn(chart: Chart, *found: Series) -> Chart:
 
 
 def _utilization(chart: Chart, material: ChartData, window: Window) -> Chart:
-    histories, words, now = material.histories, material.words, material.now
+    histories, now = material.histories, material.now
+    running, waiting = (material.states(attrgetter(name)) for name in ("running", "waiting"))
     weights = rates.Weights({}) if material.is_weighted else None
-    chart = _drawn(chart, rates.utilization(histories, window, now, words.running, weights))
-    chart = chart._replace(waiting=Curve(rates.within(histories, window, now, words.waiting)))
+    chart = _drawn(chart, rates.utilization(histories, window, now, running, weights))
+    chart = chart._replace(waiting=Curve(rates.within(histories, window, now, waiting)))
     chart = _with_failures(chart, material, window)
     if not material.is_weighted or not material.allocations:
         return chart

@@ -105,8 +105,6 @@ class Words(NamedTuple):
     done: str
     unborn: frozenset[str] = frozenset({""})
     waiting: frozenset[str] = frozenset()
-    all_done: frozenset[str] = frozenset()
-    """`done`, and the words of other systems in the same view."""
     failed: frozenset[str] = frozenset()
 
 
@@ -115,12 +113,10 @@ BALSAM = Words(
     "JOB_FINISHED",
     frozenset({"", "CREATED"}),
     frozenset({"AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY"}),
-    frozenset({"JOB_FINISHED"}),
     frozenset({"FAILED"}),
 )
 SIREPO = Words(
-    frozenset({"running"}), "completed", waiting=frozenset({"pending"}), all_done=frozenset({"completed"}),
-    failed=frozenset({"failed"}),
+    frozenset({"running"}), "completed", waiting=frozenset({"pending"}), failed=frozenset({"failed"}),
 )  # fmt: skip
 
 
