@@ -330,22 +330,9 @@ class _Search:
         self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
 
     def resolve(self, reference: Reference) -> None:
-        adders: Mapping[Target, Callable[[Reference], None]] = {
-            Target.JOB: self._add_job,
-            Target.USER: self._add_user,
-            Target.SIMULATION: self._add_simulation,
-            Target.OP: self._add_ops,
-            Target.AGENT: self._add_agents,
-            Target.CONTAINER: self._add_container,
-            Target.TRACE: self._add_trace,
-            Target.NUMBER: self._add_numbered,
-            Target.SUBMITTED: self._add_submitted,
-            Target.CONDOR: self._add_condor,
-            Target.HOST: self._add_host,
-            Target.UNIT: self._add_unit,
-            Target.PART: self._add_parts,
-        }
-        adders[reference.target](reference)
+        """Add what a reference may mean, by the method that is named after its target."""
+        add: Callable[[Reference], None] = getattr(self, f"_add_{reference.target.name.lower()}")
+        add(reference)
 
     def add_named(self, text: str) -> None:
         """Add the jobs whose name is `text`, or else those whose name contains it."""
@@ -453,7 +440,7 @@ class _Search:
             fits = (job_id for job_id, known in ids if known is not None and wanted.holds(known))
             self._add_jobs(fits, reference.weight, reference.why)
 
-    def _add_numbered(self, reference: Reference) -> None:
+    def _add_number(self, reference: Reference) -> None:
         """Jobs of systems that number them: `balsam/12`; arrays of Slurm, and tasks by their own number."""
         by_number = {one for one in self._ids if one.endswith(f"/{reference.text}")}
         arrays = self._arrays(reference.text)
@@ -483,7 +470,7 @@ class _Search:
     def _add_simulation(self, reference: Reference) -> None:
         self._add_jobs(self._by_simulation.get(reference.text, ()), reference.weight, reference.why)
 
-    def _add_ops(self, reference: Reference) -> None:
+    def _add_op(self, reference: Reference) -> None:
         # an op with this prefix or full id; of one without a known full id the prefix is compared
         text, is_full = reference.text, len(reference.text) > PREFIX_LENGTH
         ops = [
@@ -498,7 +485,7 @@ class _Search:
             job = op.jid or "an unknown job"
             self._add("op", op.op, score, f"{why}: {op.name} of {job}", op.jid)
 
-    def _add_agents(self, reference: Reference, why: str = "") -> None:
+    def _add_agent(self, reference: Reference, why: str = "") -> None:
         named, agents = reference.text, list[Agent]()
         for one in self._agents:
             log = one.cluster_log or ""
@@ -510,7 +497,7 @@ class _Search:
 
     def _add_container(self, reference: Reference) -> None:
         container = split_container(reference.text)
-        self._add_agents(reference, "runs in this container")
+        self._add_agent(reference, "runs in this container")
         is_of_agent = any(agent.container == reference.text for agent in self._agents)
         if container is not None and (is_of_agent or container.uid in self._by_user):
             self._add("container", reference.text, reference.weight + 0.1, reference.why)
@@ -532,7 +519,7 @@ class _Search:
         handed = [job.id for job in self._jobs.values() if job.trace == reference.text]
         self._add_jobs(handed, reference.weight * 0.9, "it was given this trace")
 
-    def _add_parts(self, reference: Reference) -> None:
+    def _add_part(self, reference: Reference) -> None:
         part = reference.text
         if part.isdigit():
             return
