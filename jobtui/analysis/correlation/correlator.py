@@ -233,7 +233,7 @@ class SupervisorPass(PassState):
     def read(self, record: LogRecord, *, is_new: bool = True) -> None:
         """Take in one record of a shape in HANDLERS; the next line needs also what a copy had before."""
         shape = record.shape
-        self.restarts.goes_on(self.log, record)
+        self.restarts.goes_on(self.log, record, self.before)
         if is_new:
             HANDLERS[shape](self, record)
         elif shape == "op_created":

@@ -79,10 +79,9 @@ class SupervisorLog:
     lost_at: Nanos | None = None
     """The time of the restart in another log that ended the ops in `lost`, with the status they had."""
     lost: list[tuple[OpTrack, OpStatus]] = field(default_factory=list)
-    newest: LogRecord | None = None
-    before: LogRecord | None = None
-    """Its last line, and the last one of another process."""
     pid: int | None = None
+    before: LogRecord | None = None
+    """The process that wrote its last line, and the last line of another one."""
 
 
 class Restarts:
@@ -116,11 +115,11 @@ class Restarts:
             self._starts[source] = deque((*earlier, *own), maxlen=KEPT)
         self._logs = {**other._logs, **self._logs}
 
-    def goes_on(self, log: SupervisorLog, record: LogRecord) -> None:
+    def goes_on(self, log: SupervisorLog, record: LogRecord, before: LogRecord | None) -> None:
+        """Note a line of a log, and the one before it."""
         if record.pid != log.pid:
-            log.pid, log.before = record.pid, log.newest
-        log.newest, at = record, record.at
-        if at is None:
+            log.pid, log.before = record.pid, before
+        if (at := record.at) is None:
             return
         if log.at is None or at > log.at:
             log.at = at
