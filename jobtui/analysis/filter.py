@@ -23,9 +23,11 @@ from jobtui.analysis.filter_syntax import (
     TextFields,
     Value,
     Word,
+    any_of,
     check_text_op,
     compile_node,
     leaves,
+    negated,
     parse_nodes,
     quoted,
     text_test,
@@ -181,25 +183,15 @@ def make_test(comparison: FieldComparison) -> Test:
     op, values = comparison.op, comparison.values
     if op in (":~", "!~"):
         test = _pattern_test(field, values[0])
-        return _negated(test) if op == "!~" else test
+        return negated(test) if op == "!~" else test
     if op == "!=":
-        return _negated(_any_of([_MAKERS[field.kind](field, "=", value) for value in values]))
+        return negated(any_of([_MAKERS[field.kind](field, "=", value) for value in values]))
     if op in ("<", "<=", ">", ">="):
         if field.kind not in _ORDERED_KINDS:
             raise FilterError(name.start, values[0].start, f"{field.name} has no order", f"{field.name}:")
         if len(values) > 1:
             raise FilterError(values[1].start, values[-1].end, f"expected one value after {op}")
-    return _any_of([_MAKERS[field.kind](field, op, value) for value in values])
-
-
-def _negated(test: Test) -> Test:
-    return lambda job, now, context: not test(job, now, context)
-
-
-def _any_of(tests: list[Test]) -> Test:
-    if len(tests) == 1:
-        return tests[0]
-    return lambda job, now, context: any(test(job, now, context) for test in tests)
+    return any_of([_MAKERS[field.kind](field, op, value) for value in values])
 
 
 def _text_test(field: Field, op: str, value: Value) -> Test:

@@ -242,17 +242,22 @@ def compile_node(
     if isinstance(node, FieldComparison):
         return comparison(node)
     if isinstance(node, Not):
-        inner = compile_node(node.node, word, comparison)
-        return lambda *about: not inner(*about)
+        return negated(compile_node(node.node, word, comparison))
     tests = [compile_node(part, word, comparison) for part in node.nodes]
-    if len(tests) == 1:
-        return tests[0]
-    if isinstance(node, Any):
-        return lambda *about: any(test(*about) for test in tests)
+    if isinstance(node, Any) or len(tests) == 1:
+        return any_of(tests)
     if len(tests) == 2:  # most have two words at the most, and this takes half as long
         first, second = tests
         return lambda *about: first(*about) and second(*about)
     return lambda *about: all(test(*about) for test in tests)
+
+
+def negated(test: AnyTest) -> AnyTest:
+    return lambda *about: not test(*about)
+
+
+def any_of(tests: Sequence[AnyTest]) -> AnyTest:
+    return tests[0] if len(tests) == 1 else lambda *about: any(test(*about) for test in tests)
 
 
 def word_test(node: Word, texts: Texts[Record]) -> Test[Record]:

@@ -44,7 +44,6 @@ class Sample(NamedTuple):
     job: Job
     verdict: Verdict | None = None
     run: Op | None = None
-    driver: str | None = None
     host: str | None = None
     flapping: str | None = None
     restart: str | None = None
@@ -64,7 +63,6 @@ def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
         job,
         verdict,
         case.run,
-        driver=case.run.driver if case.run is not None else None,
         host=case.agent.host if case.agent is not None else None,
         flapping=case.flapping.what if case.flapping is not None else None,
         restart=restart,
@@ -156,7 +154,7 @@ class Incidents(NamedTuple):
 FACTS: Mapping[str, Callable[[Sample], str | None]] = {
     "restart": lambda sample: sample.restart,
     "host": lambda sample: sample.host or sample.job.host,
-    "driver": lambda sample: sample.driver,
+    "driver": lambda sample: sample.run.driver if sample.run is not None else None,
     "flapping": lambda sample: sample.flapping,
     "app": lambda sample: sample.job.app or None,
     "model": lambda sample: sample.job.model or None,

@@ -220,6 +220,11 @@ _OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
 """Where an object begins. Each line is looked at once: a log may have a million empty ones."""
 _NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
 BLANK_BYTES = b" \t\r\n\0"
+OF_ENDS = frozenset({"003", "004", "005", "007", "015"})
+"""Events that tell what a run has sent: another that does is one's beginning and another one's end."""
+_TRAFFIC = re.compile(rb"^\s+\d+  -  (?:Run|Total) Bytes ", re.MULTILINE)
+ENDS = (b"}", b"</c>")
+"""How an event ends in JSON and XML."""
 _NAMED = re.compile(
     rb"^\d{3} \((\d{1,12})\.(\d{1,9})"
     rb'|\bCluster"(?:>\s*<i>|\s*:\s*)(\d{1,12})(?s:.{0,2000}?)\bProc"(?:>\s*<i>|\s*:\s*)(\d{1,9})'
@@ -343,6 +348,8 @@ def _json(data: bytes) -> _Framed:
             _, after = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             later = next((one for one in starts if one > start), None)
+            if later is None and data[start:].rstrip(BLANK_BYTES).endswith(b"\n}"):
+                later = len(data)  # it was written to its end, so the end of what is broken will not come
             if later is None:
                 break
             frames.append(EventFrame(data[start:later], start, is_whole=False))
@@ -422,12 +429,14 @@ class EventReader:
             nonlocal lines, counted
             lines, counted = lines + data.count(b"\n", counted, frame.offset), frame.offset
             at, said = (line and line + lines, begin + frame.offset), None
-            if frame.is_whole:
+            text = frame.data.strip(BLANK_BYTES)
+            if frame.is_whole and b"\0" not in text:
                 said = _event(frame.data) if form is Form.CLASSIC else _ad(form, frame.data)
             if said is not None:
                 return self._fact(said, *at), said.has_year
             if form in GROWING:
-                facts.append(self.gap(frame.data, *at))
+                is_torn = not (frame.is_whole or b"\0" in text or text.endswith(ENDS))
+                facts.append(self.gap(text if is_torn else b"", *at))
             is_odd = "is neither an event nor a job ad"
             raise ValueError(is_odd if frame.is_whole else "its beginning or end was never written")
 
@@ -442,7 +451,10 @@ class EventReader:
         return FactsRead(facts, skips, taken)
 
     def gap(self, data: bytes, line: int, offset: int) -> CondorFact:
-        """An event that was not written whole, of its job or, where it names none, of any."""
+        """An event that was not written whole, of its job or, where it names none, of any.
+
+        One that has an end, or a hole, is two, and what is lost between them may be of any job.
+        """
         named = _NAMED.search(data.strip(BLANK_BYTES))
         cluster, proc = (whole(one, 0) for one in named.groups() if one) if named else (-1, None)
         text = f"{self.source} has an event at byte {offset} that was not written whole"
@@ -509,7 +521,7 @@ def _event(data: bytes) -> _EventFact | None:
     parts = (part.decode("utf-8", "replace") for part in head.groups())
     event, cluster, proc, _, date, time, first = parts
     moment, has_year = _time_of(date, time)
-    if moment is None:
+    if moment is None or (event not in OF_ENDS and _TRAFFIC.search(data)):
         return None
     kind = EVENTS.get(whole(event, -1))
     text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")

@@ -636,8 +636,7 @@ class Gatherer:
             if stated and not contradictions(stated) and not (stated.ops and Case(stated).is_record_old):
                 run = next((op for op in reversed(stated.ops) if op.name == "run"), None)
                 agent = self.store.correlation.agent_of(job.id)
-                driver, host = run.driver if run else None, agent.host if agent else None
-                return Sample(job, driver=driver, host=host)
+                return Sample(job, run=run, host=agent.host if agent else None)
             # A live record does not prove that a job lives, and a missing job may have run: ask the logs
             evidence = await self.gather(job.id, wants_chain=False)
             verdict = explain(evidence)
