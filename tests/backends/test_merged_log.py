@@ -344,7 +344,9 @@ async def test_unusual_directory_entries_are_ignored(tmp_path: Path, source: Age
     assert prefixes(await source.starting_at(Nanos(0)).poll(None)) == ["ab01"]
 
 
-async def test_newest_copies(tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_newest_copies_are_read_and_that_is_said(
+    tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(agent_copies, "COPIES_READ", 3)
     for number in range(6):
         write_copy(tmp_path, f"2026112020470{number}-start.log", records(number))

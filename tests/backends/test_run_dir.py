@@ -83,7 +83,9 @@ async def test_files_by_name_with_size_and_time(dirs: Dirs, tmp_path: Path) -> N
     assert (listing.files[1].size, listing.files[1].written_at, listing.left_out) == (4, 7 * SECOND, 0)
 
 
-async def test_lines_before_a_part(here: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_before_a_part_are_counted_unless_they_are_many(
+    here: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = tmp_path / "run.log"
     for count, width in [(5, 8), (50, 8), (70, 8), (70, 11), (9, 30), (90, 30)]:
         log.write_text("".join(f"{number:0{width}}\n" for number in range(count)))
@@ -94,7 +96,9 @@ async def test_lines_before_a_part(here: Dirs, tmp_path: Path, monkeypatch: pyte
     assert (await here.part(tmp_path, "run.log")).lines_before is None
 
 
-async def test_a_full_directory(dirs: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_a_full_directory_as_many_files_are_listed_as_may_be(
+    dirs: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(remote_dirs, "MOST_ENTRIES", 20)
     (place := tmp_path / "run").mkdir()
     for number in range(25):

@@ -484,7 +484,9 @@ MOUNTINFO = FIXTURES / "mountinfo"
 @pytest.mark.parametrize(
     ("path", "kind", "silent"), ROWS["paths, what holds each, and what of that tells of no changes"]
 )
-def test_mounts(path: str, kind: str, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_on_the_file_system_that_holds_it(
+    path: str, kind: str, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watches, "MOUNTINFO", MOUNTINFO)
     assert (file_system_of(path, MOUNTINFO.read_text()), silent_file_system(path) or "") == (kind, silent)
 

@@ -192,7 +192,7 @@ def check(ran: Ran, truth: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("truth", TRUTH, ids=[" ".join(words_of(one)) for one in TRUTH])
-def test_every_recorded_report(truth: dict[str, Any], site: Site) -> None:
+def test_every_report_is_the_one_that_balsam_gave(truth: dict[str, Any], site: Site) -> None:
     ran = site.report(*words_of(truth))
     if "error" in truth:
         assert ran.code == 1
@@ -216,7 +216,7 @@ def crafted(site: Site, case: dict[str, Any]) -> None:
     "kind", ["utilization_weighted", "utilization_unweighted", "throughput_JOB_FINISHED"]
 )
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_crafted_events(case: dict[str, Any], kind: str, site: Site) -> None:
+def test_reports_on_crafted_events_are_those_of_balsam(case: dict[str, Any], kind: str, site: Site) -> None:
     crafted(site, case)
     what, _, rest = kind.partition("_")
     ran = site.report(what, "--exact", *(["--unweighted"] if rest == "unweighted" else []))

@@ -1,21 +1,71 @@
-"""Wheel and sdist, installed by pip, pipx and uv into environments that have nothing else; scripts/package.
+"""Wheel, sdist and single file, each where nothing else is: by pip, pipx, uv, or without a network.
 
-They land in dist/ of the checkout, as they would be published.
+scripts/package runs it. They land in dist/ of the checkout, as they would be published.
 """
 
+import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
+from jobtui import __version__
+from release import zipapp_start
 from release.locks import BASE, REQUIREMENTS, read_lock
 from release.sbom import SBOM, extras
 from release.shares import SHARES
-from tests.real.installed import clean, ran, try_program
+from release.zipapp import MACHINES, PYTHONS, build
+from tests.pty_program import PtyProgram
+
+KEPT = ("PATH", "LANG", "LC_ALL", "PIP_CERT", "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_DEFAULT_INDEX")
+"""What of the environment an installed program is given; nothing of this checkout."""
+NOWHERE = "http://127.0.0.1:1"
+OFFLINE = {name: NOWHERE for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")}
+"""Proxies that are not there."""
+
+
+def clean(home: Path, **more: str) -> Mapping[str, str]:
+    """The environment of somebody with this home directory."""
+    home.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name in KEPT}
+    return {**kept, "HOME": str(home), "TMPDIR": str(home), **more}
+
+
+def ran(words: Sequence[str | Path], environ: Mapping[str, str], cwd: Path | None = None) -> str:
+    """What a program prints, which must end well."""
+    done = subprocess.run(
+        [*map(str, words)],
+        env=environ,
+        cwd=cwd or environ["HOME"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def try_program(words: Sequence[str | Path], environ: Mapping[str, str]) -> None:
+    """Start it in all the ways that a newcomer does."""
+    assert ran([*words, "--version"], environ) == f"jobtui {__version__}\n"
+    assert "STATE" in ran([*words, "demo", "--seed", "3"], environ)
+    assert "WHAT HAPPENS" in ran([*words, "demo", "--incident", "list"], environ)
+    command = ["env", "-i", "TERM=xterm-256color", *(f"{name}={value}" for name, value in environ.items())]
+    start = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
+    with PtyProgram(["-c", start, *command, *map(str, words), "demo", "--seed", "3"]) as program:
+        program.wait_seen(b"jobtui demo")
+        program.wait_seen(b"quit")
+        program.press(b"q")
+        program.wait_seen(b"\x1b[?1049l")
+        assert program.wait_end(20) == 0
+
 
 pytestmark = pytest.mark.real
 
@@ -142,3 +192,59 @@ def test_the_bill_of_materials_is_valid(home: Path) -> None:
     library = "cyclonedx-python-lib[json-validation]>=9,<12"
     ran([UV, "pip", "install", "--quiet", "--python", programs / "python", library], environ)
     assert ran([programs / "python", "-c", VALIDATE, SBOM], environ) == "None\n"
+
+
+APART = ("unshare", "--map-root-user", "--net")
+"""Runs a program with no network at all, not even loopback."""
+CONNECT = "import socket; socket.create_connection(('127.0.0.1', 22), 1)"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("zipapp") / "jobtui.pyz"
+    build(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python without pip and without any library."""
+    place = tmp_path_factory.mktemp("bare") / "venv"
+    ran([sys.executable, "-m", "venv", "--without-pip", place], clean(place.parent / "home"))
+    return place / "bin" / "python"
+
+
+def test_it_runs_without_a_network(file: Path, bare: Path, tmp_path: Path) -> None:
+    environ = clean(tmp_path / "home", **OFFLINE)
+    refused = subprocess.run([*APART, bare, "-c", CONNECT], capture_output=True, text=True, check=False)
+    assert "Network is unreachable" in refused.stderr, "no program can be run without a network here"
+    try_program([*APART, bare, file], environ)
+    (place,) = (tmp_path / "home" / ".cache" / zipapp_start.ROOT).iterdir()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    help_text = ran([*APART, bare, file, "--help"], environ)
+    assert "Exit codes" in help_text
+
+
+def test_a_home_that_cannot_be_written_is_enough(file: Path, bare: Path, tmp_path: Path) -> None:
+    environ = clean(tmp_path / "home", XDG_CACHE_HOME="/proc/nowhere", **OFFLINE)
+    assert ran([bare, file, "--version"], environ).startswith("jobtui ")
+    assert [path.name for path in (tmp_path / "home").iterdir()] == []
+
+
+def works(python: str) -> bool:
+    """Whether a Python of this name is there; a name may also stand for a missing one."""
+    return (
+        bool(shutil.which(python)) and not subprocess.run([python, "-c", ""], capture_output=True).returncode
+    )
+
+
+def test_the_single_file_runs_on_every_target(file: Path) -> None:
+    with ZipFile(file) as archive:
+        targets = json.loads(archive.read("index.json"))["targets"]
+    pythons = [f"cp{python.replace('.', '')}" for python in PYTHONS]
+    assert set(targets) == {f"{python}-{machine}" for python in pythons for machine in MACHINES}
+    libraries = {one.name for one in read_lock(BASE)} | {"jobtui"}
+    for wheels in targets.values():
+        assert {wheel.partition("-")[0].lower().replace("_", "-") for wheel in wheels} == libraries
+    for name in filter(works, ("python3.12", "python3.13", "python3.14")):
+        try_program([name, file], clean(file.parent / name, **OFFLINE))

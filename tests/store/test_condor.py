@@ -425,7 +425,9 @@ def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
 
 @settings(max_examples=150, deadline=None)
 @given(most=st.sampled_from([15, 1_000]), most_of_job=_MOST, texts=_GROWTH, sizes=_PIECE_SIZES)
-def test_any_pieces(most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]) -> None:
+def test_facts_in_any_pieces_give_the_same_jobs(
+    most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]
+) -> None:
     facts = told_in_turn(texts)
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
         bit_by_bit, at_once = Known(most), Known(most)

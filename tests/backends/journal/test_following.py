@@ -203,7 +203,9 @@ async def test_a_fault_of_ours_is_not_hidden() -> None:
 @pytest.mark.parametrize(
     ("error", "delays"), [(SourceUnreachable(""), [1, 2, 4, 30]), (SourceDenied(""), [60, 120, 240, 600])]
 )
-def test_the_delays(error: SourceError, delays: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delays_grow_to_a_limit_that_depends_on_the_error(
+    error: SourceError, delays: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client, "RETRY_S", 1.0)
     monkeypatch.setattr(client, "RETRY_MOST_S", 30.0)
     assert [retry_delay(error, failures) for failures in (0, 1, 2, 50)] == delays

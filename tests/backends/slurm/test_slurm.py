@@ -272,7 +272,9 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: S
 
 
 @pytest.mark.parametrize(("asked", "nodes", "used", "is_over"), ROWS["memory of a Slurm job"])
-async def test_too_much_memory(cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool) -> None:
+async def test_a_job_that_used_too_much_memory_says_so(
+    cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool
+) -> None:
     row = {"State": "FAILED", "ExitCode": "0:9", "ReqMem": asked, "NNodes": nodes}
     cluster.accounts(row, {"JobID": "1.batch", "MaxRSS": used, **row})
     assert ("over its memory" in dict((await Reading().detail("1")).facts)) == is_over

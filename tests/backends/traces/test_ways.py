@@ -225,7 +225,9 @@ async def test_recent_traces_come_newest_first_with_what_is_known_of_them(rig: R
 
 
 @pytest.mark.parametrize("name", RIGS)
-async def test_a_trace_that_grows(name: str, spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
+async def test_a_trace_that_grows_is_followed_until_it_is_quiet(
+    name: str, spans: Spans, tmp_path: Path, clock: FixedClock
+) -> None:
     whole = captured("job-good").spans
     middle = whole[len(whole) // 2]
     spans.hidden = {span.span_id for span in whole if span.parent_id is None} | {middle.span_id}
@@ -478,7 +480,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize(("form", "kind", "empty"), [("otlp.pb", PROTOBUF, b""), ("otlp.json", JSON, b"{}")])
-async def test_every_encoding(
+async def test_every_encoding_is_received(
     receiver: Receiver, form: str, kind: str, empty: bytes, chunked: bool, packed: bool
 ) -> None:
     data = capture_file("job-fail", form).read_bytes()
