@@ -830,7 +830,7 @@ def test_changes_are_printed_again_after_a_fault(
     monkeypatch.setattr(watch.WatchPrinter, "more", more)
     monkeypatch.setattr(watch, "REPORT_EVERY_S", 0.01)
     context = make_context(Invocation(DASHBOARD, (), {}, {}), load({"srdb": (str(CAPTURE),)}, {}), fail)
-    watch.run(context)
+    asyncio.run(watch.watch(context, context.config.sources))
     assert "told again" in capsys.readouterr().out
     assert [fault.stage for fault in expected_faults.all()] == ["printing changes"]
 

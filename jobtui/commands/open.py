@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 
 def run(context: Context) -> Exit:
-    if context.format is OutputFormat.PLAIN and has_terminal() and not context.words:
-        from jobtui.commands import watch
-
-        return watch.run(context)
-    if context.format is not OutputFormat.TABLE or not has_terminal():
+    in_lines = context.format is OutputFormat.PLAIN and not context.words
+    if not has_terminal() or not (in_lines or context.format is OutputFormat.TABLE):
         return _print(context)
     warn(context)
     specs = configured(context)
     if not specs:
         return no_source()
+    if in_lines:
+        from jobtui.commands.watch import watch
+
+        asyncio.run(watch(context, specs))
+        return Exit.FINE
     found: FoundJob | None = None
     trace = trace_meant(context, specs)
     if context.words and trace is None:

@@ -121,8 +121,6 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
     """
     import csv
 
-    from jobtui.render.text import show
-
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if head:
         writer.writerow(columns)

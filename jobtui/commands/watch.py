@@ -20,15 +20,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.find import SHOWN, print_not_found, resolve
 from jobtui.commands.jobs import in_order
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import (
-    Reader,
-    configured,
-    in_session,
-    no_source,
-    session_to_watch,
-    until_ended,
-    warn,
-)
+from jobtui.commands.reader import Reader, in_session, session_to_watch, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceState, contained
@@ -46,16 +38,7 @@ REPORT_EVERY_S = 1.0
 """Changes are printed at most this often."""
 
 
-def run(context: Context) -> Exit:
-    warn(context)
-    specs = configured(context)
-    if not specs:
-        return no_source()
-    asyncio.run(_watch(context, specs))
-    return Exit.FINE
-
-
-async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
+async def watch(context: Context, specs: Sequence[SourceSpec]) -> None:
     async with session_to_watch(context, specs) as session:
         await session.catch_up()
         origin = WatchPrinter(session, context)

@@ -41,13 +41,7 @@ from jobtui.model.commands import Command
 from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, contained
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
-from jobtui.model.job_reader import (
-    LINES_BEHIND,
-    ClusterStatus,
-    FileKind,
-    FilePart,
-    Unreadable,
-)
+from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, FileKind, FilePart, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
@@ -341,7 +335,6 @@ class Gatherer:
         """What to ask archives for, and the job of Slurm that it ran as, or itself. Raises Unreadable."""
         from jobtui.analysis.find import submitted_as  # few look so far
         from jobtui.analysis.scripts import wanted_of_sirepo, wanted_of_slurm
-        from jobtui.model.job_reader import SbatchStatus
 
         if job.system == SLURM:
             return wanted_of_slurm(job, detail), job, detail
