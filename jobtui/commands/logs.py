@@ -189,8 +189,7 @@ async def _printed(reader: Reader, lines: list[JobLine], follow: Callable[[], Aw
             complain(f"no line of {reader.context.words[0]} was found{way}")
         return _report(reader, lines).answer(reader, Exit.FINE)
     _print_followed(reader, lines, is_first=True)
-    if not reader.partial:  # else somebody wanted an end already
-        await follow()
+    await follow()
     return reader.settle(Exit.FINE)
 
 
@@ -436,6 +435,8 @@ async def _follow(
     chosen: Chosen,
 ) -> None:
     """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
+    if reader.partial:  # somebody wanted an end already
+        return
     changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
         lambda changes: changed.set() if job is None or job.id in changes.jobs else None
@@ -459,8 +460,7 @@ async def _follow(
                     fresh += await fresh_lines()
                 if looks % OUTPUT_LOOKS == 0:
                     fresh += await _written(reader.session, outputs, chosen)
-            if fresh:
-                _print_followed(reader, fresh)
+            _print_followed(reader, fresh)
 
     try:
         await until_ended(follow(), tell(), *(_watch(log, changed) for log in logs))
