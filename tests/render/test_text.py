@@ -21,11 +21,12 @@ ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u2
 
 @settings(deadline=None, max_examples=300)
 @given(ANY_TEXT, st.integers(0, 70))
-def test_fit_is_exact(text: str, cells: int) -> None:
-    fitted = fit(text, cells)
+def test_fit_is_exact_and_shows_only_visible_characters(text: str, cells: int) -> None:
+    fitted, shown = fit(text, cells), safe(text)
+    assert (shown.isprintable(), safe(shown)) == (True, shown)
     assert width(fitted) == cell_len(fitted) == cells
     if width(text) <= cells:
-        assert fitted.rstrip(" ") == safe(text).rstrip(" ")
+        assert fitted.rstrip(" ") == shown.rstrip(" ")
 
 
 def test_text_is_fitted_to_the_right_masked_and_made_safe() -> None:
