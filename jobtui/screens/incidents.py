@@ -119,6 +119,8 @@ class IncidentsScreen(HeadedScreen):
             earlier = self._earlier
             words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
             self._list.empty = (words, f"{key_of('window', self.NAME)} looks at other times.")
+            if not store.jobs:
+                self._list.empty = self.shared.no_jobs()
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()

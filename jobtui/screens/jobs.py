@@ -13,15 +13,13 @@ from textual.widget import Widget
 from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
-from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceState, contained
+from jobtui.model.health import contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
-from jobtui.render.sources import extents
 from jobtui.render.text import Zone, safe
 from jobtui.screens.base import FilteringScreen
 from jobtui.screens.job_verdict import JobVerdict, keys_for
@@ -324,7 +322,7 @@ class JobsScreen(JobsFilteringScreen):
         table, text, total = self._table, self.filter_text, len(self._table.rows.jobs)
         more = "+" if table.rows.has_more else self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
-        table.empty = self._silence() if not total else ()
+        table.empty = self.shared.no_jobs() if not total else ()
         if text and total:
             table.empty = (f"no job passes the filter; {key_of('back')} ends it",)
         hidden = total - table.count
@@ -341,14 +339,6 @@ class JobsScreen(JobsFilteringScreen):
         ]
         self._rule.words = " · ".join(filter(None, parts))
         self._rule.set_class(bool(text or table.marked), "-needed")
-
-    def _silence(self) -> tuple[str, ...]:
-        """What was read where no job is known."""
-        sources = self.shared.store.sources()
-        if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
-            return ()
-        read = [*extents(sources, kinds_that_give(Gives.JOBS))]
-        return "No job is known.", *(read or ("No source of jobs is named: jobtui --help has them.",))
 
     def _show_surroundings(self) -> None:
         rows, now = self._table.rows, self.shared.now()

@@ -12,12 +12,15 @@ from textual.dom import DOMNode
 from textual.worker import Worker
 
 from jobtui.actions import ScreenName, key_of
+from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.commands import Command
+from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.settings import USUAL_LOOKS, Appearance
+from jobtui.render.sources import extents
 from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
@@ -113,6 +116,14 @@ class Shared:
 
         self.reads = self.reads or ReadCache()
         return Gatherer(self.store, self.job_reader, self.now(), self.reach, self.reads)
+
+    def no_jobs(self) -> tuple[str, ...]:
+        """What was read, where no job is known; nothing while sources are read for the first time."""
+        sources = self.store.sources()
+        if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
+            return ()
+        read = [*extents(sources, kinds_that_give(Gives.JOBS))]
+        return "No job is known.", *(read or ("No source of jobs is named: jobtui --help has them.",))
 
     def usual_columns(self) -> "tuple[Column, ...]":
         from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
