@@ -7,9 +7,10 @@ batch jobs.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from operator import ge, le
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -154,6 +155,8 @@ class RecordedBalsam:
         self.device = DeviceLogin(self.token)
         self.headers: dict[str, str] = {}
         """Sent with each answer."""
+        self.broken = ""
+        """The path of a list that is not answered."""
         self.faults: list[Callable[[httpx.Request], httpx.Response]] = []
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -166,24 +169,19 @@ class RecordedBalsam:
         self.tokens.append(request.headers.get("authorization"))
         if self.faults:
             return self.faults.pop(0)(request)
+        if request.url.path == self.broken:
+            return httpx.Response(500, text="Internal Server Error")
         if request.url.path.startswith("/auth/"):
             return self._log_in(request)
         if request.method != "GET":
             return httpx.Response(405, json={"detail": "Method Not Allowed"})
         if request.headers.get("authorization") != f"Bearer {self.token}":
             return httpx.Response(401, json={"detail": "Could not validate credentials"})
-        lists: dict[str, Callable[[httpx.QueryParams], list[Record]]] = {
-            "/events/": self._events, "/jobs/": self._jobs, "/batch-jobs/": self._batch_jobs,
-            "/sites/": lambda asked: self._by_id(self.sites, asked),
-            "/apps/": lambda asked: self._by_id(self.apps, asked),
-            "/sessions/": lambda _: self.sessions,
-            "/transfers/": self._transfers,
-        }  # fmt: skip
-        found = lists.get(request.url.path)
-        if found is None:
+        if request.url.path not in PARAMETERS:
             return httpx.Response(404, json={"detail": "Not Found"})
-        assert request.url.params.keys() <= {*PARAMETERS[request.url.path]}, request.url
-        return self._page(request.url.params, found(request.url.params))
+        asked = request.url.params
+        assert asked.keys() <= {*PARAMETERS[request.url.path]}, request.url
+        return self._page(asked, self._found(request.url.path.strip("/").replace("-", "_"), asked))
 
     def _log_in(self, request: httpx.Request) -> httpx.Response:
         form = dict(httpx.QueryParams(request.content.decode()))
@@ -211,59 +209,27 @@ class RecordedBalsam:
         text = json.dumps({"count": len(rows), "results": list(unique.values())})  # also NaN
         return httpx.Response(200, content=text.encode(), headers={"content-type": "application/json"})
 
-    def _events(self, asked: httpx.QueryParams) -> list[Record]:
+    def _found(self, name: str, asked: httpx.QueryParams) -> list[Record]:
+        """The rows of a list that are as asked for, in order. A job's tags and allocation are its events'."""
         jobs = {job["id"]: job for job in self.jobs}
-        rows = [row for row in self.events if _matches(row, asked, "id", "job_id", "from_state", "to_state")]
-        rows = [row for row in rows if _has_tags(jobs.get(row["job_id"], {}), asked)]
-        if "batch_job_id" in asked:
-            wanted = int(asked["batch_job_id"])
-            rows = [row for row in rows if jobs.get(row["job_id"], {}).get("batch_job_id") == wanted]
-        rows = _within(rows, asked, "timestamp", "timestamp_after", "timestamp_before")
-        newest_first = asked.get("ordering", "-timestamp") == "-timestamp"
-        ordered = sorted(rows, key=lambda row: row["id"])
-        return sorted(ordered, key=lambda row: moment(row["timestamp"]), reverse=newest_first)
-
-    def _jobs(self, asked: httpx.QueryParams) -> list[Record]:
-        rows = [
-            row
-            for row in self.jobs
-            if _matches(row, asked, "id", "state", "app_id") and _has_tags(row, asked)
-        ]
-        rows = _within(rows, asked, "last_update", "last_update_after", "last_update_before")
-        key = asked.get("ordering", "id").lstrip("-")
-        return sorted(rows, key=lambda row: row[key], reverse=asked.get("ordering", "id").startswith("-"))
-
-    def _transfers(self, asked: httpx.QueryParams) -> list[Record]:
-        states = {job["id"]: job["state"] for job in self.jobs}
-        rows = [row for row in self.transfers if _matches(row, asked, "state")]
-        return [row for row in rows if states.get(row["job_id"]) == asked.get("job_state")]
-
-    def _by_id(self, rows: list[Record], asked: httpx.QueryParams) -> list[Record]:
-        return [row for row in rows if _matches(row, asked, "id")]
-
-    def _batch_jobs(self, asked: httpx.QueryParams) -> list[Record]:
-        return [row for row in self.batch_jobs if _matches(row, asked, "id", "state", "scheduler_id")]
-
-
-def _matches(row: Record, asked: httpx.QueryParams, *names: str) -> bool:
-    return all(name not in asked or str(row[name]) in asked.get_list(name) for name in names)
-
-
-def _has_tags(job: Record, asked: httpx.QueryParams) -> bool:
-    pairs = [tag.split(":", 1) for tag in asked.get_list("tags") if ":" in tag]
-    return all(job.get("tags", {}).get(name) == value for name, value in pairs)
-
-
-def _within(
-    rows: Iterable[Record], asked: httpx.QueryParams, key: str, after: str, before: str
-) -> list[Record]:
-    begin = moment(asked[after]) if after in asked else None
-    end = moment(asked[before]) if before in asked else None
-    return [
-        row
-        for row in rows
-        if (begin is None or moment(row[key]) >= begin) and (end is None or moment(row[key]) <= end)
-    ]
+        rows: list[Record] = getattr(self, name)
+        for key in asked.keys() - {"limit", "offset", "ordering"}:
+            wanted, column = asked.get_list(key), key.removesuffix("_after").removesuffix("_before")
+            of_job = {row["id"]: jobs.get(row.get("job_id", row["id"]), {}) for row in rows}
+            if key == "tags":
+                pairs = {tuple(tag.split(":", 1)) for tag in wanted if ":" in tag}
+                rows = [row for row in rows if pairs <= of_job[row["id"]].get("tags", {}).items()]
+            elif key in ("job_state", "batch_job_id"):
+                rows = [row for row in rows if str(of_job[row["id"]].get(key.removeprefix("job_"))) in wanted]
+            elif column != key:
+                is_kept = ge if key.endswith("_after") else le
+                rows = [row for row in rows if is_kept(moment(row[column]), moment(wanted[0]))]
+            elif (name, key) != ("events", "scheduler_id"):  # which does not narrow
+                rows = [row for row in rows if str(row[key]) in wanted]
+        order = asked.get("ordering", "-timestamp" if name == "events" else "id")
+        by_id = sorted(rows, key=lambda row: row["id"])
+        column, is_reverse = order.lstrip("-"), order.startswith("-")
+        return sorted(by_id, key=lambda row: (row[column] is None, row[column] or ""), reverse=is_reverse)
 
 
 def write_login(

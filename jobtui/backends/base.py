@@ -21,7 +21,7 @@ import msgspec
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.condor import CondorFact
-from jobtui.model.health import SKIPS_NAMED, Skip, SourceError
+from jobtui.model.health import SKIPS_NAMED, FailingPart, Skip, SourceError
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, ReasonSeen
 from jobtui.model.logs import LogRecord
@@ -44,7 +44,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     input, `skipped` names some of it, and `recovered` counts input that was skipped before and is good now.
     `note` says what the source left out on purpose. `begins_at` is the time from which a log was read if its
     beginning was not. `ahead_s` is how far the clock of the source is ahead of ours. `is_whole_frame`: there
-    are no other sites and allocations. `read_at` is when it was read, where that is not now.
+    are no other sites and allocations. `failing` are the parts that cannot be read, None where it says
+    nothing of that. `read_at` is when it was read, where that is not now.
     """
 
     cursor: str = ""
@@ -70,6 +71,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
     begins_at: Nanos | None = None
     ahead_s: float = 0.0
+    failing: tuple[FailingPart, ...] | None = None
     read_at: Nanos | None = None
 
 
@@ -80,7 +82,7 @@ COUNTS = ("skip_count", "recovered", "count")
 
 
 def merged(batches: Iterable[Batch]) -> Batch:
-    """Batches as one, in their order. The last of several notes, and of several clocks, counts."""
+    """Batches as one, in their order. The last of several notes, clocks and failures counts."""
     every = tuple(batches)
     parts: dict[str, Any] = {
         name: tuple(chain.from_iterable(getattr(one, name) for one in every)) for name in LISTS
@@ -89,6 +91,7 @@ def merged(batches: Iterable[Batch]) -> Batch:
         more=any(one.more for one in every),
         is_whole_frame=any(one.is_whole_frame for one in every),
         note=next((one.note for one in reversed(every) if one.note is not None), None),
+        failing=next((one.failing for one in reversed(every) if one.failing is not None), None),
         ahead_s=next((one.ahead_s for one in reversed(every) if one.ahead_s), 0.0),
         **parts,
         **{name: sum(getattr(one, name) for one in every) for name in COUNTS},
@@ -105,6 +108,8 @@ def batch_of(found: "Telemetry") -> Batch:
     )
 
 
+AGAIN_S = 2.0
+"""A part that fails is asked for again after twice this time, then after twice as long each time."""
 WINDOW_S = 24 * 3600
 """How far back events and ended jobs are read at first."""
 
@@ -231,6 +236,44 @@ class PolledSource(ABC):
             self._reading.cancel()
         if self._held is not None:
             await self._held.aclose()
+
+
+class SourceParts:
+    """The parts of what a source gives that are asked for one by one, as one may fail while others do not.
+
+    Each has a name, with which its question begins. One that fails is asked for again later and later.
+    """
+
+    def __init__(self, source: PolledSource) -> None:
+        self._source = source
+        self._read_at: dict[str, Nanos] = {}
+        self._failing: dict[str, tuple[FailingPart, int, float]] = {}
+        """Each with how often it failed in a row, and when it may be asked for again."""
+
+    @property
+    def failing(self) -> tuple[FailingPart, ...]:
+        return tuple(part for part, _, _ in self._failing.values())
+
+    def read_at(self, part: str) -> Nanos:
+        """When it was last asked for and given, 0 if it never was."""
+        return self._read_at.get(part, Nanos(0))
+
+    def may_ask(self, part: str) -> bool:
+        return part not in self._failing or self._failing[part][2] <= self._source.timer()
+
+    def fails(self, part: str) -> bool:
+        return part in self._failing
+
+    def take(self, part: str) -> None:
+        """Note that it was given."""
+        self._read_at[part] = self._source.clock.now()
+        self._failing.pop(part, None)
+
+    def fail(self, part: str, error: SourceError) -> None:
+        failures = self._failing[part][1] + 1 if part in self._failing else 1
+        why = str(error).removeprefix(f"{self._source.name}: ")
+        again_at = self._source.timer() + next_delay(AGAIN_S, failures)
+        self._failing[part] = FailingPart(part, why, self._read_at.get(part)), failures, again_at
 
 
 class Unopened(NamedTuple):

@@ -157,6 +157,7 @@ async def _examine(spec: SourceSpec, finding: Check, newest_record: Nanos | None
     if source.state is SourceState.DOWN:
         finding.faults.append(source.reason or "cannot be read")
         return
+    finding.faults += [part.words for part in source.failing]
     _note_skips(finding)
     if reader.context.replay is not None:  # the files here are not those that were read
         finding.remarks.insert(0, "as recorded")

@@ -66,7 +66,7 @@ def _known(path: str) -> login.Login | None:
 def _where_to_keep(url: str, path: str) -> str | None:
     """The file for the login; None when nothing is to be done. In that of Balsam's client is room for one."""
     before = _known(path)
-    if before is None or not before.api_root or login.is_same_server(before.api_root, url):
+    if before is None or not before.api_root or login.server_of(before.api_root) == login.server_of(url):
         return path
     beside = login.path_beside(url, path)
     complain(f"{path} holds a login to {before.api_root}")

@@ -300,6 +300,8 @@ class Reader:
         for source in down:
             complain(source.error or f"{source.name}: cannot be read")
         for source in self.sources:
+            for part in source.failing:
+                complain(f"{source.name}: {part.words}")
             if source.note:
                 complain(f"{source.name}: {source.note}")
             if source.skipped and source.last_skips:

@@ -7,7 +7,7 @@ is asked; one seed makes one site. Old jobs are dropped.
 import json
 import random
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,11 +79,9 @@ class BalsamSite:
         wanted = asked.get("ordering", ("-timestamp" if path == "/events/" else "id",))[0]
         key = wanted.lstrip("-")
 
-        def place(row: Row) -> tuple[bool, object, object]:
-            """NULLs sort as in PostgreSQL: last, first in reverse."""
-            return row.get(key) is None, row.get(key) or "", row["id"]
-
-        found.sort(key=place, reverse=wanted.startswith("-"))
+        # NULLs sort as in PostgreSQL: last, first in reverse
+        places = {row["id"]: (row.get(key) is None, row.get(key) or "", row["id"]) for row in found}
+        found.sort(key=lambda row: places[row["id"]], reverse=wanted.startswith("-"))
         offset, limit = int(asked.get("offset", ["0"])[0]), int(asked.get("limit", [str(MOST)])[0])
         shown = found[offset : offset + min(MOST, limit)]
         if path == "/events/":
@@ -91,24 +89,20 @@ class BalsamSite:
         return {"count": len(found), "results": shown}
 
     def _rows(self, path: str) -> list[Row] | None:
-        match path:
-            case "/events/":  # asked for by what their jobs have, too
-                jobs = self.jobs
-                return [{name: jobs[one["job_id"]][name] for name in HIDDEN} | one for one in self.events]
-            case "/jobs/":
-                return list(self.jobs.values())
-            case "/batch-jobs/":
-                return list(self.batch_jobs.values())
-            case "/sites/":
-                site = {"id": 1, "name": "demo-site", "path": "/projects/demo/demo-site"}
-                return [{**site, "last_refresh": _naive(self._now_s), "queued_jobs": {}}]
-            case "/apps/":
-                return [{"id": nth, "site_id": 1, "name": name} for nth, name in enumerate(APPS, start=1)]
-            case "/sessions/":
-                running = (one["id"] for one in self.batch_jobs.values() if one["state"] == "running")
-                beat = _naive(self._now_s - self._now_s % 60)
-                return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": beat} for nth in running]
-        return None
+        jobs, here = self.jobs, {"site_id": 1}
+        beat = _naive(self._now_s - self._now_s % 60)
+        running = (number for number, one in self.batch_jobs.items() if one["state"] == "running")
+        site = {"id": 1, "name": "demo-site", "path": "/projects/demo/demo-site", "queued_jobs": {}}
+        lists: dict[str, Iterable[Row]] = {
+            # Events are asked for by what their jobs have, too
+            "/events/": ({name: jobs[one["job_id"]][name] for name in HIDDEN} | one for one in self.events),
+            "/jobs/": jobs.values(),
+            "/batch-jobs/": self.batch_jobs.values(),
+            "/sites/": [site | {"last_refresh": _naive(self._now_s)}],
+            "/apps/": ({**here, "id": nth, "name": name} for nth, name in enumerate(APPS, start=1)),
+            "/sessions/": ({**here, "id": n, "batch_job_id": n, "heartbeat": beat} for n in running),
+        }
+        return list(lists[path]) if path in lists else None
 
     def _step(self) -> None:
         passed = self._now_s - self._begun_s
@@ -207,10 +201,9 @@ class BalsamSite:
 
     def _forget(self) -> None:
         old = _aware(self._now_s - KEPT_S)
-        gone = {n for n, job in self.jobs.items() if job["state"] in ENDED and job["last_update"] < old}
-        if gone:
-            self.jobs = {number: job for number, job in self.jobs.items() if number not in gone}
-            self.events = [event for event in self.events if event["job_id"] not in gone]
+        kept = (job for job in self.jobs.values() if job["state"] not in ENDED or job["last_update"] >= old)
+        self.jobs = {job["id"]: job for job in kept}
+        self.events = [event for event in self.events if event["job_id"] in self.jobs]
         self.batch_jobs = {
             number: one
             for number, one in self.batch_jobs.items()

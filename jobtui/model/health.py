@@ -73,6 +73,19 @@ class Skip(msgspec.Struct, frozen=True):
     why: str
 
 
+class FailingPart(msgspec.Struct, frozen=True):
+    """A part of what a source gives that cannot be read while others can. It last was at `since`."""
+
+    name: str
+    why: str
+    since: Nanos | None = None
+
+    @property
+    def words(self) -> str:
+        read = "never read" if self.since is None else f"last read at {to_rfc3339(self.since)}"
+        return f"{self.name} cannot be read: {self.why}; {read}"
+
+
 class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one source.
 
@@ -83,6 +96,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     far its clock is ahead of ours. `newest_at` is the time of its newest record, by its own clock.
     `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
     new came `news` times since it was read to its end, last at `news_at`; `pause_s` is the usual pause.
+    `failing` are its parts that cannot be read.
     """
 
     name: str
@@ -105,6 +119,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     news: int = 0
     news_at: Nanos | None = None
     pause_s: float = 0.0
+    failing: tuple[FailingPart, ...] = ()
     profile: str = ""
     """The profile that names it, where several are read side by side."""
 
@@ -134,9 +149,11 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         longest_s = max(pause_s, self.pause_s * FADING)
         return msgspec.structs.replace(self, news=self.news + 1, news_at=now, pause_s=longest_s)
 
-    def now_at(self, now: Nanos) -> Nanos:
-        """The time by its own clock when it was last read. Its records are judged by this time."""
-        return self.shifted(now if self.read_at is None else min(now, self.read_at))
+    def now_at(self, now: Nanos, *parts: str) -> Nanos:
+        """The time by its own clock when it was last read, with all of these parts. What it said then is
+        judged by this time."""
+        ends = [one.since or Nanos(0) for one in self.failing if one.name in parts]
+        return self.shifted(min(now, now if self.read_at is None else self.read_at, *ends))
 
     def shifted(self, at: Nanos) -> Nanos:
         return Nanos(at + from_seconds(self.ahead_s)) if abs(self.ahead_s) > GRAIN_S else at
@@ -170,10 +187,10 @@ def here(source: str, now: Nanos) -> Nanos:
     return now
 
 
-def now_at(sources: Iterable[SourceHealth], name: str, now: Nanos) -> Nanos:
-    """The time by the clock of a source when it was last read."""
+def now_at(sources: Iterable[SourceHealth], name: str, now: Nanos, *parts: str) -> Nanos:
+    """The time by the clock of a source when it was last read, with all of these parts."""
     found = next((one for one in sources if one.name == name), None)
-    return now if found is None else found.now_at(now)
+    return now if found is None else found.now_at(now, *parts)
 
 
 def unread(sources: Iterable[SourceHealth]) -> list[str]:

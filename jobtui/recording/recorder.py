@@ -221,25 +221,25 @@ class Recorder(BatchWriter[_Entry]):
         self._detail_of = detail_of
         self._kept_lines = writer.kept_lines
         self._noted = 0
-        self._states: dict[tuple[str, str], tuple[str | None, str | None]] = {}
+        self._states: dict[tuple[str, str], tuple[object, ...]] = {}
         super().__init__(writer, "recording")
 
     def delivered(self, source: Source, batch: Batch) -> None:
         batch = self._kept_lines.without(source.name, batch)
         says_something = any(getattr(batch, name) for name in (*LISTS, *COUNTS))
-        if self._is_news(source, (None, batch.note)) or says_something:
+        if self._is_news(source, (None, batch.note, batch.failing)) or says_something:
             long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
             weight = 1 + long + sum(len(getattr(batch, name)) for name in LISTS)
             self.put(_Entry(source.kind, source.name, database.Item.BATCH, batch, self._clock.now()), weight)
 
     def failed(self, source: Source, error: str) -> None:
-        if self._is_news(source, (error, None)):
+        if self._is_news(source, (error,)):
             self.put(_Entry(source.kind, source.name, database.Item.FAILURE, error, self._clock.now()))
 
     def replied(self, name: str, asked: Sequence[Any], answer: object) -> None:
         """Answers are kept in bundles only."""
 
-    def _is_news(self, source: Source, state: tuple[str | None, str | None]) -> bool:
+    def _is_news(self, source: Source, state: tuple[object, ...]) -> bool:
         known = self._states.get((source.kind, source.name))
         self._states[source.kind, source.name] = state
         return known != state

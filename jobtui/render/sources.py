@@ -81,6 +81,9 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
         return Piece(f"reading {progress((source,))}", "")
     if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
         return Piece(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
+    if source.failing:
+        more = f" and {len(source.failing) - 1} more" if len(source.failing) > 1 else ""
+        return Piece(f"without {source.failing[0].name}{more}", "warning")
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or lag_s is None:
         return polled

@@ -35,6 +35,7 @@ LET_GO = 10
 """The part that is dropped when there are too many: finding the oldest of all takes a tenth of a second."""
 
 _order = attrgetter("at", "id", "source")
+_told = attrgetter("state", "skipped", "note", "failing")
 
 
 class ChangeLog:
@@ -367,18 +368,20 @@ class Store:
         now = self._clock.now()
         skipped = max(0, before.skipped + batch.skip_count - batch.recovered)
         late = before.news_late
+        failing = before.failing if batch.failing is None else batch.failing
         was_away = before.state is SourceState.DOWN or before.is_quiet(now)
         if newest_at is not None and batch.cursor and before.was_at_end and not was_away:
             # Records of the first read, or after the source was down, may be old and say nothing about lag
             late = (*late, seconds_between(newest_at, before.shifted(now)))[-MOST_NEWS:]
         self._health[source] = after = replace(
             before,
-            state=SourceState.PARTIAL if skipped else SourceState.OK,
+            state=SourceState.PARTIAL if skipped or failing else SourceState.OK,
             read_at=batch.read_at or now,
             records=before.records + batch.count,
             skipped=skipped,
             last_skips=(*before.last_skips, *batch.skipped)[-SKIPS_KEPT:],
-            error=None,
+            error="\n".join(part.words for part in failing) or None,
+            failing=failing,
             note=batch.note if batch.note is not None else before.note,
             begins_at=batch.begins_at if batch.begins_at is not None else before.begins_at,
             is_behind=batch.more,
@@ -390,7 +393,7 @@ class Store:
         )
         if batch.count and before.was_at_end:
             self._health[source] = after = after.with_news(now)
-        return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
+        return _told(before) != _told(after)
 
     def _newest_at(self, batch: Batch, dated: Iterable[Nanos | None], went: Set[JobId]) -> Nanos | None:
         """The newest time in a batch: of jobs whose times changed, and of changes of their states."""

@@ -133,9 +133,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         """The source to which the name in a line or record belongs: a journal gives many streams."""
         return self.origins.get(source, source)
 
-    def now_at(self, source: str) -> Nanos:
-        """The time by the clock of a source when it was last read."""
-        return now_at(self.sources, self.origin_of(source), self.now)
+    def now_at(self, source: str, *parts: str) -> Nanos:
+        """The time by the clock of a source when it was last read, with all of these parts."""
+        return now_at(self.sources, self.origin_of(source), self.now, *parts)
 
 
 STATUS_WORDS: Mapping[str, JobStatus] = {

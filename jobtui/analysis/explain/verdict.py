@@ -255,6 +255,8 @@ def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> I
     for health in evidence.sources:
         if health.name in sources:
             yield from _state_doubts(health, evidence.writers_read, evidence.now)
+            needed = (one for one in health.failing if system_of(evidence.job).needs(evidence, one.name))
+            yield from (f"{health.name}: its {one.words}" for one in needed)
             if is_live:
                 yield from _clock_doubts(health, evidence.now, _times_of(health, verdict, evidence))
     if evidence.detail is not None:
@@ -274,6 +276,7 @@ def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, no
     for health in sources:
         if of_kind(health.kind).gives & (Gives.JOBS | Gives.LOGS):
             yield from _state_doubts(health, writers_read, now)
+            yield from (f"{health.name}: its {one.words}" for one in health.failing)
             yield from _clock_doubts(health, now)
 
 

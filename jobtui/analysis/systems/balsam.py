@@ -5,7 +5,7 @@ only the state that a job is in decides which rule is used; its changes say how 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -51,11 +51,13 @@ EXPIRED = "session expired"
 class BalsamCase(NamedTuple):
     """One job and what belongs to it. `here` are the allocations of its site.
 
-    `now` is the time by the server's clock when it was last read.
+    `now` is the time by the server's clock when it was last read, `heard_at` when all of that was which says
+    what sites and launchers do.
     """
 
     job: Job
     now: Nanos
+    heard_at: Nanos
     changes: Sequence[StateChange]
     site: Site | None
     own: Allocation | None
@@ -65,7 +67,9 @@ class BalsamCase(NamedTuple):
 
     @property
     def since(self) -> Nanos | None:
-        return self.changes[-1].at if self.changes else self.job.updated_at
+        last = self.changes[-1] if self.changes else None
+        is_told = last is not None and (last.after == self.job.native_status or not self.job.updated_at)
+        return last.at if last is not None and is_told else self.job.updated_at
 
     def since_s(self) -> float | None:
         return since_s(self.since, self.now)
@@ -89,7 +93,8 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     facts = dict(evidence.detail.facts) if evidence.detail is not None else {}
     nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
-    matter = BalsamCase(job, now, changes, site, own, here, nodes)
+    heard_at = evidence.now_at(job.source, "sites", "sessions", "batch-jobs")
+    matter = BalsamCase(job, now, heard_at, changes, site, own, here, nodes)
     said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)
@@ -143,7 +148,7 @@ def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
         for at, state in ((one.submitted_at, "queued"), (one.start_at, "running"), (one.end_at, one.state)):
             if at is not None and at > since:
                 yield at, f"batch job {one.scheduler_id or one.id} {state}"
-    if site is not None and site.seen_at is not None and site.is_down(matter.now):
+    if site is not None and site.seen_at is not None and site.is_down(matter.heard_at):
         yield max(site.seen_at, since), f"nothing was heard from the agent of site {site.name}"
 
 
@@ -240,9 +245,9 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
 
 def _site_down(matter: BalsamCase) -> Ruling | None:
     site = matter.site
-    if site is None or not site.is_down(matter.now) or site.seen_at is None:
+    if site is None or not site.is_down(matter.heard_at) or site.seen_at is None:
         return None
-    silent = age(since_s(site.seen_at, matter.now))
+    silent = age(since_s(site.seen_at, matter.heard_at))
     start = Command("balsam", "site", "start", within=site.path)
     steps = (
         NextStep("see which sites are active", Command("balsam", "site", "ls")),
@@ -267,12 +272,12 @@ def _runnable(matter: BalsamCase) -> Ruling:
     ]
     serving = [one for one in fitting if one.nodes >= matter.nodes]
     running = [one for one in serving if one.state == "running"]
-    stale = next((one for one in running if one.is_stale(matter.now)), None)
+    stale = next((one for one in running if one.is_stale(matter.heard_at)), None)
     before, error = "", matter.last(RUN_ERROR, RUN_TIMEOUT)
     if matter.job.native_status == "RESTART_READY" and error is not None:
         is_error = error.after == RUN_ERROR
         before = "Its last run ended with an error. " if is_error else f"{_cut_off(matter).sentence} "
-    if live := [one for one in running if not one.is_stale(matter.now)]:
+    if live := [one for one in running if not one.is_stale(matter.heard_at)]:
         count, nodes = counted(len(live), "allocation"), sum(one.nodes for one in live)
         note = f"{count} of its site {'runs' if len(live) == 1 else 'run'}, of {counted(nodes, 'node')}"
         pending = _pending(matter, Category.ALLOCATION, "a launcher with room", note=note)
@@ -366,7 +371,7 @@ def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
 
 def _running(matter: BalsamCase) -> Ruling:
     own = matter.own
-    if own is not None and own.is_stale(matter.now):
+    if own is not None and own.is_stale(matter.heard_at):
         return _stale(matter, own)
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
@@ -380,10 +385,10 @@ def _running(matter: BalsamCase) -> Ruling:
 def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     name = one.scheduler_id or one.id
     if not one.launchers:
-        ran, doubts = for_words(since_s(one.start_at, matter.now)), ("no launcher of it is listed",)
+        ran, doubts = for_words(since_s(one.start_at, matter.heard_at)), ("no launcher of it is listed",)
         sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
         return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, (_QUEUE,), doubts)
-    silent = for_words(since_s(one.heartbeat_at, matter.now))
+    silent = for_words(since_s(one.heartbeat_at, matter.heard_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
@@ -421,6 +426,34 @@ def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
 
 _QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
 _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
+
+LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})
+NEEDED: Mapping[str, Set[str]] = {
+    "sites": RULES.keys() - {"AWAITING_PARENTS", "RUNNING", "JOB_FINISHED", FAILED},
+    "sessions": LAUNCHED,
+    "batch-jobs": LAUNCHED | {RUN_TIMEOUT},
+    "transfers": {"READY", "POSTPROCESSED"},
+    "jobs by their ids": {"AWAITING_PARENTS"},
+    "events": {FAILED, RUN_ERROR, RUN_TIMEOUT, "RESTART_READY"},
+}
+"""The states of jobs on which a verdict rests on these parts of what the server gives."""
+
+
+def needs_part(evidence: Evidence, part: str) -> bool:
+    """Whether what a part of its server would say may change the verdict on a job."""
+    job, changes = evidence.job, in_order(evidence.changes)
+    assert job is not None
+    state = job.native_status
+    if changes and changes[-1].after == state:  # its events came
+        if part.startswith("events"):
+            return False
+        state = changes[-1].before if state == FAILED else state
+    return (
+        part == "jobs"
+        or (part == "apps" and not job.host)
+        or state in NEEDED.get(part.removesuffix(" by their jobs"), ())
+    )
+
 
 TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 """States that a job, or a run of it, ends in."""

@@ -55,8 +55,8 @@ class BalsamClient:
 
     async def rows(self, path: str, kind: type[Row], parameters: Parameters) -> DecodedList[Row]:
         """One page of a list. Raises SourceError."""
-        lists = {key: [given] if isinstance(given, str | int) else given for key, given in parameters.items()}
-        said = [(key, str(value)) for key, given in lists.items() for value in given]
+        lists = ((key, [one] if isinstance(one, str | int) else one) for key, one in parameters.items())
+        said = [(key, str(value)) for key, given in lists for value in given]
         answer = await self._http.ask(path, said)
         server_at = time_of_mail(answer.headers.get("date") or "")
         if server_at is not None:

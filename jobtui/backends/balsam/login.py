@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from datetime import date, datetime
+from datetime import date
 from enum import StrEnum
 from glob import escape, glob
 from typing import NamedTuple, TypeVar
@@ -26,7 +26,7 @@ from uuid import uuid4
 import msgspec
 
 from jobtui.backends.balsam.client import BALSAM, shown_address
-from jobtui.model.clock import SECOND, Nanos, seconds_between, time_of_iso, time_of_moment, utc_of
+from jobtui.model.clock import SECOND, Nanos, seconds_between, time_of_iso, utc_of
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, real_of
@@ -62,23 +62,28 @@ def login_path(environ: Mapping[str, str], home: str) -> str:
 
 def read_login(path: str) -> Login:
     """The login in a file. Raises SourceMissing if there is none, SourceDenied if it cannot be used."""
-    import yaml  # one file in a run, and only where there is a Balsam
-
-    text = _read(path)
-    try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
-        # The file's content is secret, and the error would show it in a traceback
-        raise SourceDenied(f"{path} is not YAML: {LOGIN}") from None
-    if not isinstance(document, dict):
-        raise SourceDenied(f"{path} holds no settings: {LOGIN}")
+    document = _settings(_read(path))
+    if not document:
+        raise SourceDenied(f"{path} holds no settings in YAML: {LOGIN}")
     token = document.get("token")
     if not isinstance(token, str) or not token:
         raise SourceDenied(f"{path} holds no token: {LOGIN}")
     if not token.isprintable() or not token.isascii() or any(map(str.isspace, token)):
         raise SourceDenied(f"{path} holds a token that is not valid: {LOGIN}")
-    root = document.get("api_root")
-    return Login(root if isinstance(root, str) else "", token, _expiry(document.get("token_expiry")), path)
+    root, expiry = document.get("api_root"), document.get("token_expiry")
+    at = time_of_iso(str(expiry)) if isinstance(expiry, str | date) else None
+    expires_at = None if at is None else Nanos(at - at % SECOND)
+    return Login(root if isinstance(root, str) else "", token, expires_at, path)
+
+
+def _settings(text: str | bytes) -> dict[str, object]:
+    """What a file in YAML says; nothing if it is not one. The error would show the secret in it."""
+    import yaml  # one file in a run, and only where there is a Balsam
+
+    found = None
+    with suppress(yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
+        found = yaml.safe_load(text)
+    return found if isinstance(found, dict) else {}
 
 
 def _read(path: str) -> str:
@@ -92,18 +97,6 @@ def _read(path: str) -> str:
         raise SourceMissing(f"{path} is not there: {LOGIN}") from error
     except OSError as error:
         raise SourceDenied(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _expiry(value: object) -> Nanos | None:
-    """A YAML timestamp without a zone means UTC; whole seconds."""
-    at = None
-    if isinstance(value, str):
-        at = time_of_iso(value)
-    elif isinstance(value, datetime):
-        at = time_of_moment(value)
-    elif isinstance(value, date):
-        at = time_of_iso(value.isoformat())
-    return None if at is None else Nanos(at - at % SECOND)
 
 
 def notice(login: Login, now: Nanos) -> str | None:
@@ -129,18 +122,17 @@ def login_for(url: str, path: str) -> Login:
     """
     try:
         login = read_login(path)
-    except SourceMissing as error:
-        if (beside := _beside(url, path)) is None:
-            raise error
-        return beside
-    if not login.api_root or is_same_server(login.api_root, url):
-        return login
-    if (beside := _beside(url, path)) is None:
-        raise SourceDenied(
+        if not login.api_root or server_of(login.api_root) == server_of(url):
+            return login
+        failure: SourceError = SourceDenied(
             f"{path} holds a login for {mask_text(login.api_root)}, and not for {url}: "
             f"`{Command('jobtui', 'login', 'balsam', '--balsam', url) or 'jobtui login balsam'}`, "
             "or give $BALSAM_CLIENT_PATH"
         )
+    except SourceMissing as error:
+        failure = error
+    if (beside := _beside(url, path)) is None:
+        raise failure
     return beside
 
 
@@ -150,7 +142,7 @@ def _beside(url: str, path: str) -> Login | None:
     for other in sorted(glob(os.path.join(escape(directory), "*.yml")))[:MOST_BESIDE]:
         with suppress(SourceError):
             login = read_login(other)
-            if is_same_server(login.api_root, url):
+            if server_of(login.api_root) == server_of(url):
                 return login
     return None
 
@@ -162,11 +154,7 @@ def path_beside(url: str, path: str) -> str:
     return os.path.join(os.path.dirname(path), f"client-{server}.yml")
 
 
-def is_same_server(url: str, other: str) -> bool:
-    return _address(url) == _address(other)
-
-
-def _address(url: str) -> tuple[str, str, int | None, str]:
+def server_of(url: str) -> tuple[str, str, int | None, str]:
     """The parts of an address by which servers differ: two ways to write one address are equal."""
     parts = urlsplit(url.strip())
     try:
@@ -194,7 +182,6 @@ LIMITS = HttpLimits(silence_s=30.0, connections=1, body_bytes=1 << 20)
 LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 60.0
 """How often a server may be asked whether a login was approved, whatever it says."""
 LONGEST_S = 3600.0
-MOST_SETTINGS = 1 << 20
 PLAIN = frozenset({403, 429, 501, 502, 503, 504})
 """Answers that are reported by their status as usual; the text of any other may repeat what was sent."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -206,7 +193,7 @@ REFUSALS = {
     "expired_token": "it took too long: start again",
     "invalid_client": "the server no longer knows this attempt: start again",
 }
-DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
+DEFAULTS: Mapping[str, object] = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
 """What Balsam's own client writes together with a login."""
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
 
@@ -232,18 +219,20 @@ class Method(StrEnum):
 _METHODS = {"LoginMethod.password": Method.PASSWORD, "LoginMethod.oauth_device": Method.DEVICE}
 
 
-class GrantedLogin(msgspec.Struct):
+class _Secret(msgspec.Struct):
+    def __repr__(self) -> str:
+        """Without what it says: a token, or a code that identifies a login until it is approved."""
+        return f"{type(self).__name__}(...)"
+
+
+class GrantedLogin(_Secret):
     """A login as a server gives it. `expiration` is UTC without a zone."""
 
     access_token: str
     expiration: str = ""
 
-    def __repr__(self) -> str:
-        """Without the token, which must not get into a traceback."""
-        return "Granted(...)"
 
-
-class Device(msgspec.Struct):
+class Device(_Secret):
     """A login that waits for somebody to approve it in a browser. Times in seconds."""
 
     device_code: str
@@ -253,17 +242,9 @@ class Device(msgspec.Struct):
     expires_in: float = 300.0
     interval: float = 3.0
 
-    def __repr__(self) -> str:
-        """Without the code, which identifies the login until it is approved."""
-        return f"Device({self.user_code!r})"
-
     @property
     def interval_s(self) -> float:
         return min(MOST_INTERVAL_S, max(LEAST_INTERVAL_S, self.interval))
-
-
-class _Refusal(msgspec.Struct):
-    detail: str | list[object] = ""
 
 
 Form = TypeVar("Form")
@@ -367,11 +348,12 @@ class LoginServer:
 
     @staticmethod
     def _reason(answer: Response) -> str:
-        try:
-            detail = msgspec.json.decode(answer.body, type=_Refusal).detail
-        except (ValueError, RecursionError):
-            return ""
-        return mask_text(detail)[:200] if isinstance(detail, str) else "not understood"
+        with suppress(ValueError):
+            said = read_json(answer.body)
+            detail = said.get("detail") if isinstance(said, dict) else None
+            if isinstance(detail, str | list):
+                return mask_text(detail)[:200] if isinstance(detail, str) else "not understood"
+        return ""
 
 
 def keep_login(path: str, url: str, granted: GrantedLogin, method: Method) -> None:
@@ -381,11 +363,17 @@ def keep_login(path: str, url: str, granted: GrantedLogin, method: Method) -> No
     """
     import yaml
 
+    kept: dict[str, object] = {}
+    with suppress(OSError):
+        kept = _settings(read_small(path, MOST_BYTES))
     at = time_of_iso(granted.expiration)
     settings = {
         "api_root": url,
         "client_class": method.value,
-        **_kept(path),
+        **{
+            name: kept[name] if real_of(kept.get(name)) is not None else usual
+            for name, usual in DEFAULTS.items()
+        },
         "token": granted.access_token,
         # YAML writes it as a time: UTC without a zone
         "token_expiry": None
@@ -413,18 +401,3 @@ def _replace(path: str, directory: str, text: str) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def _kept(path: str) -> dict[str, object]:
-    """The settings of an earlier login that are kept: the timeouts of Balsam's own client."""
-    import yaml
-
-    try:
-        found = yaml.safe_load(read_small(path, MOST_SETTINGS))
-    except (OSError, yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
-        found = None
-    settings = found if isinstance(found, dict) else {}
-    return {
-        name: settings[name] if real_of(settings.get(name)) is not None else usual
-        for name, usual in DEFAULTS.items()
-    }

@@ -1,25 +1,23 @@
-"""The questions to a Balsam server, one by one, and what is known from the answers.
-
-Each question is a step that is repeated until it says that there is no more. A step that fails or is
-cancelled loses nothing: it is asked again.
-"""
+"""The questions to a Balsam server, one by one, and what is known from the answers."""
 
 import asyncio
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice, product
 from sys import intern
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from jobtui.backends.balsam import records
 from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters
-from jobtui.backends.base import Batch, merged
+from jobtui.backends.base import Batch, PolledSource, SourceParts, merged
+from jobtui.model.bounded import Bounded
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange
-from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
-from jobtui.model.health import Skip, SourceMissing, rows_of
+from jobtui.model.clock import SECOND, Nanos, from_seconds, seconds_between, to_rfc3339
+from jobtui.model.health import Skip, SourceError, SourceMissing, rows_of
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, NOT_DONE, Job, JobStatus
 from jobtui.model.numbers import counted, whole
@@ -34,67 +32,225 @@ SLICE_ROWS = 500
 BAD_ROWS_KEPT = 10_000
 """How many rows that make no sense are remembered; more of them would count again."""
 IDS_AT_ONCE = 200
+RESYNC_S = 3600
+"""How far back older events are read from time to time."""
+COMMIT_S = 5
+"""How long after its noted time a change may become visible."""
+FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150
+"""After how many polls allocations, sites and launchers, deleted jobs, and late events are asked for."""
+FRAME_S = 30
+"""How often allocations, sites and launchers are asked for."""
 ALLOCATIONS_ASKED = 1_000
-LIVE_STATES = tuple(state for state, status in records.STATUSES.items() if status.is_live)
-"""States that a job leaves again."""
+LIVE: Mapping[str, Any] = {
+    "state": [state for state, status in records.STATUSES.items() if status.is_live], "ordering": "id"
+}  # fmt: skip
+"""Jobs in states that they leave again."""
+CLOCK_S = 60.0
+"""How far a server's clock may be wrong without a note."""
+FOR_AGENT = frozenset({"READY", "STAGED_IN", "RUN_DONE", "RUN_ERROR", "RUN_TIMEOUT", "POSTPROCESSED"})
+"""States that a job leaves only through a site's agent."""
+JOBS, EVENTS, TRANSFERS, SITES, SESSIONS, BATCH_JOBS, APPS = (
+    "jobs", "events", "transfers", "sites", "sessions", "batch-jobs", "apps"
+)  # fmt: skip
+ROWS: Mapping[str, type[Any]] = {
+    JOBS: records.JobRow, EVENTS: records.EventRow, TRANSFERS: records.TransferRow, SITES: records.SiteRow,
+    SESSIONS: records.SessionRow, BATCH_JOBS: records.BatchJobRow, APPS: records.AppRow,
+}  # fmt: skip
+"""The server's lists, and what their rows are."""
+FRAME: Mapping[str, Parameters] = {
+    SITES: {"limit": ALLOCATIONS_ASKED}, SESSIONS: {},
+    BATCH_JOBS: {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}, TRANSFERS: {},
+}  # fmt: skip
+"""Those that are asked for together, and rarely."""
+NO_ROWS: records.DecodedList[Any] = records.DecodedList(0, [], 0)
 
-Step = Callable[[], Awaitable[Batch]]
 _Row = TypeVar("_Row")
 _Made = TypeVar("_Made")
 
 
-class Questions:
-    """Questions to one server, from `since` on, and what it answered. `due` are those to be asked."""
+class Request(NamedTuple):
+    """A page of one of the server's lists."""
 
-    def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock) -> None:
+    path: str
+    asked: Parameters
+
+
+Question = Generator[Request | Batch, Any, None]
+"""Yields requests, is sent the answers, and yields what they bring. It waits while there is no answer."""
+
+
+def _pages(
+    path: str,
+    asked: Parameters,
+    take: Callable[[records.DecodedList[Any], Nanos], Batch],
+    since: tuple[str, Nanos] | None = None,
+) -> Question:
+    """What `take` gives for each slice of each page, and how far in time the page goes.
+
+    The next page of a list `since` a time, in its order, begins at the time of the last row, of others
+    at an offset. So it does where a bulk update gave the same time to more rows than a page holds.
+    """
+    after, begin = since or ("", Nanos(0))
+    offset, received = 0, PAGE_ROWS
+    while received >= PAGE_ROWS:
+        times = {after: to_rfc3339(Nanos(max(0, begin)))} if after else {}
+        page = yield Request(path, {**asked, **times, "limit": PAGE_ROWS, "offset": offset})
+        at = next((at for at in map(_time_in, page.rows[-1:]) if at is not None and after), begin)
+        begin, offset = (at, 0) if at > begin else (begin, offset + PAGE_ROWS)
+        received, skips = page.received, page.skips
+        for start in range(0, len(page.rows) or 1, SLICE_ROWS):
+            rows = page.rows[start : start + SLICE_ROWS]
+            yield take(records.DecodedList(page.count, rows, len(rows), skips), begin)
+            skips = ()  # rows that made no sense count with the first slice
+
+
+async def _answer_to(client: BalsamClient, request: Request) -> records.DecodedList[Any]:
+    try:
+        page = await client.rows(f"/{request.path}/", ROWS[request.path], request.asked)
+    except SourceMissing:
+        if request.path != TRANSFERS:
+            raise
+        return NO_ROWS  # a server without transfers
+    if request.path == EVENTS:  # parsing their times takes a while
+        return await asyncio.to_thread(records.changes_in, page, client.name, client.system)
+    return page
+
+
+class Questions:
+    """What is asked of one server, one by one, from `since` on, and what it answered.
+
+    One that fails while others are answered goes to the end, and is asked again later. A question is known by
+    its name, which begins with that of its list. The same one is not due twice.
+    """
+
+    def __init__(self, client: BalsamClient, owner: str, since: Nanos, source: PolledSource) -> None:
         self._client = client
-        self._clock = clock
+        self._clock = source.clock
+        self.parts = SourceParts(source)
+        self._due: dict[str, tuple[Question, Request | Batch | None]] = {}
+        """Each with what it yielded and was not dealt with yet."""
         self._known = KnownRows(client.name, owner, client.system)
         self._known.newest = since
-        self._bad: dict[str, None] = {}
+        self._bad: Bounded[str, None] = Bounded(BAD_ROWS_KEPT)
         """Rows that make no sense, by the names they are skipped under."""
-        self._alerts: dict[int, str] = {}
+        self._alerts: dict[int, tuple[str | None, records.Needs]] = {}
         self._lost: list[Skip] = []
-        self._asked_for: deque[int] = deque()
-        self.frame_now = SitesSnapshot()
-        """Sites and allocations as of the last look."""
+        self._asked_for: dict[int, None] = {}
+        """Jobs for which only events were seen, or that may have been deleted."""
+        self._changed: dict[int, None] = {}
+        """Jobs that changed since events were last read."""
+        self._silent: dict[int, None] = {}
+        """Those in a state that no known event explains."""
+        self._lists: dict[str, records.DecodedList[Any]] = {}
+        """The last answers about sites, launchers and allocations."""
+        self._are_lists_new = False
+        self._frame_now = Batch()
         self.updated = since
         """The newest change of a job, by the server's clock."""
         self._since = since
+        self._polls = 0
+        self._back_at: Nanos | None = None
+        """When the server's ids were seen to go back."""
         self._ahead_s: float | None = None
-        self._back_until = Nanos(0)
-        self.due: deque[Step] = deque()
-        self.begin()
+        self._begin()
 
-    def begin(self) -> None:
-        self.due.clear()
-        self.due.extend(
-            (
-                self.frame,
-                self.live_jobs(),
-                self.jobs(self._since, then_events=False),
-                self.events(self._since),
-                self.frame,  # only its first events say when a running allocation started
-            )
-        )
+    def _add(self, name: str, question: Question) -> None:
+        self._due.setdefault(name, (question, None))
 
-    def begin_again_if_back(self) -> bool:
-        """Start again if the server's ids went back. Returns whether they did.
+    def next_step(self) -> tuple[str, Request | Batch] | None:
+        """The step of a question that may be asked now, with its name."""
+        for name in filter(self.parts.may_ask, tuple(self._due)):
+            step = self._due[name][1] or self._go_on(name)
+            if step is not None:
+                return name, step
+        return None
 
-        Every known job is asked about by its id: some may be gone, or as they were before.
-        """
-        if not self._known.went_back:
-            return False
-        self._known.forget_events()
-        self.begin()
-        self._asked_for.clear()
-        self._ask_for(list(self._known.rows))
-        return True
+    def _go_on(self, name: str, answer: object = None) -> Request | Batch | None:
+        """What a question yields next; None when it is over."""
+        question, step = self._due.pop(name)[0], None
+        with suppress(StopIteration):
+            step = question.send(answer)
+            self._due = {name: (question, step), **self._due}
+        return step
+
+    async def _asked(self, name: str, request: Request) -> Batch | None:
+        """What the answer to a request brings, None if it is nothing or the request fails alone."""
+        try:
+            answer = await _answer_to(self._client, request)
+        except SourceError as error:
+            self._due[name] = self._due.pop(name)  # the others come first
+            others = (one for one in (SITES, APPS) if one != request.path and not self.parts.fails(one))
+            if (other := next(others, None)) is None:
+                raise
+            await self._client.rows(f"/{other}/", dict, {"limit": 1})  # raises if nothing is answered
+            self.parts.fail(name, error)
+            return None
+        self.parts.take(name)
+        step = self._go_on(name, answer)
+        return step if isinstance(step, Batch) else None
+
+    def _begin(self) -> None:
+        self._due.clear()
+        self._add_frame()
+        self._add("jobs that are not over", _pages(JOBS, LIVE, lambda page, begin: self._of_jobs(page)))
+        self._add(JOBS, self._changed_jobs(self._since, then_events=False))
+        self._add(EVENTS, self._events(0))
+        self._add(TRANSFERS, self._transfers())  # and only now is known when running allocations began
+
+    def _add_frame(self) -> None:
+        self._add(SITES, self._read_list(SITES, self._take_sites))
+        self._add(SESSIONS, self._read_list(SESSIONS, lambda page: Batch()))
+        self._add(BATCH_JOBS, self._read_list(BATCH_JOBS, self._take_batch_jobs))
+
+    def _plan(self) -> None:
+        """Ask again what was answered, each at its time."""
+        poll = self._polls = self._polls + 1
+        ahead, before = self._client.ahead_s, self._ahead_s
+        is_back = before is not None and ahead < before - STEP_S
+        if before is not None and is_back:  # what changed is asked for from that much earlier
+            self.updated = Nanos(self.updated - from_seconds(before - ahead))
+        self._ahead_s = ahead if before is None or is_back else max(before, ahead)
+        is_framed = poll % FRAME_EVERY == 0
+        if is_framed or seconds_between(max(map(self.parts.read_at, FRAME)), self._clock.now()) > FRAME_S:
+            self._add_frame()  # first, so that nothing is judged by old heartbeats
+            self._add(TRANSFERS, self._transfers())
+        self._add(JOBS, self._changed_jobs(Nanos(self.updated - COMMIT_S * SECOND)))
+        is_wide = poll % RESYNC_EVERY == 0
+        if is_framed or is_wide:
+            self._add(EVENTS, self._events(RESYNC_S if is_wide else OVERLAP_S))
+        if poll % DELETED_EVERY == 0:
+            self._add("jobs that may be gone", self._deleted_jobs())
+        if is_wide:
+            rows = self._known.rows
+            self._asked_for.update((n, None) for n, row in rows.items() if row.state in LIVE["state"])
 
     async def ask(self) -> Batch:
-        batch = await self.due[0]()
-        if not batch.more:
-            self.due.popleft()
+        """What the next question brings. Raises SourceError when nothing is answered."""
+        if self.next_step() is None:
+            self._plan()
+        if (found := self.next_step()) is None:
+            return Batch()
+        name, step = found
+        brought = step if isinstance(step, Batch) else await self._asked(name, step)
+        batch = Batch()
+        if brought is not None:
+            batch, self._due[name] = brought, (self._due[name][0], None)
+        if self.next_step() is None:
+            known = self._known
+            parents = known.parents_to_ask - known.rows.keys() - known.missing.keys()
+            self._asked_for.update(dict.fromkeys(sorted(parents)))
+            known.parents_to_ask.clear()
+            if self._asked_for:
+                self._add("jobs by their ids", self._jobs_by_id())
+            if self._silent:
+                self._add("events by their jobs", self._events_by_job())
+        if self._are_lists_new and not any(map(self.parts.may_ask, self._due.keys() & FRAME.keys())):
+            batch = merged((batch, self._frame()))
+        if self._known.went_back:  # jobs that are known may be gone, or as they were before
+            self._back_at = self._clock.now()
+            self._known.forget_events()
+            self._begin()
+            self._asked_for = dict.fromkeys(self._known.rows)
         lost, self._lost = tuple(self._lost), []
         return merged((batch, Batch(skipped=lost, skip_count=len(lost)))) if lost else batch
 
@@ -107,140 +263,138 @@ class Questions:
         return rows_of(rows, make, lose)
 
     @property
-    def newest(self) -> Nanos:
-        return min(self._known.newest, max(self.server_now, self._clock.now()))
+    def server_now(self) -> Nanos:
+        return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
-    def note_clock(self) -> None:
-        """If the server's clock was set back, ask for changes from that much earlier.
+    def _silent_now(self) -> tuple[list[Allocation], list[Site]]:
+        """Allocations and sites of which nothing was heard, when all of them were last read."""
+        read_at = min(map(self.parts.read_at, (SITES, SESSIONS, BATCH_JOBS)))
+        heard_at = Nanos(read_at + from_seconds(self._client.ahead_s))
+        silent = [one for one in self._frame_now.allocations if one.is_stale(heard_at)]
+        return silent, [site for site in self._frame_now.sites if site.is_down(heard_at)]
 
-        Earlier changes do not count as the newest until that time has come again.
-        """
-        ahead, before = self._client.ahead_s, self._ahead_s
-        if before is not None and ahead < before - STEP_S:
-            self._back_until = max(self.updated, self._back_until)
-            self.updated = Nanos(self.updated - from_seconds(before - ahead))
-        self._ahead_s = ahead if before is None or ahead < before - STEP_S else max(before, ahead)
+    def _read_list(self, path: str, take: Callable[[Any], Batch]) -> Question:
+        page = yield Request(path, FRAME[path])
+        self._lists[path], self._are_lists_new = page, True
+        yield merged((take(page), self._skipped(path, page)))
 
-    async def frame(self) -> Batch:
-        known = self._known
-        sites = await self._client.rows("/sites/", records.SiteRow, {"limit": ALLOCATIONS_ASKED})
-        sessions = await self._client.rows("/sessions/", records.SessionRow, {})
-        asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
-        batch_jobs = await self._client.rows("/batch-jobs/", records.BatchJobRow, asked)
-        named = {row.id: row for row in sites.rows}
-        are_new = bool(named.keys() - known.sites.keys())
-        known.take_sites(named)
+    def _take_sites(self, page: records.DecodedList[records.SiteRow]) -> Batch:
+        known, sites = self._known, {row.id: row for row in page.rows}
+        are_new = bool(sites.keys() - known.sites.keys())
+        known.take_sites(sites)
         if are_new or not known.apps:
-            apps = await self._client.rows("/apps/", records.AppRow, {"limit": ALLOCATIONS_ASKED})
-            known.apps.update((app.id, app) for app in apps.rows)
-        known.allocations.update((row.id, records.ids_of(row, self._client.label)) for row in batch_jobs.rows)
-        signs = known.first_signs({row.id for row in batch_jobs.rows if records.is_estimated(row)})
-        name = self._client.name
+            self._add(APPS, self._apps())
+        return Batch()
+
+    def _apps(self) -> Question:
+        page = yield Request(APPS, {"limit": ALLOCATIONS_ASKED})
+        fresh = {row.id: row for row in page.rows if row.id not in self._known.apps}
+        self._known.apps.update(fresh)
+        yield Batch(jobs=self._jobs_where(lambda row: row.app_id in fresh))
+
+    def _take_batch_jobs(self, page: records.DecodedList[records.BatchJobRow]) -> Batch:
+        named = {row.id: records.ids_of(row, self._client.label) for row in page.rows}
+        fresh = dict(named.items() - self._known.allocations.items())
+        self._known.allocations.update(fresh)
+        return Batch(jobs=self._jobs_where(lambda row: row.batch_job_id in fresh) if fresh else ())
+
+    def _frame(self) -> Batch:
+        """Sites and allocations, by the last answers about them."""
+        name, self._are_lists_new = self._client.name, False
+        sites, sessions, batch_jobs = (
+            self._lists.get(path, NO_ROWS) for path in (SITES, SESSIONS, BATCH_JOBS)
+        )
+        signs = self._known.first_signs({row.id for row in batch_jobs.rows if records.is_estimated(row)})
+        is_whole = {SITES, BATCH_JOBS} <= self._lists.keys() and all(
+            not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs)
+        )
         listed = {row.id for row in batch_jobs.rows}
-        is_whole = all(not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs))
         unlisted = {
             one.batch_job_id: records.BatchJobRow(one.batch_job_id, one.site_id, UNLISTED, num_nodes=0)
             for one in sessions.rows
-            if is_whole and one.batch_job_id is not None and one.batch_job_id not in listed
-        }
+            if is_whole and not self.parts.failing and one.batch_job_id is not None
+            and one.batch_job_id not in listed
+        }  # fmt: skip
         rows = (*batch_jobs.rows, *unlisted.values())
-        allocations = tuple(
-            self._each(rows, lambda row: records.allocation_of(row, name, sessions.rows, signs.get(row.id)))
+        made = self._each(
+            rows, lambda row: records.allocation_of(row, name, sessions.rows, signs.get(row.id))
         )
-        moved, known.transfers = known.transfers, await self._transfers()
-        places = tuple(self._each(sites.rows, lambda site: records.site_of(site, name)))
-        self.frame_now = SitesSnapshot(places, allocations, self._clock.now())
-        read = (("/sites/", sites), ("/sessions/", sessions), ("/batch-jobs/", batch_jobs))
-        skipped = [self._skipped(path, page) for path, page in read]
-        found = Batch(
-            jobs=self._newly_alerted(moved),
-            sites=places,
-            allocations=allocations,
+        self._frame_now = Batch(
+            allocations=tuple(made),
+            sites=tuple(self._each(sites.rows, lambda site: records.site_of(site, name))),
             is_whole_frame=is_whole,
             count=len(batch_jobs.rows),
         )
-        return merged((found, *skipped))
+        return msgspec.structs.replace(self._frame_now, jobs=self._newly_alerted())
 
     def _skipped(self, path: str, page: records.DecodedList[Any]) -> Batch:
         """The rows of a page that are skipped for the first time, and how many are good again."""
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
-        mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
-        mended &= self._bad.keys()
+        good = {f"{self._client.name}/{path}/{row.id}" for row in page.rows} if self._bad else set()
+        mended = good & self._bad.keys()
         for key in mended:
             del self._bad[key]
-        for skip in fresh[: max(0, BAD_ROWS_KEPT - len(self._bad))]:
-            self._bad[skip.where] = None
+        self._bad.update((skip.where, None) for skip in fresh)
         return Batch(skipped=fresh, skip_count=len(fresh), recovered=len(mended))
 
-    async def _transfers(self) -> dict[int, records.Needs]:
+    def _transfers(self) -> Question:
         """The files that waiting jobs still need, or that must be moved away: first those that failed.
 
         A job with a failed transfer stays as it is.
         """
         found: dict[int, records.Needs] = {}
-        states = sorted({row.state for row in self._known.waiting() if row.state != AWAITING_PARENTS})
+        states = sorted({row.state for row in self._known.waiting.values() if row.state != AWAITING_PARENTS})
         for state, of in product(states, (["error"], UNDER_WAY)):
             asked: Parameters = {"state": of, "job_state": state, "limit": ALLOCATIONS_ASKED}
-            try:
-                page = await self._client.rows("/transfers/", records.TransferRow, asked)
-            except SourceMissing:
-                return {}  # a server without transfers
+            page = yield Request(TRANSFERS, asked)
             for row in page.rows:
                 found[row.job_id] = (*found.get(row.job_id, ()), records.transfer_of(row))
-        return found
+        self._known.transfers = found
+        yield Batch(jobs=self._newly_alerted())
 
-    @property
-    def server_now(self) -> Nanos:
-        return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
-
-    def _newly_alerted(self, moved: Mapping[int, records.Needs]) -> tuple[Job, ...]:
-        """The jobs with an alert that is new or over, or with a transfer that changed."""
+    def _newly_alerted(self) -> tuple[Job, ...]:
+        """The jobs with an alert that is new or over, or with other needs than before."""
         known, now, before = self._known, self.server_now, self._alerts
-        stale = {one.id: one for one in self.frame_now.allocations if one.is_stale(now)}
-        down = {site.id: site for site in self.frame_now.sites if site.is_down(now)}
-        found = {row.id: said for row in known.waiting() if (said := known.trouble(row, now)) is not None}
+        allocations, sites = self._silent_now()
+        stale, down = {one.id: one for one in allocations}, {site.id: site for site in sites}
+        found = {n: (known.trouble(row, now), known.needs(row)) for n, row in known.waiting.items()}
         for row in known.rows.values() if stale or down else ():
             if row.state == "RUNNING" and row.batch_job_id in stale:
                 who, heard_at = "its launcher", stale[row.batch_job_id].heartbeat_at
-            elif row.state in FOR_AGENT and (site := known.site_of(row)) in down:
-                who, heard_at = "the agent of its site", down[site].seen_at
+            elif row.state in FOR_AGENT and (app := known.apps.get(row.app_id)) and app.site_id in down:
+                who, heard_at = "the agent of its site", down[app.site_id].seen_at
             else:
                 continue
-            found.setdefault(row.id, f"{who} was last heard from at {clock(heard_at)}")
+            alert, needs = found.get(row.id, (None, ()))
+            found[row.id] = alert or f"{who} was last heard from at {clock(heard_at)}", needs
         self._alerts = found
-        pairs = ((before, found), (moved, known.transfers))
-        numbers = {n for old, new in pairs for n in old.keys() | new.keys() if old.get(n) != new.get(n)}
-        rows = (known.rows[number] for number in sorted(numbers) if number in known.rows)
-        return tuple(self._each(rows, self._job))
+        numbers = {n for n in before.keys() | found.keys() if before.get(n) != found.get(n)}
+        return self._jobs_where(lambda row: row.id in numbers) if numbers else ()
+
+    def notes(self) -> Iterator[str]:
+        """What there is to say about the server."""
+        ahead_s = self._client.ahead_s
+        if abs(ahead_s) >= CLOCK_S:
+            yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
+        allocations, sites = self._silent_now()
+        for site in sites:
+            yield f"the agent of site {site.name} was last heard from at {clock(site.seen_at)}"
+        for one in allocations:
+            launcher = f"launcher was last heard from at {clock(one.heartbeat_at)}"
+            what = launcher if one.launchers else "allocation runs and has no launcher"
+            yield f"batch job {one.id}: its {what}"
+        if self._back_at is not None:
+            seen = f"seen at {clock(self._back_at)}"
+            yield f"event ids went back, {seen}: another server, or a backup; all was read again"
+
+    def _jobs_where(self, is_meant: Callable[[records.JobRow], bool]) -> tuple[Job, ...]:
+        return tuple(self._each(filter(is_meant, self._known.rows.values()), self._job))
 
     def _job(self, row: records.JobRow) -> Job:
-        alert = self._alerts.get(row.id) or self._known.trouble(row, self.server_now)
+        alert = self._alerts.get(row.id, (None,))[0] or self._known.trouble(row, self.server_now)
         return self._known.job(row, alert)
 
-    def live_jobs(self) -> Step:
-        """Jobs that are not over, however long ago they changed. If known ones are missing in the answer,
-        these are asked about by their ids."""
-        found: set[int] = set()
-
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[records.JobRow]]:
-            return self._client.rows(
-                "/jobs/", records.JobRow, {"state": LIVE_STATES, "ordering": "id", **paged}
-            )
-
-        pages = _PageSlices(ask, Nanos(0), lambda row: None)
-
-        async def step() -> Batch:
-            part = await pages.next()
-            found.update(row.id for row in part.rows)
-            batch = self._of_jobs(part, more=pages.has_more)
-            if not pages.has_more:
-                rows = self._known.rows.values()
-                self._ask_for([row.id for row in rows if row.state in LIVE_STATES and row.id not in found])
-            return batch
-
-        return step
-
-    def deleted_jobs(self) -> Step:
+    def _deleted_jobs(self) -> Question:
         """Find deleted jobs: in some interval the server has fewer changed jobs than are known here.
 
         Such an interval is halved until its jobs can be asked about by their ids.
@@ -250,190 +404,97 @@ class Questions:
             for row in self._known.rows.values()
             if (at := records.time_of(row.last_update)) is not None and at >= self._since
         )
-        left = deque([times] if times else [])
-
-        async def step() -> Batch:
-            if left:
-                part = left.popleft()
-                first, middle, last = part[0][0], part[len(part) // 2][0], part[-1][0]
-                # Rows of one time stay together, as an interval has all rows of a time
+        left = [times] if times else []
+        while left:
+            part = left.pop()
+            first, middle, last = part[0][0], part[len(part) // 2][0], part[-1][0]
+            span = {"last_update_after": to_rfc3339(first), "last_update_before": to_rfc3339(last)}
+            page = yield Request(JOBS, {**span, "limit": 0})
+            if page.count >= len(part):
+                continue
+            if len(part) <= IDS_AT_ONCE or first == last:
+                self._asked_for.update(dict.fromkeys(number for _, number in part))
+            else:  # rows of one time stay together, as an interval has all rows of a time
                 half = bisect_left(part, (middle,)) or bisect_left(part, (Nanos(middle + 1),))
-                if len(part) <= PAGE_ROWS or first == last:
-                    asked: Parameters = {
-                        "last_update_after": _text_of(first), "last_update_before": _text_of(last), "limit": 0
-                    }  # fmt: skip
-                    is_whole = (await self._client.rows("/jobs/", records.JobRow, asked)).count >= len(part)
-                else:
-                    is_whole = False
-                if not is_whole and (len(part) <= IDS_AT_ONCE or first == last):
-                    self._ask_for([number for _, number in part])
-                elif not is_whole:
-                    left.extend((part[:half], part[half:]))
-            return Batch(more=bool(left))
+                left += [part[:half], part[half:]]
 
-        return step
+    def _changed_jobs(self, since: Nanos, *, then_events: bool = True) -> Question:
+        """Jobs that changed since a time by the server's clock. If there are some, then the newest events."""
 
-    def jobs(self, since: Nanos, *, then_events: bool = True) -> Step:
-        """Jobs that changed since a time by the server's clock, a slice of a page for each call.
+        def take(page: records.DecodedList[records.JobRow], begin: Nanos) -> Batch:
+            # A change that seems to come was made before the server's clock was set back
+            self.updated = max(self.updated, min(begin, self.server_now))
+            if then_events:
+                known = self._known.rows
+                self._changed.update((row.id, None) for row in page.rows if known.get(row.id) != row)
+            return self._of_jobs(page)
 
-        If there are some, the newest events are asked for next.
-        """
-        changed: list[records.JobRow] = []
+        yield from _pages(JOBS, {"ordering": "last_update"}, take, ("last_update_after", since))
+        if self._changed:
+            self._add(EVENTS, self._events(OVERLAP_S))
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[records.JobRow]]:
-            asked = {"last_update_after": _text_of(since), "ordering": "last_update", **paged}
-            return self._client.rows("/jobs/", records.JobRow, asked)
-
-        pages = _PageSlices(ask, since, lambda row: records.time_of(row.last_update))
-
-        async def step() -> Batch:
-            part = await pages.next()
-            is_back = self.server_now < self._back_until  # no change is later than now
-            self.updated = max(self.updated, min(pages.begin, self.server_now if is_back else pages.begin))
-            changed.extend(row for row in part.rows if self._known.rows.get(row.id) != row)
-            if changed and not pages.has_more and then_events:
-                self.due.append(self.events(Nanos(self._known.newest - OVERLAP_S * SECOND), changed))
-            return self._of_jobs(part, more=pages.has_more)
-
-        return step
-
-    def _of_jobs(self, page: records.DecodedList[records.JobRow], *, more: bool = False) -> Batch:
+    def _of_jobs(self, page: records.DecodedList[records.JobRow]) -> Batch:
         known = self._known
         fresh = [row for row in self._each(page.rows, known.take_job) if row is not None]
-        known.parents_to_ask -= known.rows.keys()
-        if known.parents_to_ask and self._parents not in self.due:
-            self.due.append(self._parents)
         found = Batch(
             jobs=tuple(self._each((*fresh, *known.dependents(row.id for row in fresh)), self._job)),
-            gone=known.let_go(),
+            gone=known.drop(list(islice(known.rows, max(0, len(known.rows) - JOBS_KEPT)))),
             count=len(fresh),
-            more=more,
         )
-        return merged((found, self._skipped("/jobs/", page)))
+        return merged((found, self._skipped(JOBS, page)))
 
-    def _ask_for(self, numbers: Sequence[int]) -> None:
-        if numbers and not self._asked_for:
-            self.due.append(self._missing_jobs)
-        self._asked_for.extend(numbers)
+    def _jobs_by_id(self) -> Question:
+        while ids := list(islice(self._asked_for, IDS_AT_ONCE)):
+            page = yield Request(JOBS, {"id": ids, "limit": len(ids)})
+            for number in ids:
+                self._asked_for.pop(number, None)
+            deleted = set(ids) - {row.id for row in page.rows} if not page.skips else set()
+            self._known.missing.update(dict.fromkeys(deleted))
+            gone = self._known.drop(deleted)
+            batch = self._of_jobs(page)
+            held = self._each(self._known.dependents(deleted), self._job)
+            yield msgspec.structs.replace(
+                batch,
+                jobs=(*batch.jobs, *held),
+                gone=(*gone, *batch.gone),
+                deleted=tuple(system_job_id(self._client.system, number) for number in deleted),
+            )
 
-    async def _parents(self) -> Batch:
-        """Ask about parents of waiting jobs if no row of them came meanwhile."""
-        known = self._known
-        self._ask_for(sorted(known.parents_to_ask - known.rows.keys() - known.missing))
-        known.parents_to_ask.clear()
-        return Batch()
+    def _events(self, overlap_s: int) -> Question:
+        """Events since some time before the newest, then those of jobs in unexplained states."""
 
-    async def _missing_jobs(self) -> Batch:
-        """Jobs for which only events were seen, or that may have been deleted."""
-        ids = list(dict.fromkeys(self._asked_for))[:IDS_AT_ONCE]
-        page = await self._client.rows("/jobs/", records.JobRow, {"id": ids, "limit": len(ids)})
-        asked = set(ids)
-        self._asked_for = deque(number for number in self._asked_for if number not in asked)
-        deleted = asked - {row.id for row in page.rows} if not page.skips else set()
-        gone = self._known.delete(deleted)
-        batch = self._of_jobs(page, more=bool(self._asked_for))
-        held = self._each(self._known.dependents(deleted), self._job)
-        return msgspec.structs.replace(
-            batch,
-            jobs=(*batch.jobs, *held),
-            gone=(*gone, *batch.gone),
-            deleted=tuple(system_job_id(self._client.system, number) for number in deleted),
-        )
+        newest = min(self._known.newest, max(self.server_now, self._clock.now()))
+        since = ("timestamp_after", Nanos(newest - overlap_s * SECOND))
+        asked: Parameters = {"ordering": "timestamp"}
+        yield from _pages(EVENTS, asked, lambda page, begin: self._of_events(page), since)
+        self._silent.update(dict.fromkeys(self._known.unexplained(self._changed)))
+        self._changed.clear()
 
-    async def _events_page(self, asked: Parameters) -> records.DecodedList[StateChange]:
-        """One page of events as changes, made in a thread: parsing their times takes a while."""
-        client = self._client
-        page = await client.rows("/events/", records.EventRow, asked)
-        return await asyncio.to_thread(records.changes_in, page, client.name, client.system)
-
-    def events(self, since: Nanos, about: Sequence[records.JobRow] = ()) -> Step:
-        """Events from a time on, a slice of a page per call, then those of jobs in unexplained states."""
-
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[records.DecodedList[StateChange]]:
-            asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
-            return self._events_page(asked)
-
-        pages = _PageSlices(ask, since, lambda one: one.at)
-
-        async def step() -> Batch:
-            part = await pages.next()
-            batch = self._of_events(part, more=pages.has_more)
-            if not batch.more and (silent := self._known.unexplained(about)):
-                self.due.append(self._events_of(silent))
-            return batch
-
-        return step
-
-    def _events_of(self, numbers: Sequence[int]) -> Step:
-        left = deque(numbers)
-
-        async def step() -> Batch:
-            ids = [left[at] for at in range(min(IDS_AT_ONCE, len(left)))]
+    def _events_by_job(self) -> Question:
+        while ids := list(islice(self._silent, IDS_AT_ONCE)):
             asked: Parameters = {"job_id": ids, "ordering": "timestamp", "limit": 4 * PAGE_ROWS}
-            page = await self._events_page(asked)
-            for _ in ids:
-                left.popleft()
-            batch = self._of_events(page, more=bool(left))
-            self._known.asked_about(ids)
-            return batch
+            page = yield Request(EVENTS, asked)
+            for number in ids:
+                self._silent.pop(number, None)
+            yield self._of_events(page)
 
-        return step
-
-    def _of_events(self, page: records.DecodedList[StateChange], *, more: bool) -> Batch:
+    def _of_events(self, page: records.DecodedList[StateChange]) -> Batch:
         known = self._known
         changes = [one for one in self._each(page.rows, known.take_change) if one is not None]
         numbers = dict.fromkeys(map(known.number_of, changes))
-        self._ask_for([number for number in numbers if number not in known.rows])
+        self._asked_for.update(dict.fromkeys(number for number in numbers if number not in known.rows))
         rows = (known.rows[number] for number in numbers if number in known.rows)
-        found = Batch(
-            jobs=tuple(self._each(rows, self._job)), changes=tuple(changes), count=len(changes), more=more
-        )
-        return merged((found, self._skipped("/events/", page)))
+        found = Batch(jobs=tuple(self._each(rows, self._job)), changes=tuple(changes), count=len(changes))
+        return merged((found, self._skipped(EVENTS, page)))
 
 
-class _PageSlices(Generic[_Row]):
-    """The pages of a list, a slice at a time; `begin` is how far back to ask. The next page of a list in
-    order of time begins at the time of the last row, of others at an offset.
-    """
-
-    def __init__(
-        self,
-        ask: Callable[[Nanos, Parameters], Awaitable[records.DecodedList[_Row]]],
-        since: Nanos,
-        time_of_row: Callable[[_Row], Nanos | None],
-    ) -> None:
-        self._ask = ask
-        self._time_of_row = time_of_row
-        self._left: deque[records.DecodedList[_Row]] = deque()
-        self._offset = 0
-        self._is_last = False
-        self.begin = since
-
-    @property
-    def has_more(self) -> bool:
-        return bool(self._left) or not self._is_last
-
-    async def next(self) -> records.DecodedList[_Row]:
-        if not self._left:
-            page = await self._ask(self.begin, {"limit": PAGE_ROWS, "offset": self._offset})
-            times = map(self._time_of_row, page.rows[-1:])
-            at = next((at for at in times if at is not None), self.begin)
-            # A bulk update gives the same time to more rows than a page holds
-            self.begin, self._offset = (at, 0) if at > self.begin else (self.begin, self._offset + PAGE_ROWS)
-            self._is_last = page.received < PAGE_ROWS
-            # Rows that made no sense count with the first slice
-            skips, received = page.skips, page.received
-            for start in range(0, len(page.rows) or 1, SLICE_ROWS):
-                self._left.append(
-                    records.DecodedList(page.count, page.rows[start : start + SLICE_ROWS], received, skips)
-                )
-                skips, received = (), 0
-        return self._left.popleft()
+def _time_in(row: records.JobRow | StateChange) -> Nanos | None:
+    return row.at if isinstance(row, StateChange) else records.time_of(row.last_update)
 
 
-def _text_of(at: Nanos) -> str:
-    at = Nanos(max(0, at))
-    return f"{utc_of(at):%Y-%m-%dT%H:%M:%S}.{at % SECOND // 1_000:06d}Z"
+def clock(at: Nanos | None) -> str:
+    """A time of day that does not change while it is shown."""
+    return f"{to_rfc3339(at or Nanos(0))[11:16]}Z"
 
 
 JOBS_KEPT = 200_000
@@ -453,6 +514,16 @@ SEEN_KEPT = 400_000
 """How many of the newest events are recognized: more than arrive while older ones are read."""
 
 
+def _related(numbers: Collection[int], following: Callable[[int], Iterable[int]]) -> Iterator[int]:
+    """These jobs, what follows them, and what follows those: each once, and not too many."""
+    left, seen = deque(numbers), set(numbers)
+    while left and len(seen) < RELATED_MOST:
+        yield (number := left.popleft())
+        fresh = dict.fromkeys(one for one in following(number) if one not in seen)
+        seen.update(fresh)
+        left.extend(fresh)
+
+
 class KnownRows:
     """Rows and events of one server. `source` is its name, `owner` whose jobs they are.
 
@@ -462,12 +533,9 @@ class KnownRows:
     def __init__(self, source: str, owner: str, system: str = records.SYSTEM) -> None:
         self._source = source
         self._system = system
-        self._prefix = len(f"{system}/")
         self._owner = owner
         self._lives: dict[int, records.Lifetime] = {}
-        self._seen: dict[int, Nanos] = {}
-        self._seen_before: dict[int, Nanos] = {}
-        self._silent: dict[int, str] = {}
+        self._seen: Bounded[int, Nanos] = Bounded(SEEN_KEPT)
         self.rows: dict[int, records.JobRow] = {}
         self.apps: dict[int, records.AppRow] = {}
         self.sites: dict[int, records.SiteRow] = {}
@@ -475,12 +543,12 @@ class KnownRows:
         """The ids by which each allocation is known: its own and the scheduler's."""
         self.transfers: dict[int, records.Needs] = {}
         """Which files are still to be brought to jobs, or away from them."""
-        self.missing: set[int] = set()
+        self.missing: Bounded[int, None] = Bounded(JOBS_KEPT)
         """Jobs that were asked about and are gone."""
         self.parents_to_ask: set[int] = set()
         """Parents of waiting jobs without a known row."""
         self._children: dict[int, set[int]] = {}
-        self._waiting: set[int] = set()
+        self.waiting: dict[int, records.JobRow] = {}
         self.newest = Nanos(0)
         """The newest time of an event."""
         self.went_back = False
@@ -503,27 +571,23 @@ class KnownRows:
         # Move it to the end: the change of the first was seen longest ago
         self.rows.pop(row.id, None)
         self.rows[row.id] = row
-        self.missing.discard(row.id)
-        (self._waiting.add if row.state in WAITING else self._waiting.discard)(row.id)
+        self.missing.pop(row.id, None)
+        self.waiting.pop(row.id, None)
+        self.waiting.update({row.id: row} if row.state in WAITING else {})
         if row.state == AWAITING_PARENTS:
             for parent in row.parent_ids[:PARENTS_KEPT]:
                 self._children.setdefault(parent, set()).add(row.id)
             self.parents_to_ask.update(row.parent_ids[:PARENTS_KEPT])
         return row
 
-    def waiting(self) -> Iterator[records.JobRow]:
-        return (self.rows[number] for number in self._waiting)
-
     def dependents(self, numbers: Iterable[int]) -> list[records.JobRow]:
-        found: dict[int, records.JobRow] = {}
-        left = deque(numbers)
-        while left and len(found) < RELATED_MOST:
-            for child in self._children.get(left.popleft(), ()):
-                row = self.rows.get(child)
-                if row is not None and row.state == AWAITING_PARENTS and child not in found:
-                    found[child] = row
-                    left.append(child)
-        return list(found.values())
+        """Jobs that wait for these, perhaps through others."""
+        given = set(numbers)
+        found = _related(given, lambda number: filter(self._awaits, self._children.get(number, ())))
+        return [self.rows[number] for number in found if number not in given]
+
+    def _awaits(self, number: int) -> bool:
+        return number in self.waiting and self.waiting[number].state == AWAITING_PARENTS
 
     def needs(self, row: records.JobRow) -> records.Needs:
         if row.state != AWAITING_PARENTS:
@@ -538,21 +602,15 @@ class KnownRows:
         row = self.rows.get(number)
         if row is None:
             return DELETED if number in self.missing else ""
-        return BLOCKED if row.state == AWAITING_PARENTS and self._is_blocked(row) else row.state
-
-    def _is_blocked(self, row: records.JobRow) -> bool:
-        """Whether a waiting job waits, perhaps through others, for one that has failed or was deleted."""
-        left, looked_at = deque(row.parent_ids), set(row.parent_ids)
-        while left and len(looked_at) < RELATED_MOST:
-            number = left.popleft()
-            parent = self.rows.get(number)
-            if number in self.missing if parent is None else parent.state == FAILED:
-                return True
-            if parent is not None and parent.state == AWAITING_PARENTS:
-                fresh = set(parent.parent_ids) - looked_at
-                looked_at |= fresh
-                left.extend(fresh)
-        return False
+        if row.state != AWAITING_PARENTS:
+            return row.state
+        # It may wait, perhaps through others, for one that has failed or was deleted
+        rows = self.rows
+        found = _related(
+            row.parent_ids, lambda number: rows[number].parent_ids if self._awaits(number) else ()
+        )
+        is_blocked = any(n in self.missing if n not in rows else rows[n].state == FAILED for n in found)
+        return BLOCKED if is_blocked else AWAITING_PARENTS
 
     def trouble(self, row: records.JobRow, now: Nanos) -> str | None:
         """In words, what a waiting job will never get. `now` is the server's."""
@@ -564,67 +622,38 @@ class KnownRows:
             return f"{name} failed" if state.startswith(NOT_DONE) else None
         if state in HOPELESS:
             return f"its parent {name} is {state}"
-        parents = [self.rows.get(number) for number in row.parent_ids]
-        ended = [
-            records.time_of(one.last_update) for one in parents if one is not None and one.state == FINISHED
-        ]
-        if len(ended) == len(parents) and all(
-            at is not None and now - at > RELEASED_S * SECOND for at in ended
-        ):
-            return "its parents have finished, and it was not released"
-        return None
-
-    def let_go(self) -> tuple[JobId, ...]:
-        surplus = len(self.rows) - JOBS_KEPT
-        return self.drop(list(islice(self.rows, surplus))) if surplus > 0 else ()
+        parents = [self.rows[number] for number in row.parent_ids if number in self.rows]
+        times = [records.time_of(one.last_update) for one in parents if one.state == FINISHED]
+        ended = [at for at in times if at is not None and now - at > RELEASED_S * SECOND]
+        is_over = len(ended) == len(row.parent_ids)
+        return "its parents have finished, and it was not released" if is_over else None
 
     def take_change(self, change: StateChange) -> StateChange | None:
-        known_at = self._seen.get(change.id, self._seen_before.get(change.id))
+        known_at = self._seen.get(change.id)
         if known_at == change.at:
             return None
         self.went_back = self.went_back or known_at is not None
-        if len(self._seen) > SEEN_KEPT // 2:  # in two halves, so that dropping takes no time
-            self._seen_before, self._seen = self._seen, {}
         self._seen[change.id] = change.at
         self.newest = max(self.newest, change.at)
         self._lives.setdefault(self.number_of(change), records.Lifetime()).take(change)
         return change
 
-    def unexplained(self, rows: Iterable[records.JobRow]) -> list[int]:
-        """Jobs in a state that no known event explains: the clock of its sender may be wrong.
-
-        Each is named once for each change of its row, as there may be no such event.
-        """
-        found = []
-        for row in rows:
-            life = self._lives.get(row.id)
-            if (life is None or life.state != row.state) and self._silent.get(row.id) != row.last_update:
-                found.append(row.id)
-        return found
-
-    def asked_about(self, numbers: Iterable[int]) -> None:
-        """Note that all events of these jobs were asked for; perhaps none explains their state."""
-        for number in numbers:
-            if number in self.rows:
-                self._silent[number] = self.rows[number].last_update
+    def unexplained(self, numbers: Iterable[int]) -> list[int]:
+        """Jobs in a state that no known event explains: the clock of its sender may be wrong."""
+        lives, rows = self._lives, self.rows
+        return [n for n in numbers if n in rows and (n not in lives or lives[n].state != rows[n].state)]
 
     def forget_events(self) -> None:
         """Have all events read again, as the server no longer has some that were read."""
-        for kept in (self._lives, self._silent, self._seen, self._seen_before, self.missing):
+        for kept in (self._lives, self._seen, self.missing):
             kept.clear()
         self.went_back = False
-
-    def delete(self, numbers: Iterable[int]) -> tuple[JobId, ...]:
-        numbers = set(numbers)
-        self.missing = (self.missing if len(self.missing) < JOBS_KEPT else set()) | numbers
-        return self.drop(numbers)
 
     def drop(self, numbers: Iterable[int]) -> tuple[JobId, ...]:
         ids = []
         for number in numbers:
             self._lives.pop(number, None)
-            self._silent.pop(number, None)
-            self._waiting.discard(number)
+            self.waiting.pop(number, None)
             if self.rows.pop(number, None) is not None:
                 ids.append(system_job_id(self._system, number))
         return tuple(ids)
@@ -664,10 +693,6 @@ class KnownRows:
             needs=self.needs(row),
         )
 
-    def site_of(self, row: records.JobRow) -> int | None:
-        app = self.apps.get(row.app_id)
-        return None if app is None else app.site_id
-
     def first_signs(self, allocations: Collection[int]) -> dict[int, Nanos]:
         """When the first job began to run in each of these allocations, which have no start before their end.
 
@@ -677,47 +702,13 @@ class KnownRows:
         found: dict[int, Nanos] = {}
         for row in self.rows.values() if allocations else ():
             life = self._lives.get(row.id)
-            if row.batch_job_id not in allocations or life is None or life.started_at is None:
+            number, at = row.batch_job_id, life.started_at if life is not None else None
+            if number is None or number not in allocations or life is None or at is None:
                 continue
             is_taken = row.session_id is not None and row.state in RUNNABLE
             if not is_taken and life.state == row.state:
-                assert row.batch_job_id is not None
-                found[row.batch_job_id] = min(life.started_at, found.get(row.batch_job_id, life.started_at))
+                found[number] = min(at, found.get(number, at))
         return found
 
     def number_of(self, change: StateChange) -> int:
-        return whole(change.job_id[self._prefix :], 0)
-
-
-CLOCK_S = 60.0
-"""How far a server's clock may be wrong without a note."""
-FOR_AGENT = frozenset({"READY", "STAGED_IN", "RUN_DONE", "RUN_ERROR", "RUN_TIMEOUT", "POSTPROCESSED"})
-"""States that a job leaves only through a site's agent."""
-
-
-class SitesSnapshot(msgspec.Struct, frozen=True):
-    """Sites and allocations as of the last answer, and its time."""
-
-    sites: tuple[Site, ...] = ()
-    allocations: tuple[Allocation, ...] = ()
-    at: Nanos = Nanos(0)
-
-
-def clock(at: Nanos | None) -> str:
-    """A time of day that does not change while it is shown."""
-    seconds = (at or 0) // SECOND % 86_400
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}Z"
-
-
-def notes_of(frame: SitesSnapshot, ahead_s: float) -> Iterator[str]:
-    now = Nanos(frame.at + from_seconds(ahead_s))
-    if abs(ahead_s) >= CLOCK_S:
-        yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
-    for site in frame.sites:
-        if site.is_down(now):
-            yield f"the agent of site {site.name} was last heard from at {clock(site.seen_at)}"
-    for one in frame.allocations:
-        if one.is_stale(now):
-            launcher = f"launcher was last heard from at {clock(one.heartbeat_at)}"
-            what = launcher if one.launchers else "allocation runs and has no launcher"
-            yield f"batch job {one.id}: its {what}"
+        return whole(change.job_id.rpartition("/")[2], 0)

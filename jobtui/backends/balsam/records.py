@@ -220,10 +220,6 @@ def number_of(job_id: str, system: str) -> int | None:
     return whole(parts.number) if parts is not None and named(parts.system, parts.label) == system else None
 
 
-def nodes_of(row: JobRow) -> float:
-    return row.num_nodes / max(1, row.node_packing_count)
-
-
 Needs = tuple[tuple[str, str], ...]
 """The things a job waits for, each with its state."""
 

@@ -9,7 +9,7 @@ Known events are dropped by id. If ids are used again for other events, everythi
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -17,8 +17,8 @@ import msgspec
 
 from jobtui.backends.balsam import records
 from jobtui.backends.balsam.client import BalsamClient, Parameters
-from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
-from jobtui.backends.balsam.poll import OVERLAP_S, KnownRows, Questions, Step, clock, notes_of
+from jobtui.backends.balsam.login import Login, login_for, login_path, notice, user_of
+from jobtui.backends.balsam.poll import IDS_AT_ONCE, KnownRows, Questions
 from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import WINDOW_S, Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
@@ -41,20 +41,19 @@ DATA = "data"
 async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, object], records.JobRow] | None:
     """A job as it is stored, without its payloads, and as a row; None without one. Raises SourceError."""
     page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
-    senseless = f"{client.name}/jobs/{number}: the record is not understood"
     native = next((row for row in page.rows if row.get("id") == number), None)
     if native is None and not page.received:
         return None
-    if native is None:
-        why = page.skips[0].why if page.skips else "it belongs to another job"
-        raise SourceUnreachable(f"{senseless}: {why}")
-    for name in PAYLOADS:
-        if payload := native.get(name):
-            native[name] = f"({len(payload) if isinstance(payload, str) else 0} characters)"
     try:
+        if native is None:
+            raise ValueError(page.skips[0].why if page.skips else "it belongs to another job")
+        for name in PAYLOADS:
+            if payload := native.get(name):
+                native[name] = f"({len(payload) if isinstance(payload, str) else 0} characters)"
         return native, msgspec.convert(native, records.JobRow)
     except (ValueError, RecursionError) as error:
-        raise SourceUnreachable(f"{senseless}: {error}") from error
+        where = f"{client.name}/jobs/{number}"
+        raise SourceUnreachable(f"{where}: the record is not understood: {error}") from error
 
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
@@ -63,19 +62,16 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         return None
     native, row = found
     asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
-    events = (await client.rows("/events/", records.EventRow, asked)).rows
+    events = await client.rows("/events/", records.EventRow, asked)
     app = await _one(client, "/apps/", records.AppRow, row.app_id)
     site = await _one(client, "/sites/", records.SiteRow, app.site_id) if app is not None else None
     batch_job = await _one(client, "/batch-jobs/", records.BatchJobRow, row.batch_job_id)
     known = KnownRows(client.name, owner, client.system)
     known.apps = {app.id: app} if app is not None else {}
     known.sites = {site.id: site} if site is not None else {}
-    known.allocations = (
-        {batch_job.id: records.ids_of(batch_job, client.label)} if batch_job is not None else {}
-    )
-    changes = records.changes_in(
-        records.DecodedList(len(events), events, len(events)), client.name, client.system
-    ).rows
+    if batch_job is not None:
+        known.allocations = {batch_job.id: records.ids_of(batch_job, client.label)}
+    changes = records.changes_in(events, client.name, client.system).rows
     for change in changes:
         known.take_change(change)
     job = known.job(row)
@@ -84,7 +80,7 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         "app": app.name if app is not None else None,
         "site": msgspec.to_builtins(site),
         "batch_job": msgspec.to_builtins(batch_job),
-        "events": [msgspec.to_builtins(event) for event in sorted(events, key=lambda event: event.id)],
+        "events": [msgspec.to_builtins(event) for event in sorted(events.rows, key=lambda event: event.id)],
     }
     directory = directory_of(row, site)
     return JobDetail(
@@ -142,7 +138,6 @@ async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int | 
 PAGE_EVENTS = 20_000
 MOST_EVENTS = 2_000_000
 """The most events from which a report is made."""
-IDS_AT_ONCE = 500
 
 
 async def fetch_changes(
@@ -178,23 +173,20 @@ async def fetch_changes(
 
 def _asked_by(
     query: ReportQuery, system: str, *, exact: bool
-) -> dict[str, str | int | list[str] | list[int]]:
-    asked: dict[str, str | int | list[str] | list[int]] = {"ordering": "timestamp"}
-    if query.jobs:
-        asked["job_id"] = [
-            number for job in query.jobs if (number := records.number_of(job, system)) is not None
-        ]
-    if query.batch_job is not None:
-        asked["batch_job_id"] = query.batch_job
-    elif query.scheduler_id is not None and exact:
-        asked["scheduler_id"] = query.scheduler_id
-    if query.tags:
-        asked["tags"] = [f"{name}:{value}" for name, value in query.tags]
-    if query.until is not None:
-        asked["timestamp_before"] = to_rfc3339(query.until)
-    if query.since is not None:
-        asked["timestamp_after"] = to_rfc3339(query.since if exact else _before(query.since, RUN_S))
-    return asked
+) -> dict[str, str | int | Sequence[str] | Sequence[int]]:
+    since, numbers = query.since, (records.number_of(job, system) for job in query.jobs)
+    if since is not None and not exact:
+        since = Nanos(since - RUN_S * SECOND)
+    asked = {
+        "ordering": "timestamp",
+        "job_id": [number for number in numbers if number is not None] if query.jobs else None,
+        "batch_job_id": query.batch_job,
+        "scheduler_id": query.scheduler_id if exact and query.batch_job is None else None,
+        "tags": [f"{name}:{value}" for name, value in query.tags],
+        "timestamp_before": None if query.until is None else to_rfc3339(query.until),
+        "timestamp_after": None if since is None else to_rfc3339(since),
+    }
+    return {name: given for name, given in asked.items() if given is not None}
 
 
 RUN_S = 24 * 3600
@@ -214,15 +206,13 @@ async def fetch_allocations(
         for row in page.rows:
             sign = await _first_sign(client, row)
             found.append(records.allocation_of(row, client.name, sessions.rows, sign))
-    wanted = set(query.tags)
-    allocations = [
+    return [
         one
         for one in found
-        if wanted <= set(one.tags)
+        if set(query.tags) <= set(one.tags)
         and query.batch_job in (None, str(one.id))
         and query.allocation_state in (None, one.state)
-    ]
-    return allocations, tuple(skips)
+    ], tuple(skips)
 
 
 async def _first_sign(client: BalsamClient, row: records.BatchJobRow) -> Nanos | None:
@@ -247,20 +237,9 @@ async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, flo
     for begin in range(0, len(numbers), IDS_AT_ONCE):
         asked: Parameters = {"id": numbers[begin : begin + IDS_AT_ONCE], "limit": IDS_AT_ONCE}
         page = await client.rows("/jobs/", records.JobRow, asked)
-        found.update((system_job_id(client.system, row.id), records.nodes_of(row)) for row in page.rows)
+        parts = ((row.id, row.num_nodes / max(1, row.node_packing_count)) for row in page.rows)
+        found.update((system_job_id(client.system, number), nodes) for number, nodes in parts)
     return found
-
-
-RESYNC_S = 3600
-"""How far back older events are read from time to time."""
-COMMIT_S = 5
-"""How long after its noted time a change may become visible."""
-FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150
-"""After how many polls allocations, sites and launchers, deleted jobs, and late events are asked for."""
-EXACT_S = 2.0
-"""The least difference of clocks that counts: the server's answers have whole seconds."""
-FRAME_S = 30
-"""How often allocations, sites and launchers are asked for."""
 
 
 class Balsam(PolledSource):
@@ -284,73 +263,44 @@ class Balsam(PolledSource):
         self._owner = owner
         self._since = since
         self._notice = notice
-        self._back_at: Nanos | None = None
-        self._reset()
+        self._begin()
 
-    def _reset(self) -> None:
-        now = self.clock.now()
-        since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        self._questions = Questions(self.client, self._owner, since, self.clock)
-        self._polls = 0
+    def _begin(self) -> None:
+        since = self._since if self._since is not None else Nanos(self.clock.now() - WINDOW_S * SECOND)
+        self._questions = Questions(self.client, self._owner, since, self)
 
     async def read(self, *, begins: bool) -> Batch:
         """What is new; the first polls read the window, a page each. Raises SourceError."""
         if begins:
-            self._reset()
-        due = self._questions.due
-        if not due:
-            self._polls += 1
-            due.extend(self._next_steps())
-        batch = await self._questions.ask()
-        if self._questions.begin_again_if_back():
-            self._back_at = self.clock.now()
-        ahead_s = self.client.ahead_s if abs(self.client.ahead_s) >= EXACT_S else 0.0
-        return msgspec.structs.replace(batch, more=bool(due), note=self._note(), ahead_s=ahead_s)
-
-    def _next_steps(self) -> list[Step]:
+            self._begin()
         questions = self._questions
-        questions.note_clock()
-        steps = [questions.jobs(_before(questions.updated, COMMIT_S))]
-        if self.clock.now() - questions.frame_now.at > FRAME_S * SECOND:
-            steps.insert(0, questions.frame)  # so that nothing is judged by old heartbeats
-        if self._polls % FRAME_EVERY == 0:
-            steps += [questions.frame, questions.events(_before(questions.newest, OVERLAP_S))]
-        if self._polls % DELETED_EVERY == 0:
-            steps.append(questions.deleted_jobs())
-        if self._polls % RESYNC_EVERY == 0:
-            steps += [questions.live_jobs(), questions.events(_before(questions.newest, RESYNC_S))]
-        return steps
-
-    def _note(self) -> str:
-        notes = [self._notice(self.clock.now())]
-        notes += notes_of(self._questions.frame_now, self.client.ahead_s)
-        if self._polls == 0 and self._questions.due:
-            notes.append("being read for the first time")
-        if self._back_at is not None:
-            seen = f"seen at {clock(self._back_at)}"
-            notes.append(f"event ids went back, {seen}: another server, or a backup; all was read again")
-        return "; ".join(filter(None, notes))
+        batch = await questions.ask()
+        notes = (self._notice(self.clock.now()), *questions.notes())
+        return msgspec.structs.replace(
+            batch,
+            more=questions.next_step() is not None,
+            note="; ".join(filter(None, notes)),
+            failing=questions.parts.failing,
+            ahead_s=self.client.ahead_s,
+        )
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         number = records.number_of(job_id, self.client.system)
         return None if number is None else await fetch_detail(self.client, number, self._owner)
 
 
-def _before(at: Nanos, seconds: int) -> Nanos:
-    return Nanos(at - seconds * SECOND)
-
-
 def open_source(spec: SourceSpec, window: ReadWindow) -> Balsam:
     """The source. Its login is read again for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
-    owner = ""
-    with suppress(SourceError):  # the first poll says what is wrong
-        owner = user_of(login_for(spec.target, path))
 
-    def notice_at(now: Nanos) -> str | None:
+    def login() -> Login | None:
         with suppress(SourceError):  # the poll says what is wrong
-            return notice(login_for(spec.target, path), now)
+            return login_for(spec.target, path)
         return None
 
+    def notice_at(now: Nanos) -> str | None:
+        return None if (found := login()) is None else notice(found, now)
+
+    owner = "" if (first := login()) is None else user_of(first)
     return Balsam(client, owner=owner, since=window.since, notice=notice_at)

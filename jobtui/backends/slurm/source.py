@@ -19,7 +19,7 @@ from functools import partial
 
 import msgspec
 
-from jobtui.backends.base import WINDOW_S, Batch, PolledSource, merged
+from jobtui.backends.base import WINDOW_S, Batch, PolledSource, SourceParts, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import Queue, fetch_detail
 from jobtui.backends.slurm.records import MOST_ENDED, ClusterJobs
@@ -145,6 +145,8 @@ class Pacer:
         self._costs_s = (self._costs_s[1], self._source.timer() - self._asked_at)
 
 
+ACCOUNTING, NODES = "accounting", "nodes"
+"""Its parts that may fail while the queue is read."""
 NODE_QUESTIONS = (("show", "node"), ("show", "partition"))
 """The commands of scontrol for the nodes of a cluster; sdiag is run, too."""
 
@@ -169,7 +171,7 @@ class Slurm(PolledSource):
         self._known = ClusterJobs(self.name, self.system)
         self._news = Batch()
         """What is known and not given yet."""
-        self._fault = self._nodes_fault = ""
+        self._parts = SourceParts(self)
         self._has_queue = False
         self._queue_error: SourceError | None = None
 
@@ -183,13 +185,14 @@ class Slurm(PolledSource):
         news, count = self._news, self.batch_jobs
         self._news = Batch(jobs=news.jobs[count:])
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
-        return msgspec.structs.replace(news, jobs=news.jobs[:count], more=more, note="; ".join(self._notes()))
+        jobs, note = news.jobs[:count], "; ".join(self._notes())
+        return msgspec.structs.replace(news, jobs=jobs, more=more, note=note, failing=self._parts.failing)
 
     @property
     def _is_accounts_turn(self) -> bool:
         every_s = ACCOUNTS_AGAIN_S
         if self._known.has_accounting:
-            is_awaited = self._known.wants_accounting and not self._fault
+            is_awaited = self._known.wants_accounting and not self._parts.fails(ACCOUNTING)
             every_s = ACCOUNTS_SOON_S if is_awaited else ACCOUNTS_EVERY_S
         return self._has_queue and self._accounts_pace.wait_s(every_s) == 0.0
 
@@ -228,9 +231,11 @@ class Slurm(PolledSource):
 
     def ask_for_nodes(self, every_s: float | None) -> None:
         self._nodes_every_s = every_s
+        if every_s is None:  # nobody looks at them
+            self._parts.take(NODES)
 
     async def _ask_nodes(self) -> None:
-        """Read the nodes. If this fails there is a note, as for accounting, and the queue counts."""
+        """Read the nodes. If this fails that is said, as for accounting, and the queue counts."""
         self._nodes_pace.begin()
         try:
             answers = [
@@ -238,10 +243,10 @@ class Slurm(PolledSource):
             ]
             health = await self._commands.sdiag()
         except SourceError as error:
-            self._nodes_fault = str(error).removeprefix(f"{self.name}: ")
+            self._parts.fail(NODES, error)
             return
         self._nodes_pace.end()
-        self._nodes_fault = ""
+        self._parts.take(NODES)
         nodes, partitions = (answer.printed for answer in answers)
         at = self.clock.now()
 
@@ -258,7 +263,7 @@ class Slurm(PolledSource):
         await self._learn(read)
 
     async def _ask_accounts(self) -> None:
-        """Read accounting. If this fails there is a note of one line, and the queue is read anyway."""
+        """Read accounting. If this fails that is said, and the queue is read anyway."""
         self._accounts_pace.begin()
         now, newest = self.clock.now(), self._known.newest
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
@@ -270,10 +275,11 @@ class Slurm(PolledSource):
             self._known.has_accounting = False
             return
         except SourceError as error:
-            self._fault = str(error).removeprefix(f"{self.name}: ")
+            self._parts.fail(ACCOUNTING, error)
             return
         self._accounts_pace.end()
-        self._known.has_accounting, self._fault = True, ""
+        self._known.has_accounting = True
+        self._parts.take(ACCOUNTING)
         await self._learn(partial(self._known.take_accounts, answer, self.clock.now()))
 
     async def _learn(self, take: Callable[[], Batch]) -> None:
@@ -286,10 +292,6 @@ class Slurm(PolledSource):
             yield f"more than {MOST_ENDED:,} jobs have ended: the newest are kept"
         if not self._known.has_accounting:
             yield "keeps no accounting: ended jobs are known for a few minutes only"
-        elif self._fault:
-            yield f"ended jobs are not up to date: {self._fault}"
-        if self._nodes_fault:
-            yield f"its nodes are not known: {self._nodes_fault}"
 
     async def changed(self, timeout_s: float) -> None:
         await super().changed(max(timeout_s, self._queue_pace.wait_s(self.every_s)))

@@ -16,7 +16,7 @@ import pytest
 
 from jobtui.analysis import systems
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.analysis.explain.case import Case, Evidence
+from jobtui.analysis.explain.case import GUESS, Case, Evidence
 from jobtui.analysis.explain.verdict import explain, source_doubts
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
@@ -24,7 +24,7 @@ from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.health import QUIET_S, SourceHealth, SourceState
+from jobtui.model.health import QUIET_S, FailingPart, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import WritersRead
@@ -349,6 +349,24 @@ def test_a_verdict_begins_with_what_is_wrong_with_the_source(health: dict[str, o
 def test_a_source_that_never_answered_is_a_doubt_after_a_minute() -> None:
     asked = SourceHealth(name="api", kind="balsam", asked_at=ago(QUIET_S + 5))
     assert [*source_doubts([asked], WritersRead(), NOW)] == ["api does not answer"]
+
+
+RESTS_ON = {
+    "RUNNING": {"jobs", "sessions", "batch-jobs"},
+    "READY": {"jobs", "sites", "transfers"},
+    "FAILED": {"jobs", "events"},
+}
+"""Parts of what a server gives, by the states of jobs on which a verdict rests on them."""
+
+
+@pytest.mark.parametrize("state", RESTS_ON)
+@pytest.mark.parametrize("part", sorted(set().union(*RESTS_ON.values())))
+def test_a_part_that_fails_is_a_doubt_where_a_verdict_rests_on_it(state: str, part: str) -> None:
+    failing = (FailingPart(part, "refused", ago(60)),)
+    fine = explain(on_server(state, FINE))
+    verdict = explain(on_server(state, msgspec.structs.replace(FINE, failing=failing)))
+    assert any(f"its {part} cannot be read" in doubt for doubt in verdict.doubts) is (part in RESTS_ON[state])
+    assert verdict.confidence == (GUESS if part in RESTS_ON[state] else fine.confidence)
 
 
 @pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])

@@ -24,7 +24,7 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, CondorLife, Origin, changes_of
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import FailingPart, SourceHealth, SourceState
 from jobtui.model.ids import ContainerName, JobId
 from jobtui.model.jobs import Category, Job, JobDetail, JobStatus, ReasonSeen
 from jobtui.model.ops import Op
@@ -258,15 +258,18 @@ def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [-330.0, 0.0, 330.0])
-@pytest.mark.parametrize("state", [SourceState.OK, SourceState.DOWN])
+@pytest.mark.parametrize("state", [SourceState.OK, SourceState.DOWN, SourceState.PARTIAL])
 @pytest.mark.parametrize("is_alive", [True, False])
 def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
     ahead_s: float, state: SourceState, is_alive: bool
 ) -> None:
-    """A server whose clock is off, or that is down for ten minutes, makes no launcher silent."""
-    read_s = 600.0 if state is SourceState.DOWN else 1.0
+    """A server whose clock is off, or that says nothing for ten minutes, makes no launcher silent."""
+    read_s = 1.0 if state is SourceState.OK else 600.0
     writers_read = ago(read_s - ahead_s + (20 if is_alive else 400))
     source = SourceHealth(name="api", kind="balsam", state=state, read_at=ago(read_s), ahead_s=ahead_s)
+    if state is SourceState.PARTIAL:
+        failing = tuple(FailingPart(part, "", ago(read_s)) for part in ("sites", "sessions"))
+        source = msgspec.structs.replace(source, read_at=ago(1), failing=failing)
     own = allocation("running", heartbeat_at=writers_read, start_at=ago(4_000))
     site = msgspec.structs.replace(SITE, seen_at=writers_read)
     running = on_balsam(a_job("RUNNING"), changes(*RAN), (own,), site, source)

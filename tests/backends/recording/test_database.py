@@ -35,7 +35,7 @@ from tests.waiting import wait_for
 def test_every_list_of_a_batch_is_kept() -> None:
     assert {"jobs", "gone", "records", "changes", "allocations", "sites", "spans", "span_logs"} <= set(LISTS)
     tuples = {f.name for f in msgspec.structs.fields(Batch) if str(f.type).startswith("tuple")}
-    assert tuples == set(LISTS)
+    assert tuples - {"failing"} == set(LISTS)
 
 
 @settings(max_examples=50)

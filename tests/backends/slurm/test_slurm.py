@@ -101,7 +101,7 @@ async def test_the_queue_is_read_without_accounting(cluster: StandIn) -> None:
     cluster.fault("sacct", "sacct: error: Problem talking to the database: Connection refused")
     reading = Reading()
     assert "slurm/1" in await reading.read()
-    assert "accounting does not answer" in (reading.batches[-1].note or "")
+    assert "accounting does not answer" in str(reading.batches[-1].failing)
 
 
 STORIES = table("slurm/stories")
@@ -620,7 +620,7 @@ async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: Stand
     assert len(cluster.calls("sdiag")) == 2
     cluster.fault("sdiag", "slurm_load_ctl_conf error")
     await reading.read(40.0)
-    assert "its nodes are not known" in (reading.batches[-1].note or "")
+    assert [one.name for one in reading.batches[-1].failing or ()] == ["nodes"]
     reading.source.ask_for_nodes(None)
     await reading.read(400.0)
     assert len(cluster.calls("sdiag")) == 3
