@@ -218,6 +218,8 @@ def _parents(matter: BalsamCase) -> Ruling:
         return Ruling(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
     unknown = [name for name, state in needs if not state]
     doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_NAMED])
+    if (more := len(unknown) - MOST_NAMED) > 0:
+        doubts = (*doubts, f"the states of {more} more of its parents are not known")
     if not needs:
         doubts = ("the states of its parents are not known",)
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]

@@ -257,6 +257,12 @@ def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
     assert 0.5 < verdict.confidence < explain(play.evidence()).confidence
 
 
+def test_it_is_said_how_many_more_parents_are_not_known() -> None:
+    needs = tuple((f"balsam/{number}", "") for number in range(5))
+    told = on_balsam(a_job("AWAITING_PARENTS", needs=needs), changes("CREATED", "AWAITING_PARENTS"))
+    assert "the states of 2 more of its parents are not known" in told.blind_spots
+
+
 @pytest.mark.parametrize("ahead_s", [-330.0, 0.0, 330.0])
 @pytest.mark.parametrize("state", [SourceState.OK, SourceState.DOWN, SourceState.PARTIAL])
 @pytest.mark.parametrize("is_alive", [True, False])
