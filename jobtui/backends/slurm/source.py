@@ -186,6 +186,8 @@ class Slurm(PolledSource):
         self._news = Batch(jobs=news.jobs[count:])
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
         jobs, note = news.jobs[:count], "; ".join(self._notes())
+        if self._nodes_every_s is None:  # nobody looks at them
+            self._parts.take(NODES)
         return msgspec.structs.replace(news, jobs=jobs, more=more, note=note, failing=self._parts.failing)
 
     @property
@@ -231,8 +233,6 @@ class Slurm(PolledSource):
 
     def ask_for_nodes(self, every_s: float | None) -> None:
         self._nodes_every_s = every_s
-        if every_s is None:  # nobody looks at them
-            self._parts.take(NODES)
 
     async def _ask_nodes(self) -> None:
         """Read the nodes. If this fails that is said, as for accounting, and the queue counts."""
