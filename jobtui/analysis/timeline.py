@@ -4,6 +4,7 @@ Jobs of Balsam, Slurm and HTCondor have no messages: their timeline is made of e
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -325,6 +326,14 @@ def job_lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) ->
 def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
     values = msgspec.structs.asdict(step) | {"line": max(0, step.line)}
     return JobLine(**values, job_id=job_id, op=op)
+
+
+def masked(lines: Iterable[JobLine]) -> list[JobLine]:
+    """Lines without what is secret by the lines above them in their source; the rest is not masked."""
+    from jobtui.model.secret_blocks import SecretBlocks
+
+    blocks = defaultdict[str, SecretBlocks](SecretBlocks)
+    return [msgspec.structs.replace(line, text=blocks[line.source].hide(line.text)) for line in lines]
 
 
 def in_time_order(lines: Iterable[JobLine]) -> list[JobLine]:

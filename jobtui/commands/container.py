@@ -7,7 +7,6 @@ are there before the rest of the program would be. Whatever else is asked for, `
 import os
 import signal
 import sys
-from collections import deque
 from collections.abc import Iterator
 
 from jobtui.backends.registry import JOURNAL
@@ -68,23 +67,22 @@ def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[l
     next(pieces, None)  # while the following is imported journalctl reads
     from jobtui.formats.journal_export import LATEST_US, ExportParser, not_understood, number, text
     from jobtui.model.clock import TIME_LENGTH, Nanos, latest
-    from jobtui.model.secrets import mask_line, masked_lines
+    from jobtui.model.secret_blocks import SecretBlocks
+    from jobtui.model.secrets import mask_line
     from jobtui.render.text import Zone, date_time, safe
 
-    parser, said = ExportParser(), deque[str]()
-    lines_of: dict[tuple[str, str], Iterator[str]] = {}
+    parser, blocks = ExportParser(), dict[tuple[str, str], SecretBlocks]()
     for piece in pieces:
         rows: list[tuple[str, ...]] = []
         for entry in parser.feed(piece):
             host, instance, line = (text(entry.get(field)) for field in _FIELDS)
-            masked = lines_of.setdefault((host, instance), masked_lines(iter(said.popleft, None)))
-            said.append(line[:_LINE_LENGTH])
-            again = f".{instance[:4]}" if (host, instance) != next(iter(lines_of)) else ""
+            shown = blocks.setdefault((host, instance), SecretBlocks()).hide(line[:_LINE_LENGTH])
+            again = f".{instance[:4]}" if (host, instance) != next(iter(blocks)) else ""
             times = map(number, map(entry.get, (b"_SOURCE_REALTIME_TIMESTAMP", b"__REALTIME_TIMESTAMP")))
             received = Nanos(next((at for at in times if at is not None and at <= LATEST_US), 0) * 1_000)
             time = date_time(latest(line[:TIME_LENGTH], received) or received)
             source = safe(f"{name}{again}@{host.partition('.')[0]}")
-            rows.append((f"{time}{Zone.mark()}", source, safe(mask_line(next(masked)))))
+            rows.append((f"{time}{Zone.mark()}", source, safe(mask_line(shown))))
         if rows:
             yield rows
     problems.append(not_understood(parser.skipped + parser.pending))

@@ -29,7 +29,7 @@ from jobtui.analysis.find import (
     ops_meant,
     references,
 )
-from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
+from jobtui.analysis.timeline import JobLine, in_time_order, job_lines, masked
 from jobtui.backends.registry import LOG_FILE, Gives, build, kinds_that_give, of_setting
 from jobtui.commands.container import LAST_LINES, MOST_LINES
 from jobtui.commands.context import Context, OutputFormat
@@ -45,8 +45,8 @@ from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Certainty, Component, Op
-from jobtui.model.pages import Log, LogLine, LogUnreadable
-from jobtui.model.secrets import mask_line, masked_lines
+from jobtui.model.pages import Log, LogLine, LogUnreadable, MaskedLines
+from jobtui.model.secrets import mask_line
 from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, safe
@@ -164,7 +164,7 @@ async def run(reader: Reader) -> Exit:
     if found.job is None and (of_all := ops_of() or jobs):
         best = found.candidates[0]
         complain(f"{best.kind} {best.id}: lines of {counted(len(of_all), 'job')}")
-    lines = [*(await whole.fresh(whole.asked) if names else await of_ops()), *written]
+    lines = [*(await whole.fresh() if names else await of_ops()), *written]
     problems = [problem for one in outputs for problem in one.problems]
     for problem in problems[:1] if found.job is None else problems:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
@@ -204,11 +204,10 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
         if chosen is None:
             return None
         written = _WholeLogs(reader, logs, chosen)
-        asked = written.asked
-        await reader.watched(written.look(asked), lambda: f"{written.looked:,} lines looked through")
+        await reader.watched(written.look(), lambda: f"{written.looked:,} lines looked through")
         if not written.looked:
             return None
-        lines = written.found(asked)
+        lines = written.found()
         if split_container(name) is not None:
             complain(f"container {name}: its lines in {counted(len(logs), 'journal')}")
         for source, log in logs.items():
@@ -288,15 +287,6 @@ def _logs_of(reader: Reader, named: Candidate) -> tuple[str, ...]:
     return tuple(name for name in known if named.kind == "unit" and is_of_unit(name, named.id))
 
 
-def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
-    """The lines with what is secret in them masked, those of each source as one text."""
-    texts: dict[str, list[str]] = {}
-    for line in lines:
-        texts.setdefault(line.source, []).append(line.text)
-    shown = {source: masked_lines(of_source) for source, of_source in texts.items()}
-    return [replace(line, text=next(shown[line.source])) for line in lines]
-
-
 def _of_ops(
     reader: Reader, ops_of: Callable[[], OpsByJob], chosen: Chosen
 ) -> Callable[[], Awaitable[list[JobLine]]]:
@@ -317,7 +307,7 @@ def _of_ops(
         at = [number for number, line in enumerate(lines) if chosen(line)][-most:][:1] if most else []
         before, last = lines[: sum(at)], lines[sum(at) :]  # a line may tell what is secret in the next
         lines = [*before, *await with_continuations(last, session)]
-        return [line for line in _masked(lines) if chosen(line)]
+        return [line for line in masked(lines) if chosen(line)]
 
     return fresh
 
@@ -337,63 +327,57 @@ class _WholeLogs:
         self._ends: dict[str, int] = {}
         usual = LAST_LINES if reader.context.since is None else MOST_LINES
         most = usual if reader.context.most is None else reader.context.most
-        self.asked = most, _page_lines(reader.context)
+        self._most, self._at_once = most, _page_lines(reader.context)
         self._found: dict[str, deque[JobLine]] = {}
         self.looked = 0
 
-    async def fresh(self, asked: tuple[int, int] | None = None) -> list[JobLine]:
-        """As many as are asked for, else all that are new."""
-        asked = asked or (MOST_LINES, LAST_LINES)
-        await self.look(asked)
-        return self.found(asked)
+    async def fresh(self) -> list[JobLine]:
+        """As many as are asked for at first, then all that are new."""
+        await self.look()
+        return self.found()
 
-    async def look(self, asked: tuple[int, int]) -> None:
+    async def look(self) -> None:
         self._found.clear()
-        await asyncio.gather(*(self._look_at(name, log, asked) for name, log in self._logs.items()))
+        await asyncio.gather(*(self._look_at(name, log) for name, log in self._logs.items()))
 
-    def found(self, asked: tuple[int, int]) -> list[JobLine]:
+    def found(self) -> list[JobLine]:
         """What the last look found, also where it was ended."""
         lines = in_time_order(line for of_one in self._found.values() for line in of_one)
         for problem in self._problems.items() - self._reported.items():
             complain(problem[1])
         self._reported = dict(self._problems)
-        return lines[max(0, len(lines) - asked[0]) :]
+        most, self._most, self._at_once = self._most, MOST_LINES, LAST_LINES
+        return lines[max(0, len(lines) - most) :]
 
-    async def _look_at(self, name: str, log: Log, asked: tuple[int, int]) -> None:
+    async def _look_at(self, name: str, log: Log) -> None:
         self._problems.pop(name, None)
         try:
             end = (await log.look()).end
-            await self._read(name, log, end, asked)
+            await self._read(name, log, end)
         except LogUnreadable as error:
             self._problems[name] = str(error)
         else:
             self._ends[name] = end
 
-    async def _read(self, name: str, log: Log, end: int, asked: tuple[int, int]) -> None:
+    async def _read(self, name: str, log: Log, end: int) -> None:
         """Find the lines up to `end` that were not read yet, are of the time asked for, and are chosen."""
         since, until = self._context.since or 0, self._context.until or sys.maxsize
         found = self._found[name] = deque[JobLine]()
-        begin, position, later = max(0, self._ends.get(name, 0)), end, list[JobLine]()
-        most, looked = min(asked[0], MOST_LINES), 0
+        begin, position, shown = max(0, self._ends.get(name, 0)), end, MaskedLines(log)
+        most, looked, fits = min(self._most, MOST_LINES), 0, list[JobLine]()
         if self._context.until is not None and not begin:
             position = await log.position_of_time(Nanos(until + LATE_S * SECOND)) or end
-        try:
-            while position > begin and len(found) + sum(map(self._chosen, later)) < most:
-                if looked >= MOST_LINES and not since:
-                    break
-                page = await log.before(position, asked[1])
-                lines = [self._line(name, line) for line in page.lines if line.position >= begin]
-                is_before = any(line.at is not None and line.at < since for line in lines)
-                fits = [*_within(lines, since, until)]
-                # A line may mark the next one as secret, so lines are masked when those before are read
-                found.extendleft(filter(self._chosen, reversed(_masked([*fits, *later])[len(fits) :])))
-                later, looked, self.looked = fits, looked + len(fits), self.looked + len(fits)
-                is_open = bool(page.lines) and not (page.at_edge or is_before)
-                position = page.lines[0].position if is_open else begin
-        finally:  # somebody may want an end
-            found.extendleft(filter(self._chosen, reversed(_masked(later))))
+        while position > begin and len(found) < most and (looked < MOST_LINES or since):
+            page = await shown.before(position, self._at_once)
+            lines = [self._line(name, line) for line in page.lines if line.position >= begin]
+            is_before = any(line.at is not None and line.at < since for line in lines)
+            fits = [*_within(lines, since, until)]
+            found.extendleft(filter(self._chosen, reversed(fits)))
+            looked, self.looked = looked + len(fits), self.looked + len(fits)
+            is_open = bool(page.lines) and not (page.at_edge or is_before)
+            position = page.lines[0].position if is_open else begin
         if position > begin and (len(found) < most or most == MOST_LINES):
-            back = next((f" to {date_time(line.at)}{Zone.mark()}" for line in later if line.at), "")
+            back = next((f" to {date_time(line.at)}{Zone.mark()}" for line in fits if line.at), "")
             words = f"only its last {looked:,} lines were looked through, back{back}"
             self._problems[name] = f"{name}: {words}; --since, and --until, choose others"
 

@@ -339,7 +339,6 @@ class JournalPages(Log):
         """The end when counting backwards began; later entries were counted as they came."""
         self._counted: Cursor | None = None
         self._is_counted = self._is_complete = False
-        self._overview: Overview | None = None
         self._looking = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._event = ""
@@ -438,7 +437,6 @@ class JournalPages(Log):
             piece = Chunk(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
             self._stretches.extend(stretches_of(piece.lines))
-            self._overview = None
             tail.cut_begin()
             if found.at_edge:
                 return
@@ -539,13 +537,10 @@ class JournalPages(Log):
         is_far = time_at(self._counted_from) < time_at(end) - WINDOW_S * SECOND
         is_full = len(self._stretches) >= STRETCHES_KEPT
         self._is_counted = piece.at_edge or is_far or is_full or piece.cursor is None
-        self._overview = None
         return not self._is_counted
 
     def overview(self) -> Overview:
-        if self._overview is None:
-            self._overview = overview_of(self._stretches, complete=self._is_complete)
-        return self._overview
+        return overview_of(self._stretches, complete=self._is_complete)
 
     async def position_of_time(self, at: Nanos) -> int | None:
         page = await self.after(position_at(at), 1)

@@ -29,8 +29,6 @@ end_of: Callable[[pages.LogLine], int] = attrgetter("end")
 class ListLog(pages.Log):
     """A log that has its `lines` in memory, in the order of their positions. They have no numbers."""
 
-    _overview: pages.Overview | None = None
-
     @property
     @abstractmethod
     def lines(self) -> Sequence[pages.LogLine]:
@@ -41,10 +39,7 @@ class ListLog(pages.Log):
         return True
 
     def overview(self) -> pages.Overview:
-        if self._overview is None:
-            stretches = pages.stretches_of(self.lines)
-            self._overview = pages.overview_of(stretches, complete=self._is_complete)
-        return self._overview
+        return pages.overview_of(pages.stretches_of(self.lines), complete=self._is_complete)
 
     async def before(self, position: int, count: int) -> pages.Page:
         lines = self.lines
@@ -142,14 +137,12 @@ class ListedLog(ListLog):
             self._lines += added
             self._dropped |= len(self._lines) > LINES_HELD
             del self._lines[: max(0, len(self._lines) - LINES_HELD)]
-            self._overview = None
         return self.extent
 
     def forget(self) -> None:
         self._lines.clear()
         self._dropped = False
         self._revision += 1
-        self._overview = None
 
     @property
     def extent(self) -> pages.Extent:

@@ -22,7 +22,7 @@ from jobtui.logs.lists import ListedLog, ListLog, end_of, position_of
 from jobtui.logs.pages import LogPages
 from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of, spread_between, to_rfc3339
 from jobtui.model.journal import Gap, time_at
-from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Page
+from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, MaskedLines, Page
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -43,7 +43,8 @@ class MergedReading:
 
     def __init__(self, name: str, log: Mergeable, number: int, now: Callable[[], Nanos]) -> None:
         self.name = name
-        self.log = log
+        self.log, self._lines = log, MaskedLines(log)
+        self.is_journal = isinstance(log, JournalPages)
         self.problem = ""
         self.at_begin = False
         self.oldest: Nanos | None = None
@@ -56,10 +57,6 @@ class MergedReading:
         self._read_at: Nanos | None = None
         self._gap: Gap | None = None
         self._gaps = 0
-
-    @property
-    def is_journal(self) -> bool:
-        return isinstance(self.log, JournalPages)
 
     async def take(self) -> list[LogLine]:
         try:
@@ -76,7 +73,7 @@ class MergedReading:
         extent = await self.log.look()
         if self._read_to is None:
             count = TAIL_ENTRIES if self.is_journal else TAIL_LINES
-            page = await self.log.before(extent.end, count)
+            page = await self._lines.before(extent.end, count)
             self.at_begin = page.at_edge
             self._read_from = page.lines[0].position if page.lines else extent.begin
             self._read_to = page.lines[0].position if page.lines else extent.end
@@ -85,7 +82,7 @@ class MergedReading:
         for _ in range(PAGES_AT_ONCE):
             if self._read_to >= extent.end:
                 break
-            page = await self.log.after(self._read_to, TAIL_LINES)
+            page = await self._lines.after(self._read_to, TAIL_LINES)
             fresh = self._forward([line for line in page.lines if line.position >= self._read_to])
             if not fresh:
                 break
@@ -104,14 +101,9 @@ class MergedReading:
             self.oldest = _order(keyed[0])
         return keyed
 
-    def begin_at(self, line: LogLine) -> None:
-        if line.is_gap or (first := line.position & (1 << POSITION_BITS) - 1) <= self._read_from:
-            return
-        self._read_from, self.oldest, self.at_begin = first, _order(line), False
-
     async def earlier(self) -> list[LogLine]:
         try:
-            page = await self.log.before(self._read_from, MORE_LINES)
+            page = await self._lines.before(self._read_from, MORE_LINES)
         except LogUnreadable as error:
             return self._failed(str(error))
         self.at_begin = page.at_edge or not page.lines
@@ -173,18 +165,12 @@ def _order(line: LogLine) -> Nanos:
     return Nanos(line.position >> ORIGIN_BITS + POSITION_BITS)
 
 
-def reading_of(line: LogLine) -> int:
-    return line.position >> POSITION_BITS & (1 << ORIGIN_BITS) - 1
-
-
 def first_place(at: Nanos) -> int:
     return int(at) << ORIGIN_BITS + POSITION_BITS
 
 
 LINES_KEPT = 100_000
 """Lines held in all; the oldest are dropped."""
-LINES_AT_REST = 5_000
-"""Lines held while nobody looks, besides the last one of each log and what says that lines are missing."""
 LOOK_S = 0.3
 """How long a look waits for logs that are slow; their lines come with a later one."""
 
@@ -291,27 +277,11 @@ class MergedLog(ListLog):
             del self._lines[:surplus]
             self._is_cut = True
         self._find_first()
-        self._overview = None
-
-    def rest(self) -> None:
-        """Hold only the newest lines, as nobody looks; who scrolls back later has earlier ones read again."""
-        surplus = len(self._lines) - LINES_AT_REST
-        if surplus <= 0 or self._takes:
-            return
-        last = {reading_of(line): line for line in self._lines}
-        kept = self._lines[surplus:]
-        begins = {**last, **{reading_of(line): line for line in reversed(kept) if not line.is_gap}}
-        whole = [line for line in self._lines[:surplus] if line.is_gap or line is begins[reading_of(line)]]
-        self._lines = [*whole, *kept]
-        for nth, line in begins.items():
-            self._readings[nth].begin_at(line)
-        self._find_first()
-        self._overview = None
 
     def _find_first(self) -> None:
         held_up = [r.oldest for r in self._readings if not r.at_begin and r.oldest is not None]
-        floor = max(held_up, default=None)
-        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=position_of)
+        floor = first_place(max(held_up, default=Nanos(0)))
+        self._first = bisect_left(self._lines, floor, key=position_of)
 
     # Pages.
 
@@ -319,7 +289,7 @@ class MergedLog(ListLog):
         while (stop := self._index(position)) - self._first < count and await self._read_earlier():
             pass
         begin = max(self._first, stop - count)
-        return self._page(begin, max(begin, stop), begin == self._first and not self._can_go_back)
+        return self._page(begin, max(begin, stop), begin == self._first and self._is_complete)
 
     async def after(self, position: int, count: int) -> Page:
         begin = max(self._first, self._index(position))
@@ -343,12 +313,8 @@ class MergedLog(ListLog):
         return max(readings, key=lambda r: r.oldest or Nanos(0), default=None)
 
     @property
-    def _can_go_back(self) -> bool:
-        return self._held_up_by is not None and not self._is_cut
-
-    @property
     def _is_complete(self) -> bool:
-        return not self._can_go_back
+        return self._held_up_by is None or self._is_cut
 
     async def _read_earlier(self) -> bool:
         reading = self._held_up_by

@@ -58,16 +58,12 @@ def arguments(query: Query, target: str, *, program: str | None, also: str = "")
         case = ["--ignore-case"] if query.ignores_case else []
         pattern = query.text if query.is_regex else re.escape(query.text)
         return [sys.executable, "-I", "-S", str(FILTER), *case, "--", pattern]
-    is_text = not query.is_regex and not also
-    pattern = query.text
-    if not query.is_regex and also:
-        pattern = "".join(f"\\x{{{ord(char):x}}}" for char in query.text)
+    pattern = query.text if query.is_regex else "".join(f"\\x{{{ord(char):x}}}" for char in query.text)
     return [
         program,
         *("--no-config", "--no-messages", "--color=never", "--no-heading", "--no-filename"),
         *("--text", "--encoding=none", "--crlf", "--only-matching", "--line-number", "--byte-offset"),
         *("--replace=", "--ignore-case" if query.ignores_case else "--case-sensitive"),
-        *(("--fixed-strings",) if is_text else ()),
         *((f"--regexp={also}",) if also else ()),
         *(f"--regexp={pattern}", "--", target),
     ]
@@ -209,8 +205,6 @@ HITS_KEPT = 1_000_000
 CHUNK_BYTES = 1 << 20
 CHECKED_BYTES = 64 << 10
 """Read from a hit on to see the line it is in; of a longer line the rest is not looked at."""
-PROGRAM_FROM_BYTES = 16 << 20
-"""Logs of this size and more are searched by ripgrep also for a plain text."""
 
 
 class Search(ABC):
@@ -319,7 +313,6 @@ class FileSearch(Search):
         begin = now[0].base if now else 0
         super().__init__(query, Hits(begin), HITS_KEPT)
         self._segments = segments
-        self._is_large = bool(now) and now[-1].end - begin >= PROGRAM_FROM_BYTES
         self._searched_to = begin
 
     async def _search_all(self) -> None:
@@ -356,11 +349,9 @@ class FileSearch(Search):
         """Offsets in the lines that are hits, in order, from byte `begin` of a file on."""
         # ripgrep can search a whole file, as it is stored
         is_for_program = not begin and not segment.is_packed and ripgrep() is not None
-        if is_plain(self.query) and not (self._is_large and is_for_program):
-            yield from self._found_text(segment, begin)
-            return
         if not is_for_program:
-            yield from self._tried(self._shown_lines(segment, begin))
+            tried = self._shown_lines(segment, begin)
+            yield from self._found_text(segment, begin) if is_plain(self.query) else self._tried(tried)
             return
         descriptor = segment.opened.plain.duplicate()
         try:

@@ -8,11 +8,14 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, MutableSequence, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
 from jobtui.model.clock import Nanos
+
+if TYPE_CHECKING:
+    from jobtui.model.secret_blocks import SecretBlocks
 
 
 class LogUnreadable(Exception):
@@ -200,6 +203,52 @@ class LineSource(Protocol):
         """Up to `count` lines from the one that holds `position` on."""
 
 
+FEW_ABOVE, MOST_ABOVE = 16, 1_000
+"""Lines above a page that are read at first, and after which no more are, to know what is secret in it."""
+
+
+class MaskedLines:
+    """The lines of a source, those masked that are secret by what is above them in their origin, no others.
+
+    For a page, lines above it are read until one says nothing of those below it, which is hardly ever far.
+    """
+
+    def __init__(self, source: LineSource) -> None:
+        self._source = source
+
+    async def before(self, position: int, count: int) -> Page:
+        return await self._masked(await self._source.before(position, count))
+
+    async def after(self, position: int, count: int) -> Page:
+        return await self._masked(await self._source.after(position, count))
+
+    async def _masked(self, page: Page) -> Page:
+        lines = list(page.lines)
+        blocks = await self._said_above(lines) if lines else {}
+        for at, line in enumerate(lines):
+            if not line.is_gap and (text := blocks[line.origin].hide(line.text)) != line.text:
+                lines[at] = msgspec.structs.replace(line, text=text)
+        return Page(tuple(lines), page.at_edge)
+
+    async def _said_above(self, lines: Sequence[LogLine]) -> "dict[str, SecretBlocks]":
+        from jobtui.model.secret_blocks import SecretBlocks, is_settled
+
+        firsts = {line.origin: line.text for line in reversed(lines)}
+        wanted = {origin for origin, text in firsts.items() if not is_settled(text)}
+        above, position, count = list[LogLine](), lines[0].position, FEW_ABOVE
+        while len(above) < MOST_ABOVE and (wanted or not above):
+            page = await self._source.before(position, count)
+            if not page.lines:
+                break
+            above[:0], position, count = page.lines, page.lines[0].position, count * 4
+            wanted -= {line.origin for line in page.lines if is_settled(line.text)}
+        blocks = {origin: SecretBlocks() for origin in firsts}
+        for line in above:
+            if line.origin in blocks and not line.is_gap:
+                blocks[line.origin].hide(line.text)
+        return blocks
+
+
 class LogSearch(Protocol):
     """A search that runs by itself until it is done or stopped."""
 
@@ -255,10 +304,6 @@ class Log(LineSource, Protocol):
 
     def search(self, query: Query, around: int) -> LogSearch:
         """A search, not yet begun; one that takes long begins at `around`."""
-
-    def rest(self) -> None:
-        """Hold no more lines, of those it can read again, than there is use for while nobody looks."""
-        return
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
-from jobtui.model.secret_blocks import without_blocks
+from jobtui.model.secret_blocks import WORDLIKE, SecretBlocks
 
 _AGENT_BEGIN = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b)"
 _AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
@@ -77,12 +77,6 @@ _IN_PROSE = re.compile(
 """What follows a key in `the password for bob is X`."""
 _IN_BRACKETS = re.compile(r"(?<!\w)\w+ ?[(\[]['\"]?(?P<bare>[^\s'\"()\[\],=]{6,})['\"]?[)\]]", re.ASCII)
 """A key with its value in `password(X)`; what is called with one is no key: `get_password(X)`."""
-_WORDLIKE = re.compile(
-    r"[/~].*|\.{1,2}/.*|\d+[\W_]?[a-z]+|[\d\W_]+|(?:aes|base|hs|krb|md|oauth|rs|rsa|sha|utf|v)[\W_]?\d.*"
-    r"|[A-Z]?[a-z]+(?:[\W_][A-Za-z]?[a-z]+)*|[\w/.\-]+\.[a-z]{1,4}(?::\d+)?|[A-Z]+|\w+://.*|\w+\(.*",
-    re.ASCII,
-)
-"""What is no secret in prose: words, paths, names of files, sizes, times, kinds of ciphers, addresses."""
 _LINE_NUMBER = re.compile(r"\d+:")
 _REFUSAL = re.compile(
     r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
@@ -91,6 +85,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 """What follows in a message about a credential."""
+
+_LINE_END_OR_QUOTE = re.compile(r"(\\+n|['\"])")
 
 _FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{secret_words.SECRET_FORMS})", re.ASCII)
 _OPTIONS = [
@@ -172,7 +168,9 @@ class _Span(NamedTuple):
 def masked(text: str) -> str:
     """`text` with every secret after a key masked. Reads it once, from one possible secret to the next."""
     if "\n" in text:
-        text = "\n".join(without_blocks(text.split("\n")))
+        text = SecretBlocks().hide(text)
+    if "\\n" in text:
+        text = _without_escaped_blocks(text)
     low = text.replace(_GROWS, "i").lower()
     parts: list[str] = []
     done = at = 0
@@ -186,6 +184,16 @@ def masked(text: str) -> str:
             parts += text[done : span.start], shown
             done = span.end
     return "".join(parts) + text[done:] if parts else text
+
+
+def _without_escaped_blocks(text: str) -> str:
+    """`text` with blocks masked in strings whose line ends are written as `\\n`."""
+    parts = _LINE_END_OR_QUOTE.split(text)
+    for at in range(0, len(parts), 2):
+        if not at or parts[at - 1] in ("'", '"'):
+            blocks = SecretBlocks()
+        parts[at] = blocks.hide(parts[at])
+    return "".join(parts)
 
 
 def without_torn(text: str) -> str:
@@ -299,7 +307,7 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
     if prose := _IN_PROSE.match(text, word_end) or _IN_BRACKETS.match(text, start):
         group = prose.lastgroup or ""
         value = prose[group].rstrip(".,;:!?)]}")
-        if not _WORDLIKE.fullmatch(value):
+        if not WORDLIKE.fullmatch(value):
             begin = prose.start(group)
             return _Span(begin, begin + len(value), begin + len(value))
     return _nothing(word_end)

@@ -4,6 +4,8 @@ import re
 from itertools import pairwise
 
 FULL_ID_LENGTH = 32
+KEY_LENGTH = 60
+"""Characters in a line of a private key at least, 76 at most; its last line may be shorter, padded."""
 MASK = "***"
 CUT = "…"
 

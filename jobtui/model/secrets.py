@@ -6,8 +6,9 @@ assignments and options, YAML, headers, query strings and `user:password@host`; 
 where X looks like no word. Tokens that are known by their form need no key, nor do the short options of
 programs such as curl. Log text is cut and glued anywhere, so a value without an end is masked up to the next
 record or the end of its line. Lines of a private key are known by themselves, as a view may begin in the
-middle of one. What cannot be seen, such as colours, hides no key. Masking twice changes nothing more. Op ids
-are no secrets, nor are counts of tokens, nor what a program says of a credential.
+middle of one. What cannot be seen, such as colours, hides no key: where it would, it is left out. Masking
+twice changes nothing more. Op ids are no secrets, nor are counts of tokens, nor what a program says of a
+credential.
 """
 
 import re
@@ -15,7 +16,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 
 from jobtui.model import secret_words
-from jobtui.model.secret_words import COUNT, CUT, FULL_ID_LENGTH, KEY_WORD, MASK, SECRET_WORDS, is_session
+from jobtui.model.secret_words import COUNT, FULL_ID_LENGTH, KEY_WORD, MASK, SECRET_WORDS, is_session
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
@@ -26,8 +27,6 @@ _KEY_GATE = re.compile(KEY_WORD)
 _SID_GATE = re.compile(r"sid\b")
 
 
-MOST_PASSES = 4
-"""How often a text is masked at most: masking may uncover a secret that invisible characters hid."""
 _UNSEEN = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
@@ -37,14 +36,6 @@ _GITHUB_GATE = re.compile("gh[opsru]_")
 _OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
 _NAME = re.compile(r"[\w.\-]+", re.ASCII)
 _BETWEEN = "', '"
-_KEY_BEGIN = re.compile("-----BEGIN [A-Z ]{0,40}PRIVATE KEY")
-_KEY_END = "-----END "
-_KEY_LINE = re.compile(
-    r"(?:[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)"
-    r"|(?P<head>.*[\s|>])[^\w+/=]*(?P<body>[A-Za-z0-9+/=]{16,}))(?:\\+n|[^\w+/=])*",
-    re.ASCII,
-)
-"""A line of a key; one that is in a log has a head of its own."""
 _KEY_BODY = re.compile(
     r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\+n)?[\s'\",\\]*$)", re.ASCII | re.MULTILINE
 )
@@ -59,8 +50,6 @@ _LOGIN = re.compile(
 )
 _LEAST_CHANGES = 0.4
 """How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
-_KEY_LENGTH = 60
-"""Characters in a line of a key at least, 76 at most; its last line may be shorter, padded."""
 _MOST_SLASHES = 6
 
 
@@ -68,57 +57,17 @@ def masked_lines(lines: Iterable[str]) -> Iterator[str]:
     """The same lines of one text with what is secret in them masked, private keys as a whole."""
     from jobtui.model.secret_blocks import without_blocks
 
-    is_private = False
-    for line in without_blocks(lines):
-        found = _KEY_LINE.fullmatch(line) if is_private and _KEY_END not in line else None
-        if found is not None:
-            is_private = found["head"] is None or len(found["body"]) >= _KEY_LENGTH
-            yield (found["head"] or "") + MASK
-            continue
-        is_private = _KEY_BEGIN.search(line) is not None and _KEY_END not in line
-        yield mask_text(line)
+    return map(mask_text, without_blocks(lines))
 
 
 def mask_text(text: str) -> str:
     """`text` with every secret in it masked. Never raises."""
-    for _ in range(MOST_PASSES):
-        if text.isprintable() or (seen := _UNSEEN.sub("", text)) == text:
+    text = _masked(text)
+    for _ in range(4):  # masking may uncover a secret that invisible characters hid
+        if text.isprintable() or (seen := _UNSEEN.sub("", text)) == text or (masked := _masked(seen)) == seen:
             break
-        before, masked = text, _masked(seen)
-        if masked != seen:
-            text = _with_unseen(text, seen, masked)
-        text = _masked(text)  # also what is seen of `\x1b[password=x` where its escape character is shown
-        if text == before:
-            return text
-    return _masked(text)
-
-
-def _with_unseen(text: str, seen: str, masked: str) -> str:
-    """What was masked without the characters that are not seen, with these again where no secret is."""
-    unseen_at: list[tuple[int, str]] = []
-    gone = 0
-    for found in _UNSEEN.finditer(text):
-        unseen_at.append((found.start() - gone, found[0]))
-        gone += len(found[0])
-    parts: list[str] = []
-    at = next_unseen = 0
-    kept = re.split(rf"({re.escape(MASK)}|{CUT})", masked)
-    for number, part in enumerate(kept):
-        is_last = number == len(kept) - 1
-        start = len(seen) - len(part) if is_last else seen.find(part, at)
-        if number % 2 or start < at:
-            parts.append(part)
-            continue
-        at = start
-        while next_unseen < len(unseen_at) and unseen_at[next_unseen][0] <= start + len(part):
-            offset, unseen = unseen_at[next_unseen]
-            next_unseen += 1
-            if offset >= start:
-                parts += seen[at:offset], unseen
-                at = offset
-        parts.append(seen[at : start + len(part)])
-        at = start + len(part)
-    return "".join(parts)
+        text = _masked(masked)
+    return text
 
 
 MAY_BE_MASKED = (
@@ -139,10 +88,7 @@ MAY_BE_MASKED = (
 
 def mask_line(line: str) -> str:
     """A line of a log masked; also one that may be the last of a private key, as none beside it is known."""
-    masked = mask_text(line)
-    if "\n" in masked:
-        return "\n".join(MASK if _may_end_key(part) else part for part in masked.split("\n"))
-    return MASK if _may_end_key(masked) else masked
+    return "\n".join(MASK if _may_end_key(part) else part for part in mask_text(line).split("\n"))
 
 
 def _may_end_key(line: str) -> bool:
@@ -172,8 +118,8 @@ def _is_login(value: str) -> bool:
 
 def _may_end_in_key(text: str) -> bool:
     """Whether the last word may be a line of a key; cheap, as it is asked of every line."""
-    word = text[-2 * _KEY_LENGTH :].rstrip(" \t\r'\"\\").rpartition(" ")[2]
-    return len(word) >= _KEY_LENGTH and word.count("/") <= 2 * _MOST_SLASHES and "." not in word
+    word = text[-2 * secret_words.KEY_LENGTH :].rstrip(" \t\r'\"\\").rpartition(" ")[2]
+    return len(word) >= secret_words.KEY_LENGTH and word.count("/") <= 2 * _MOST_SLASHES and "." not in word
 
 
 def _masked(text: str) -> str:
@@ -183,7 +129,7 @@ def _masked(text: str) -> str:
         from jobtui.model.secret_scan import without_torn
 
         text = without_torn(text)
-    if len(text) >= _KEY_LENGTH and ("\n" in text or _may_end_in_key(text)):
+    if len(text) >= secret_words.KEY_LENGTH and ("\n" in text or _may_end_in_key(text)):
         text = _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
     elif text[-1:] == "=" and _KEY_REST.fullmatch(text):
         return MASK

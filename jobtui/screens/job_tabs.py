@@ -14,12 +14,13 @@ from textual.message import Message
 
 from jobtui.actions import ScreenName
 from jobtui.analysis.compare import CLUTTER
-from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.analysis.timeline import JobLine, job_lines, masked
 from jobtui.model.health import contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Component, Op, Step, Unlinked
+from jobtui.model.secret_blocks import without_blocks
 from jobtui.model.verdicts import Fact, NextStep, Verdict
 from jobtui.render.job_files import document_lines
 from jobtui.render.lanes import certainty_words
@@ -135,7 +136,7 @@ class JobTab(PaneGroup):
             lines = await self.shared.job_reader.lines_behind(step, LINES_BEHIND)
         except Unreadable as error:
             return [f"(the log cannot be read: {show(str(error))})"]
-        return [show(line.text) for line in lines[1:]]
+        return [*map(show, without_blocks(line.text for line in lines))][1:]
 
 
 class StepTab(JobTab):
@@ -276,7 +277,7 @@ class LogsTab(StepTab):
         shown = subject.ops, subject.unlinked, subject.is_newest
         if shown != self._shown:
             self._shown = shown
-            self._lines = job_lines(subject.job_id, subject.ops, subject.unlinked)
+            self._lines = masked(job_lines(subject.job_id, subject.ops, subject.unlinked))
             self._show_lines()
         self._log.empty = subject.silence
         self.tick()

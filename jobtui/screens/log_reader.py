@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Query, SearchState
+from jobtui.model.pages import Extent, LineSource, Log, LogSearch, MaskedLines, SearchState
 from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show, telling
@@ -51,7 +51,7 @@ class LogReader:
     """An open log: its position, search and bookmarks. `name` is None for all logs in one."""
 
     def __init__(self, log: Log, name: str | None, position: int | None = None) -> None:
-        self.log = log
+        self.log, self._masked = log, MaskedLines(log)
         self.name = name
         self.position = position
         """The position when another log was chosen; None at the end."""
@@ -71,28 +71,19 @@ class LogReader:
 
     @property
     def unfolded(self) -> LineSource:
-        hits = FilteredLines(self.log, self.search) if self.is_filtered and self.search is not None else None
-        lines: LineSource = hits or self.log
+        lines: LineSource = self._masked
+        if self.is_filtered and self.search is not None:
+            lines = FilteredLines(lines, self.search)
         return KeptLines(lines, keeper(self.conditions)) if self.conditions else lines
 
     @property
     def lines(self) -> LineSource:
         return FoldedLines(self.unfolded, self.folds) if self.folds else self.unfolded
 
-    def begin_search(self, query: Query, around: int) -> LogSearch:
-        self.end_search()
-        self.search = self.log.search(query, around)
-        return self.search
-
     def end_search(self) -> None:
         if self.search is not None:
             self.search.cancel()
         self.search, self.seeks = None, 0
-
-    def rest(self) -> None:
-        """Free what can be read again. Kept while there is a search or a bookmark."""
-        if self.search is None and not self.bookmarks:
-            self.log.rest()
 
     @property
     def is_searching(self) -> bool:

@@ -44,13 +44,10 @@ APART_S = 0.1
 OVERVIEW_S = 0.5
 """How often the histogram is redrawn while the log is scanned."""
 TAG_CELLS, NARROW_TAG_CELLS = 14, 3
-"""Cells of the name of a log before its lines, and the same on a narrow screen."""
-NARROW = 70
-ALL = "all"
+"""Cells of the name of a log before its lines, and the same on a screen of fewer than 70 cells."""
 SEARCH_S = 0.05
 """How often the hits of a running search are counted."""
-NOTHING = {1: "nothing more below", -1: "nothing more above"}
-FORWARD = 1
+NO_SEARCH = "nothing is searched for: / starts a search"
 COPIED_LINES, RECORD_LINES = 5_000, 500
 """The most lines copied at a time, and the most of one record; terminals often take fewer."""
 COUNTED_LINES = 20_000
@@ -162,7 +159,7 @@ class LogScreen(LiveScreen):
         self._keep_up(reader)
 
     def _tags(self) -> Tags:
-        return tags_of(self.shared, self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
+        return tags_of(self.shared, self._labels, NARROW_TAG_CELLS if self.size.width < 70 else TAG_CELLS)
 
     def on_resize(self) -> None:
         if self._reader is not None and self._reader.name is None:
@@ -195,8 +192,6 @@ class LogScreen(LiveScreen):
                 await asyncio.sleep(APART_S)
                 await reader.log.changed(OVERVIEW_S if undrawn else LOOK_S)
             else:
-                if self._view.follows and not self.is_current:
-                    reader.rest()
                 self._awake.clear()
                 await self._awake.wait()
 
@@ -284,7 +279,7 @@ class LogScreen(LiveScreen):
             self._show_status()
 
     def _show_status(self) -> None:
-        whole = ALL if self._set is None else counted(len(self._set), "log")
+        whole = "all" if self._set is None else counted(len(self._set), "log")
         names = tuple(whole if name is None else self._labels[name] for name in self._names)
         words = status_words(self._reader, self._view, self._number)
         self._header.status = LogStatus(names, self._chosen, tuple(words))
@@ -316,8 +311,8 @@ class LogScreen(LiveScreen):
         self._chosen = names.index(shown) if shown in names else 0
         if names and (self._reader is None or (None in names and not self._is_picked and shown is not None)):
             self._choose(0 if not self._is_picked else self._chosen)
-        elif self._reader is not None and self._reader.name is None:
-            self._view.set_look(LineLook(self._view.shows_heads, self._tags()))
+        else:
+            self.on_resize()
         self._show_status()
 
     def _show_set(self, chosen: tuple[str, ...]) -> None:
@@ -564,8 +559,9 @@ class LogsScreen(LogScreen):
     @work(group="search", exclusive=True, description="")
     async def _search(self, reader: LogReader, query: Query) -> None:
         position = self._view.position
-        search = reader.begin_search(query, reader.extent.end if position is None else position)
-        reader.seeks = FORWARD
+        reader.end_search()
+        search = reader.log.search(query, reader.extent.end if position is None else position)
+        reader.search, reader.seeks = search, 1
         self._view.set_finder(finder(query))
         if reader.is_filtered:
             self._view.show(reader.lines, position)
@@ -593,13 +589,13 @@ class LogsScreen(LogScreen):
     def action_hit(self, direction: int) -> None:
         reader = self._reader
         if reader is None or reader.search is None:
-            self.say("nothing is searched for: / starts a search")
+            self.say(NO_SEARCH)
         elif not self._go_to_hit(reader, direction):
             line = self._view.line_at_cursor
             if line is not None and reader.may_come(line.position, line.end, direction):
                 reader.seeks = direction
             else:
-                self.say(NOTHING[direction])
+                self.say(f"nothing more {'below' if direction > 0 else 'above'}")
 
     def _go_to_hit(self, reader: LogReader, direction: int, *, nearest: bool = False) -> bool:
         """Go to the next hit; with `nearest` the line itself counts, and when all is searched any other."""
@@ -617,8 +613,7 @@ class LogsScreen(LogScreen):
     def action_matches(self) -> None:
         reader = self._reader
         if reader is None or reader.search is None:
-            self.say("nothing is searched for: / starts a search")
-            return
+            return self.say(NO_SEARCH)
         position = self._view.position
         if reader.is_filtered:
             position = self._position_in_all(reader)

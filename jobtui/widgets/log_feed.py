@@ -293,29 +293,24 @@ class LogFeed:
         window = LogWindow(before.lines, at_begin=before.at_edge, at_end=position is None)
         if position is not None:
             window.append(await self.source.after(position, AHEAD))
-            window.at_begin = before.at_edge
         self.window = window
 
-    def wants(self, first: int, last: int) -> bool:
-        """Whether lines are missing beyond `first` .. `last`, those on the screen."""
-        return self._wants_after(last) or self._wants_before(first)
-
-    def _wants_after(self, last: int) -> bool:
+    def wants(self, first: int, last: int) -> int:
+        """Whether lines are missing beyond `first` .. `last`, those on the screen: 1 after, -1 before."""
         window = self.window
-        return len(window) > 0 and not window.at_end and last + AHEAD > len(window)
-
-    def _wants_before(self, first: int) -> bool:
-        return len(self.window) > 0 and not self.window.at_begin and first < AHEAD
+        if len(window) and not window.at_end and last + AHEAD > len(window):
+            return 1
+        return -1 if len(window) and not window.at_begin and first < AHEAD else 0
 
     async def fill(self, first: int, last: int) -> int | None:
         """Ask for lines beyond `first` .. `last`: how far down these moved; None when enough are held."""
-        window = self.window
-        if self._wants_after(last):
+        window, wanted = self.window, self.wants(first, last)
+        if wanted > 0:
             page = await self.source.after(window.lines[-1].position, AHEAD)
             if not window.append(page):
                 window.at_end = True
             return -window.trim(first, last)
-        if self._wants_before(first):
+        if wanted < 0:
             page = await self.source.before(window.lines[0].position, AHEAD)
             moved = window.prepend(page)
             return moved - window.trim(first + moved, last + moved)

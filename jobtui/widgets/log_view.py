@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from textual import events, work
+from textual import events, on, work
 from textual.message import Message
 
 from jobtui.model.clock import Nanos, seconds_between
@@ -361,13 +361,11 @@ class LogView(LineView):
         else:
             self._settle()
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+    @on(events.MouseScrollDown)
+    @on(events.MouseScrollUp)
+    def _scroll(self, event: events.MouseEvent) -> None:
         event.stop()
-        self._go(self._cursor + WHEEL_ROWS)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self._go(self._cursor - WHEEL_ROWS)
+        self._go(self._cursor + (WHEEL_ROWS if isinstance(event, events.MouseScrollDown) else -WHEEL_ROWS))
 
 
 def has_hit(line: Line) -> bool:
@@ -382,7 +380,6 @@ def _in_style(line: Line, style: str) -> Line:
     return tuple(parts)
 
 
-TITLE = "logs"
 FEWEST_NAME_CELLS = 8
 """Cells for the name of the log at least, however much there is to say."""
 
@@ -417,7 +414,7 @@ class LogHeader(LineView):
         age = Piece(f"  {words} " if shows_age else " ", style)
         clock = Piece(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
         said = tuple(Piece(f"  {text}", style) for text, style in self.status.words if text)
-        title, names = Piece(f" {TITLE} ", "title"), self._names()
+        title, names = Piece(" logs ", "title"), self._names()
         trail = "".join(f" {name} ›" for name in self.trail)
         chosen = f" {self.status.names[self.status.chosen]}" if self.status.names else ""
         alone = (Piece(chosen, "accent"),) if chosen else ()

@@ -519,9 +519,7 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     installed = getattr(request.node, "callspec", None) and request.node.callspec.params.get("installed")
     if installed and ripgrep() is None:
         pytest.skip("ripgrep is not installed here")
-    if installed:
-        monkeypatch.setattr(log_search, "PROGRAM_FROM_BYTES", 0)
-    else:
+    if not installed:
         monkeypatch.setattr(log_search, "ripgrep", lambda: None)
         monkeypatch.setattr(search_program, "ripgrep", lambda: None)
 

@@ -211,7 +211,9 @@ async def test_the_lines_held_are_bounded(merged_of: Make, monkeypatch: pytest.M
     assert (page.lines, page.at_edge) == ((), True)
 
 
-async def test_few_lines_stay_while_nobody_looks(merged_of: Make, tmp_path: Path, clock: FixedClock) -> None:
+async def test_lines_and_what_is_missing_are_given_up_to_the_begin(
+    merged_of: Make, tmp_path: Path, clock: FixedClock
+) -> None:
     file = tmp_path / "server.log"
     busy, quiet = MemoryJournal(), MemoryJournal()
     file.write_text("".join(line(n, f"f{n}") for n in range(0, 7_000, 7)))
@@ -233,8 +235,6 @@ async def test_few_lines_stay_while_nobody_looks(merged_of: Make, tmp_path: Path
     clock.advance(100)
     await merged.look()
     gaps = [held for held in merged.lines if held.is_gap]
-    merged.rest()
-    assert len(merged._lines) < 5_100
     write(busy, 8_000, "busy 8000")
     await merged.look()
     assert words(merged)[-1] == "8000"

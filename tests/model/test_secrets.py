@@ -15,6 +15,7 @@ AGENT_ID = "RBb6Vj4wc0GxISMpa9X5jHsjeB43mFmm"
 TOKEN = "a8z0JysjwwpLRCx2lX9pENrSy0AD7cvp"
 
 TABLES = table("secrets")
+BELOW = TABLES["below"]
 MASKED = [
     *(pair for own in TABLES["masked"].values() for pair in own.items()),
     # known by their form
@@ -165,17 +166,14 @@ def test_the_value_behind_an_option_of_a_list_is_masked(words: list[object]) -> 
     }
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["password:", "password: |", "- token: >-", "{'password':", '"api_key":', "  secret: # why", "'token':"],
-)
-@pytest.mark.parametrize(
-    "head", ["", "Nov 20 20:34:30 30699     0 a/b.py:1:f ", "2026-11-22 00:39:51.175 | 9 | INFO | a.b:1] "]
-)
-def test_a_value_on_the_line_after_its_key_is_masked(head: str, key: str) -> None:
-    lines = [f"{head}{key}", f"{head}      'hunter2'", f"{head}      battery", f"{head}other: 1"]
-    masked = [lines[0], f"{head}      '{MASK}'", f"{head}      {MASK}", lines[3]]
-    assert [*masked_lines(lines)] == [*masked_lines(masked)] == masked
+@pytest.mark.parametrize("head", BELOW["heads"])
+@pytest.mark.parametrize("text", BELOW["texts"])
+def test_a_value_in_lines_below_its_key_is_masked(head: str, text: str) -> None:
+    lines = [f"{head}{line}" for line in (*text.split("\n"), "other: 1", "all is well")]
+    masked = [*masked_lines(lines)]
+    assert "hunter2" not in "".join(masked)
+    assert [*masked_lines(masked)] == masked
+    assert (masked[0][: len(head)], masked[-2:]) == (head, lines[-2:])
 
 
 def test_a_key_is_masked_up_to_where_it_ends_in_lines() -> None:

@@ -1,20 +1,33 @@
+import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from textual.app import App
 from textual.pilot import Pilot
 
-from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page, Query, SearchState
+from jobtui.model.pages import (
+    Extent,
+    Hits,
+    Level,
+    LineSource,
+    LogLine,
+    LogUnreadable,
+    MaskedLines,
+    Page,
+    Query,
+)
+from jobtui.model.secret_blocks import without_blocks
 from jobtui.render.log_lines import LineLook, finder
 from jobtui.widgets import log_feed
 from jobtui.widgets.log_feed import KEPT, FilteredLines, FoldedLines, Folds, KeptLines, LogFeed, LogWindow
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
-from tests.rows import ROWS
+from tests.rows import ROWS, table
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -24,15 +37,16 @@ WHOLE = LineLook(whole=True)
 class Lines:
     """Lines in memory, ten positions each; `asked` counts how many were given."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = list(texts)
+    def __init__(self, texts: Sequence[str], origins: Sequence[str] = ()) -> None:
+        self.texts, self.origins = list(texts), origins
         self.asked = 0
         self.broken = ""
 
     def line(self, nth: int) -> LogLine:
         text = self.texts[nth]
         level = Level.ERROR if "ERROR" in text else Level.PLAIN
-        return LogLine(position=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
+        line = LogLine(position=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
+        return replace(line, origin=self.origins[nth]) if self.origins else line
 
     def page(self, begin: int, end: int, *, at_edge: bool) -> Page:
         if self.broken:
@@ -178,27 +192,13 @@ def test_lines_far_from_the_screen_are_dropped() -> None:
     assert not window.at_begin
 
 
-class Found:
-    def __init__(self, positions: Sequence[int]) -> None:
-        self.query = Query("x", False, False)
-        self.hits = Hits(0)
-        self.hits.add_above(sorted(positions), 1 << 40)
-        self.state = SearchState.DONE
-        self.problem = ""
-
-    async def run(self) -> None: ...
-
-    async def extend(self) -> None: ...
-
-    def cancel(self) -> None: ...
-
-
 @given(st.sets(st.integers(0, 199), max_size=60), st.integers(0, 199), st.integers(1, 30))
 async def test_only_lines_with_hits_are_given_in_both_directions(
     found: set[int], at: int, count: int
 ) -> None:
-    lines = FilteredLines(numbered(200), Found([nth * 10 + 3 for nth in found]))
-    wanted = sorted(found)
+    wanted, hits = sorted(found), Hits(0)
+    hits.add_above([nth * 10 + 3 for nth in wanted], 1 << 40)
+    lines = FilteredLines(numbered(200), Mock(hits=hits))
     after = await lines.after(at * 10 + 5, count)
     assert [line.position // 10 for line in after.lines] == [nth for nth in wanted if nth >= at][:count]
     assert after.at_edge == (len([nth for nth in wanted if nth >= at]) <= count)
@@ -211,7 +211,7 @@ HEAD = "Nov 20 20:34:01 7 0 a/b.py:1:f "
 KINDS = (f"{HEAD}GET /1", f"{HEAD}idle", "  more", f"{HEAD}error=1", "A=1")
 
 
-async def whole(source: KeptLines | FoldedLines, start: int, rng: Callable[[int], int]) -> list[LogLine]:
+async def whole(source: LineSource, start: int, rng: Callable[[int], int]) -> list[LogLine]:
     """All lines of a source as a view comes to hold them: from a position, on at both ends."""
     feed = LogFeed(source)
     await feed.jump(start)
@@ -245,3 +245,40 @@ async def test_lines_left_out_and_folded_are_the_same_from_every_place(
     assert [run.position for run in runs] == [0, *(run.end for run in runs[:-1])]
     assert runs[-1].end == len(raw) * 10
     assert all(run.end - run.position == 10 * (run.folded + 1) for run in runs)
+
+
+BELOW = table("secrets")["below"]
+BLOCKS = [
+    (head + text.replace("\n", f"\n{head}")).split("\n") for head in BELOW["heads"] for text in BELOW["texts"]
+]
+BETWEEN = [
+    ["the next step begins"],
+    [f"{HEAD}said 12 words"],
+    [""],
+    ["  in a block"],
+    ["lone"],
+    ["commit 9f86d081884c"],
+]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*BLOCKS, *BETWEEN]), st.sampled_from("abc")), min_size=1, max_size=12
+    ),
+    st.integers(0, 59),
+    st.randoms(use_true_random=False),
+)
+async def test_what_is_secret_by_lines_above_is_masked_the_same_from_every_place(
+    blocks: list[tuple[list[str], str]], at: int, rng: random.Random
+) -> None:
+    texts: dict[str, list[str]] = {}
+    for block, origin in blocks:
+        texts.setdefault(origin, []).extend(("all of it is well", *block))
+    origins = [origin for origin, of_one in texts.items() for _ in of_one]
+    rng.shuffle(origins)
+    masked = {origin: without_blocks(of_one) for origin, of_one in texts.items()}
+    wanted = [next(masked[origin]) for origin in origins]
+    lines = Lines([texts[origin].pop(0) for origin in origins], origins)
+    start = min(at, len(origins) - 1) * 10
+    found = await whole(MaskedLines(lines), start, lambda most: rng.randint(0, max(0, most)))
+    assert [line.text for line in found] == wanted
