@@ -83,7 +83,7 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
         return Piece(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
     if source.failing:
         more = f" and {len(source.failing) - 1} more" if len(source.failing) > 1 else ""
-        return Piece(f"without {source.failing[0].name}{more}", "warning")
+        return Piece(f"without {show(source.failing[0].name)}{more}", "warning")
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or lag_s is None:
         return polled

@@ -171,7 +171,7 @@ async def test_the_verdict_is_on_top_and_changes_with_the_record() -> None:
         assert "It completed" in await first(scene, pilot, "completed")
 
 
-async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_verdict_is_late_once_its_sources_are_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.job_verdict.LIVE_S", 0.0)
     scene = waiting(3)
     async with scene.app.run_test(size=(120, 40)) as pilot:

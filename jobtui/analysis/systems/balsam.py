@@ -449,7 +449,8 @@ def needs_part(evidence: Evidence, part: str) -> bool:
     if changes and changes[-1].after == state:  # its events came
         if part.startswith("events"):
             return False
-        state = changes[-1].before if state == FAILED else state
+        if part == "batch-jobs" and state == FAILED:  # only a time limit is an allocation's
+            state = changes[-1].before
     return (
         part == "jobs"
         or (part == "apps" and not job.host)

@@ -6,6 +6,7 @@
 import os
 import random
 import re
+from collections.abc import Collection, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -320,14 +321,14 @@ def test_every_system_that_has_an_explainer_has_worlds() -> None:
     assert {kinds.get(one.name, one.name) for one in systems.SYSTEMS} == SYSTEMS.keys()
 
 
-def on_server(job_state: str, health: SourceHealth, **fields: object) -> Evidence:
+def on_server(job_state: str, health: SourceHealth, went: Sequence[str] = RAN) -> Evidence:
     """A healthy job of Balsam, and how its server is."""
     return Evidence(
         job_id=a_job(job_state).id,
         now=NOW,
         job=a_job(job_state),
         sources=(health,),
-        changes=tuple(changes(*RAN)),
+        changes=tuple(changes(*went)),
         allocations=(LIVING,),
         sites=(SITE,),
     )
@@ -351,22 +352,26 @@ def test_a_source_that_never_answered_is_a_doubt_after_a_minute() -> None:
     assert [*source_doubts([asked], WritersRead(), NOW)] == ["api does not answer"]
 
 
-RESTS_ON = {
-    "RUNNING": {"jobs", "sessions", "batch-jobs"},
-    "READY": {"jobs", "sites", "transfers"},
-    "FAILED": {"jobs", "events"},
-}
-"""Parts of what a server gives, by the states of jobs on which a verdict rests on them."""
+RESTS_ON = [
+    ("RUNNING", RAN, {"jobs", "sessions", "batch-jobs"}),
+    ("READY", RAN, {"jobs", "sites", "transfers"}),
+    ("FAILED", RAN, {"jobs", "events"}),
+    ("FAILED", (*RAN, "RUN_ERROR", "FAILED"), {"jobs"}),
+    ("FAILED", (*RAN, "RUN_TIMEOUT", "FAILED"), {"jobs", "batch-jobs"}),
+]
+"""The state of a job, its states by its events, and the parts of its server on which the verdict rests."""
 
 
-@pytest.mark.parametrize("state", RESTS_ON)
-@pytest.mark.parametrize("part", sorted(set().union(*RESTS_ON.values())))
-def test_a_part_that_fails_is_a_doubt_where_a_verdict_rests_on_it(state: str, part: str) -> None:
+@pytest.mark.parametrize(("state", "went", "parts"), RESTS_ON)
+@pytest.mark.parametrize("part", sorted(set().union(*(parts for _, _, parts in RESTS_ON))))
+def test_a_part_that_fails_is_a_doubt_where_a_verdict_rests_on_it(
+    state: str, went: Sequence[str], parts: Collection[str], part: str
+) -> None:
     failing = (FailingPart(part, "refused", ago(60)),)
-    fine = explain(on_server(state, FINE))
-    verdict = explain(on_server(state, msgspec.structs.replace(FINE, failing=failing)))
-    assert any(f"its {part} cannot be read" in doubt for doubt in verdict.doubts) is (part in RESTS_ON[state])
-    assert verdict.confidence == (GUESS if part in RESTS_ON[state] else fine.confidence)
+    fine = explain(on_server(state, FINE, went))
+    verdict = explain(on_server(state, msgspec.structs.replace(FINE, failing=failing), went))
+    assert any(f"its {part} cannot be read" in doubt for doubt in verdict.doubts) is (part in parts)
+    assert verdict.confidence == (GUESS if part in parts else fine.confidence)
 
 
 @pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])
