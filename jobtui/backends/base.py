@@ -267,6 +267,10 @@ class SourceParts:
     def take(self, part: str) -> None:
         """Note that it was given."""
         self._read_at[part] = self._source.clock.now()
+        self.forget(part)
+
+    def forget(self, part: str) -> None:
+        """Note that it is not asked for any more, and so does not fail."""
         self._failing.pop(part, None)
 
     def fail(self, part: str, error: SourceError) -> None:

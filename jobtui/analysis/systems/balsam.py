@@ -51,13 +51,14 @@ EXPIRED = "session expired"
 class BalsamCase(NamedTuple):
     """One job and what belongs to it. `here` are the allocations of its site.
 
-    `now` is the time by the server's clock when it was last read, `heard_at` when all of that was which says
-    what sites and launchers do.
+    `now` is the time by the server's clock when it was last read, `sites_at` when its sites were, and
+    `launchers_at` when all of that was which says what launchers do.
     """
 
     job: Job
     now: Nanos
-    heard_at: Nanos
+    sites_at: Nanos
+    launchers_at: Nanos
     changes: Sequence[StateChange]
     site: Site | None
     own: Allocation | None
@@ -93,8 +94,9 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     facts = dict(evidence.detail.facts) if evidence.detail is not None else {}
     nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
-    heard_at = evidence.now_at(job.source, "sites", "sessions", "batch-jobs")
-    matter = BalsamCase(job, now, heard_at, changes, site, own, here, nodes)
+    sites_at = evidence.now_at(job.source, "sites")
+    launchers_at = evidence.now_at(job.source, "sessions", "batch-jobs")
+    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here, nodes)
     said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)
@@ -148,7 +150,7 @@ def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
         for at, state in ((one.submitted_at, "queued"), (one.start_at, "running"), (one.end_at, one.state)):
             if at is not None and at > since:
                 yield at, f"batch job {one.scheduler_id or one.id} {state}"
-    if site is not None and site.seen_at is not None and site.is_down(matter.heard_at):
+    if site is not None and site.seen_at is not None and site.is_down(matter.sites_at):
         yield max(site.seen_at, since), f"nothing was heard from the agent of site {site.name}"
 
 
@@ -247,9 +249,9 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
 
 def _site_down(matter: BalsamCase) -> Ruling | None:
     site = matter.site
-    if site is None or not site.is_down(matter.heard_at) or site.seen_at is None:
+    if site is None or not site.is_down(matter.sites_at) or site.seen_at is None:
         return None
-    silent = age(since_s(site.seen_at, matter.heard_at))
+    silent = age(since_s(site.seen_at, matter.sites_at))
     start = Command("balsam", "site", "start", within=site.path)
     steps = (
         NextStep("see which sites are active", Command("balsam", "site", "ls")),
@@ -274,12 +276,12 @@ def _runnable(matter: BalsamCase) -> Ruling:
     ]
     serving = [one for one in fitting if one.nodes >= matter.nodes]
     running = [one for one in serving if one.state == "running"]
-    stale = next((one for one in running if one.is_stale(matter.heard_at)), None)
+    stale = next((one for one in running if one.is_stale(matter.launchers_at)), None)
     before, error = "", matter.last(RUN_ERROR, RUN_TIMEOUT)
     if matter.job.native_status == "RESTART_READY" and error is not None:
         is_error = error.after == RUN_ERROR
         before = "Its last run ended with an error. " if is_error else f"{_cut_off(matter).sentence} "
-    if live := [one for one in running if not one.is_stale(matter.heard_at)]:
+    if live := [one for one in running if not one.is_stale(matter.launchers_at)]:
         count, nodes = counted(len(live), "allocation"), sum(one.nodes for one in live)
         note = f"{count} of its site {'runs' if len(live) == 1 else 'run'}, of {counted(nodes, 'node')}"
         pending = _pending(matter, Category.ALLOCATION, "a launcher with room", note=note)
@@ -373,7 +375,7 @@ def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
 
 def _running(matter: BalsamCase) -> Ruling:
     own = matter.own
-    if own is not None and own.is_stale(matter.heard_at):
+    if own is not None and own.is_stale(matter.launchers_at):
         return _stale(matter, own)
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
@@ -387,10 +389,10 @@ def _running(matter: BalsamCase) -> Ruling:
 def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     name = one.scheduler_id or one.id
     if not one.launchers:
-        ran, doubts = for_words(since_s(one.start_at, matter.heard_at)), ("no launcher of it is listed",)
+        ran, doubts = for_words(since_s(one.start_at, matter.launchers_at)), ("no launcher of it is listed",)
         sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
         return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, (_QUEUE,), doubts)
-    silent = for_words(since_s(one.heartbeat_at, matter.heard_at))
+    silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
@@ -431,7 +433,7 @@ _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queu
 
 LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})
 NEEDED: Mapping[str, Set[str]] = {
-    "sites": RULES.keys() - {"AWAITING_PARENTS", "RUNNING", "JOB_FINISHED", FAILED},
+    "sites": RULES.keys() - {"AWAITING_PARENTS", "RUNNING", RUN_ERROR, RUN_TIMEOUT, "JOB_FINISHED", FAILED},
     "sessions": LAUNCHED,
     "batch-jobs": LAUNCHED | {RUN_TIMEOUT},
     "transfers": {"READY", "POSTPROCESSED"},
@@ -449,8 +451,8 @@ def needs_part(evidence: Evidence, part: str) -> bool:
     if changes and changes[-1].after == state:  # its events came
         if part.startswith("events"):
             return False
-        if part == "batch-jobs" and state == FAILED:  # only a time limit is an allocation's
-            state = changes[-1].before
+        if (state, changes[-1].before) == (FAILED, RUN_TIMEOUT):  # only a time limit is an allocation's
+            state = RUN_TIMEOUT
     return (
         part == "jobs"
         or (part == "apps" and not job.host)

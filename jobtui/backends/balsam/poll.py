@@ -267,11 +267,14 @@ class Questions:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
     def _silent_now(self) -> tuple[list[Allocation], list[Site]]:
-        """Allocations and sites of which nothing was heard, when all of them were last read."""
-        read_at = min(map(self.parts.read_at, (SITES, SESSIONS, BATCH_JOBS)))
-        heard_at = Nanos(read_at + from_seconds(self._client.ahead_s))
-        silent = [one for one in self._frame_now.allocations if one.is_stale(heard_at)]
-        return silent, [site for site in self._frame_now.sites if site.is_down(heard_at)]
+        """Allocations and sites of which nothing was heard, when they were last read."""
+        sites_at, sessions_at, batch_jobs_at = (
+            Nanos(self.parts.read_at(path) + from_seconds(self._client.ahead_s))
+            for path in (SITES, SESSIONS, BATCH_JOBS)
+        )
+        launchers_at = min(sessions_at, batch_jobs_at)
+        silent = [one for one in self._frame_now.allocations if one.is_stale(launchers_at)]
+        return silent, [site for site in self._frame_now.sites if site.is_down(sites_at)]
 
     def _read_list(self, path: str, take: Callable[[Any], Batch]) -> Question:
         page = yield Request(path, FRAME[path])

@@ -187,7 +187,7 @@ class Slurm(PolledSource):
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
         jobs, note = news.jobs[:count], "; ".join(self._notes())
         if self._nodes_every_s is None:  # nobody looks at them
-            self._parts.take(NODES)
+            self._parts.forget(NODES)
         return msgspec.structs.replace(news, jobs=jobs, more=more, note=note, failing=self._parts.failing)
 
     @property
@@ -273,6 +273,7 @@ class Slurm(PolledSource):
             answer = await self._commands.accounted(since)
         except (NoAccounting, SourceMissing):
             self._known.has_accounting = False
+            self._parts.forget(ACCOUNTING)
             return
         except SourceError as error:
             self._parts.fail(ACCOUNTING, error)

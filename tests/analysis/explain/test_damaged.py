@@ -19,6 +19,7 @@ from jobtui.analysis import systems
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import GUESS, Case, Evidence
 from jobtui.analysis.explain.verdict import explain, source_doubts
+from jobtui.analysis.systems.balsam import RULES
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
@@ -356,14 +357,18 @@ RESTS_ON = [
     ("RUNNING", RAN, {"jobs", "sessions", "batch-jobs"}),
     ("READY", RAN, {"jobs", "sites", "transfers"}),
     ("FAILED", RAN, {"jobs", "events"}),
+    ("FAILED", (*RAN, "FAILED"), {"jobs"}),
     ("FAILED", (*RAN, "RUN_ERROR", "FAILED"), {"jobs"}),
     ("FAILED", (*RAN, "RUN_TIMEOUT", "FAILED"), {"jobs", "batch-jobs"}),
 ]
 """The state of a job, its states by its events, and the parts of its server on which the verdict rests."""
 
 
+PARTS = sorted(set().union(*(parts for _, _, parts in RESTS_ON)))
+
+
 @pytest.mark.parametrize(("state", "went", "parts"), RESTS_ON)
-@pytest.mark.parametrize("part", sorted(set().union(*(parts for _, _, parts in RESTS_ON))))
+@pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_fails_is_a_doubt_where_a_verdict_rests_on_it(
     state: str, went: Sequence[str], parts: Collection[str], part: str
 ) -> None:
@@ -372,6 +377,22 @@ def test_a_part_that_fails_is_a_doubt_where_a_verdict_rests_on_it(
     verdict = explain(on_server(state, msgspec.structs.replace(FINE, failing=failing), went))
     assert any(f"its {part} cannot be read" in doubt for doubt in verdict.doubts) is (part in parts)
     assert verdict.confidence == (GUESS if part in parts else fine.confidence)
+
+
+@pytest.mark.parametrize("since", [ago(3_600), None])
+@pytest.mark.parametrize("state", RULES)
+@pytest.mark.parametrize("part", PARTS)
+def test_silence_that_one_part_tells_is_not_hidden_by_another(
+    state: str, part: str, since: Nanos | None
+) -> None:
+    part_fails = msgspec.structs.replace(FINE, failing=(FailingPart(part, "refused", since),))
+    sites = (msgspec.structs.replace(SITE, seen_at=ago(1_800)),)
+    allocations = (msgspec.structs.replace(LIVING, heartbeat_at=ago(1_800)),)
+    told, verdict = (
+        explain(msgspec.structs.replace(on_server(state, health), sites=sites, allocations=allocations))
+        for health in (FINE, part_fails)
+    )
+    assert verdict.code is told.code or verdict.confidence < SURE
 
 
 @pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])

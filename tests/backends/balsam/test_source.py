@@ -278,6 +278,14 @@ async def test_silent_launchers_and_agents_are_reported(watched: Watched) -> Non
     assert states <= {"AWAITING_PARENTS"}
 
 
+async def test_a_silent_agent_is_reported_while_launchers_are_not_read(watched: Watched) -> None:
+    watched.source.client.ahead_s, watched.server.broken = 0.0, "/sessions/"
+    watched.server.sites[0]["last_refresh"] = "2026-11-20T19:30:00"
+    watched.source.clock = FixedClock(Nanos(NOW + 600 * SECOND))
+    await watched.poll(12)
+    assert watched.health.note == "the agent of site demo-site was last heard from at 19:30Z"
+
+
 def set_clock(server: RecordedBalsam, ahead_s: int) -> None:
     at = datetime.now(UTC) + timedelta(seconds=ahead_s)
     server.headers = {"Date": format_datetime(at, usegmt=True)}

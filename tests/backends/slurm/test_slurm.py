@@ -102,6 +102,9 @@ async def test_the_queue_is_read_without_accounting(cluster: StandIn) -> None:
     reading = Reading()
     assert "slurm/1" in await reading.read()
     assert "accounting does not answer" in str(reading.batches[-1].failing)
+    cluster.fault("sacct", "Slurm accounting storage is disabled")
+    await reading.read(1000)
+    assert reading.batches[-1].failing == ()
 
 
 STORIES = table("slurm/stories")
@@ -620,10 +623,16 @@ async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: Stand
     assert len(cluster.calls("sdiag")) == 2
     cluster.fault("sdiag", "slurm_load_ctl_conf error")
     await reading.read(40.0)
-    assert [one.name for one in reading.batches[-1].failing or ()] == ["nodes"]
+    (failing,) = reading.batches[-1].failing or ()
+    newest = [one for batch in reading.batches for one in batch.clusters][-1]
+    assert (failing.name, failing.since) == ("nodes", newest.at)
     reading.source.ask_for_nodes(None)
     await reading.read(400.0)
-    assert len(cluster.calls("sdiag")) == 3
+    assert (len(cluster.calls("sdiag")), reading.batches[-1].failing) == (3, ())
+    reading.source.ask_for_nodes(30.0)
+    await reading.read(40.0)
+    await reading.read(40.0)
+    assert reading.batches[-1].failing == (failing,), "it was not read meanwhile"
 
 
 @pytest.mark.parametrize(
