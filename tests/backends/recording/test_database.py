@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from jobtui.backends.base import LISTS, Batch
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.health import Skip, SourceUnreachable
+from jobtui.model.health import FailingPart, Skip, SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Log
 from jobtui.recording import replay as recorded_logs
 from jobtui.recording.database import Item, Recording, RecordingError, packed, unpacked
-from jobtui.recording.recorder import Recorder, RecordingWriter
+from jobtui.recording.recorder import BundleCollector, Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
 from tests.backends.recording import files
@@ -237,6 +237,21 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     kinds = [row for (row,) in sqlite3.connect(tmp_path / "r").execute("SELECT what FROM entry ORDER BY seq")]
     assert kinds[:3] == ["batch", "failure", "batch"]
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
+
+
+def test_a_part_that_fails_does_so_in_a_replay_until_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.recording.database.AT_ONCE_BYTES", 1)
+    failing = (FailingPart("sites", "refused", files.NOW),)
+    collector = BundleCollector()
+    with recorded(tmp_path) as (_, recorder):
+        for one in (failing, failing, ()):
+            recorder.delivered(SOURCE, Batch(failing=one))
+            collector.delivered(SOURCE, Batch(failing=one))
+    collector.write(tmp_path / "b", files.about(), lambda job: (), lambda job_id: True)
+    assert [one.failing for one in files.replayed(tmp_path / "r")] == [failing, (), None]
+    assert [one.failing for one in files.replayed(tmp_path / "b")] == [failing, failing, (), None]
 
 
 def test_a_batch_that_cannot_be_encoded_costs_itself_only(tmp_path: Path) -> None:
