@@ -33,7 +33,6 @@ from tests.waiting import wait_for
 
 
 def test_every_list_of_a_batch_is_kept() -> None:
-    assert {"jobs", "gone", "records", "changes", "allocations", "sites", "spans", "span_logs"} <= set(LISTS)
     tuples = {f.name for f in msgspec.structs.fields(Batch) if str(f.type).startswith("tuple")}
     assert tuples - {"failing"} == set(LISTS)
 
@@ -239,9 +238,7 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
 
 
-def test_a_part_that_fails_does_so_in_a_replay_until_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_is_without_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.recording.database.AT_ONCE_BYTES", 1)
     failing = (FailingPart("sites", "refused", files.NOW),)
     collector = BundleCollector()
