@@ -192,7 +192,7 @@ class Questions:
     def _begin(self) -> None:
         self._due.clear()
         self._add_frame()
-        self._add("jobs that are not over", _pages(JOBS, LIVE, lambda page, begin: self._of_jobs(page)))
+        self._add("jobs that are not over", self._live_jobs())
         self._add(JOBS, self._changed_jobs(self._since, then_events=False))
         self._add(EVENTS, self._events(0))
         self._add(TRANSFERS, self._transfers())  # and only now is known when running allocations began
@@ -221,8 +221,7 @@ class Questions:
         if poll % DELETED_EVERY == 0:
             self._add("jobs that may be gone", self._deleted_jobs())
         if is_wide:
-            rows = self._known.rows
-            self._asked_for.update((n, None) for n, row in rows.items() if row.state in LIVE["state"])
+            self._add("jobs that are not over", self._live_jobs())
 
     async def ask(self) -> Batch:
         """What the next question brings. Raises SourceError when nothing is answered."""
@@ -396,6 +395,18 @@ class Questions:
     def _job(self, row: records.JobRow) -> Job:
         alert = self._alerts.get(row.id, (None,))[0] or self._known.trouble(row, self.server_now)
         return self._known.job(row, alert)
+
+    def _live_jobs(self) -> Question:
+        """All jobs that are not over, then those that are known as such and were not among them."""
+        found: set[int] = set()
+
+        def take(page: records.DecodedList[records.JobRow], begin: Nanos) -> Batch:
+            found.update(row.id for row in page.rows)
+            return self._of_jobs(page)
+
+        yield from _pages(JOBS, LIVE, take)
+        live = (number for number, row in self._known.rows.items() if row.state in LIVE["state"])
+        self._asked_for.update((number, None) for number in live if number not in found)
 
     def _deleted_jobs(self) -> Question:
         """Find deleted jobs: in some interval the server has fewer changed jobs than are known here.

@@ -362,8 +362,6 @@ RESTS_ON = [
     ("FAILED", (*RAN, "RUN_TIMEOUT", "FAILED"), {"jobs", "batch-jobs"}),
 ]
 """The state of a job, its states by its events, and the parts of its server on which the verdict rests."""
-
-
 PARTS = sorted(set().union(*(parts for _, _, parts in RESTS_ON)))
 
 
