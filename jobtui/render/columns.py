@@ -33,7 +33,7 @@ class RowContext(JobContext, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
     `relative` shows ages instead of times, `profile_of` tells which of several profiles names its source,
-    `cause_of` the line of its output that says why it failed, if known; "" where that may soon be.
+    `cause_of` the line of its output that says why it failed, if known.
     """
 
     now: Nanos
@@ -197,9 +197,7 @@ def _reason_cell(job: Job, context: RowContext) -> str:
     """Why a live job waits, or what went wrong with one that ended."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
-        text = context.cause_of(job)
-        if text is None:
-            text = (job.error or "").rstrip().rpartition("\n")[2] or job.alert
+        text = context.cause_of(job) or (job.error or "").rstrip().rpartition("\n")[2] or job.alert
     if late := context.late_of(job):
         text = f"{late}; {text}" if text else late
     if context.is_disputed(job):
@@ -268,7 +266,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
     text_column("user", "USER", lambda job: job.owner, Cells(8, 8, 12), 60, about="user who owns it"),
     text_column("name", "JOB", lambda job: job.name, Cells(14, 22, 40), 90, keeps_ends=True,
                 about="name given by the user", narrow=(Narrow(60, Cells(10, 10, 40)),)),
-    text_column("app", "APP", lambda job: job.app, Cells(5, 7, 12), 40, about="application"),
+    text_column("app", "APP", lambda job: job.app, Cells(5, 7, 24), 40, about="application"),
     text_column("model", "MODEL", lambda job: job.model, Cells(12, 21, 32), 50, keeps_ends=True,
                 about="model that the application computes"),
     text_column("mode", "MODE", lambda job: MODES.get(job.mode, job.mode), fixed(6), 30,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,11 +12,9 @@ from textual.widget import Widget
 from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
-from jobtui.model.bounded import Bounded
-from jobtui.model.clock import Nanos
 from jobtui.model.health import contained
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import Zone, safe
@@ -37,11 +34,6 @@ if TYPE_CHECKING:
     from jobtui.analysis.late_jobs import LateJobs
 
 
-PATIENCE_S = 3.0
-"""How long the reason of a failed job is left empty for its failing line, which is being looked for."""
-MOST_WANTED = 1_000
-
-
 class JobLookup:
     """Facts of a job besides its record: host and driver from the logs, whether disputed, how late."""
 
@@ -49,8 +41,6 @@ class JobLookup:
         self._shared = shared
         self._disputes: Disputes | None = None
         self._lateness: LateJobs | None = None
-        self._wanted = Bounded[tuple[JobId, Nanos | None], float](MOST_WANTED)
-        """Since when the failing lines of jobs are wanted, by the end of the job."""
 
     def note(self, changed: Iterable[JobId]) -> None:
         if self._disputes is not None and self._lateness is not None:
@@ -75,7 +65,7 @@ class JobLookup:
         return bool(differing(job)) or (self._disputes is not None and job.id in self._disputes)
 
     def context(self) -> RowContext:
-        store, now = self._shared.store, self._shared.now()
+        store, now, reads = self._shared.store, self._shared.now(), self._shared.reads
         return RowContext(
             now=now,
             offset_s=Zone.offset_s(now),
@@ -83,20 +73,10 @@ class JobLookup:
             with_agent=store.with_agent,
             is_disputed=self.is_disputed,
             late_of=self.late_of,
-            cause_of=self.cause_of,
+            cause_of=lambda job: reads.failing_line(job) if reads is not None else None,
             now_at=store.now_at,
             profile_of=store.profile_of,
         )
-
-    def cause_of(self, job: Job) -> str | None:
-        """Its failing line; for a while "" where it was not looked for: other words would give way to it."""
-        reads = self._shared.reads
-        lacks = job.status is JobStatus.FAILED if reads is None else reads.lacks_cause(job)
-        if lacks and self._shared.paused_at is None:
-            since = self._wanted.setdefault((job.id, job.ended_at), monotonic())
-            if monotonic() - since < PATIENCE_S:
-                return ""
-        return reads.failing_line(job) if reads is not None else None
 
     def late_of(self, job: Job) -> str | None:
         """How much longer than usual a job takes, None where it does not."""

@@ -119,11 +119,6 @@ class ReadCache:
         before, cause, _ = self.causes.get(job.id, (None, None, None))
         return cause.text if cause is not None and before == job else None
 
-    def lacks_cause(self, job: Job) -> bool:
-        """Whether it failed, not on a cluster, and its failing line was not looked for since it changed."""
-        failed_here = job.status is JobStatus.FAILED and job.mode != CLUSTER_MODE
-        return failed_here and self.causes.get(job.id, (None,))[0] != job
-
 
 _SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+))?")
 
@@ -437,7 +432,9 @@ class Gatherer:
         return record
 
     def without_cause(self, jobs: Iterable[Job]) -> list[Job]:
-        return [job for job in jobs if self.reads.lacks_cause(job)]
+        """The failed jobs, none of a cluster, whose failing line was not looked for since they changed."""
+        failed = (job for job in jobs if job.status is JobStatus.FAILED and job.mode != CLUSTER_MODE)
+        return [job for job in failed if self.reads.causes.get(job.id, (None,))[0] != job]
 
     def _is_asked_for(self, job: Job) -> bool:
         kind = next((source.kind for source in self._sources if source.name == job.source), "")

@@ -10,7 +10,7 @@ from operator import attrgetter
 from textual.message import Message
 
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, RowContext, text_widths
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
@@ -162,8 +162,6 @@ class JobTable(RecordTable[Job]):
     def _measure(self, *, only_more: bool) -> None:
         """Give columns the room that the visible jobs need; with `only_more` none leaves or needs less."""
         texts = text_widths(self.columns, self.visible_jobs, self._look(), self.cells)
-        if any(job.status is JobStatus.FAILED for job in self.visible_jobs):
-            texts["reason"] = self.cells  # its failing line may come later, and is not to move the others
         if only_more:
             texts = {key: max(size, self._texts.get(key, 0)) for key, size in texts.items()}
         if texts != self._texts:
@@ -213,6 +211,5 @@ class JobTable(RecordTable[Job]):
     def _follow(self) -> None:
         at = self.rows.position(JobId(self._held)) if isinstance(self._held, str) else 0
         if at is not None:
-            self.top += at - self.cursor
-            self.cursor = at
+            self.follow(at)
         self.keep_in_view()

@@ -54,13 +54,21 @@ class RecordList(RowView, Generic[Record]):
         if at is not None:
             self.cursor = at
         elif (held := next((n for n, key in keys if key == self._held), None)) is not None:
-            self.top += held - self.cursor
-            self.cursor = held
+            self.follow(held)
         self.keep_in_view()
         self.repaint()
         if at is not None:
             self._announced = self.record
         self._announce()
+
+    def follow(self, at: int) -> None:
+        """Put the cursor on this row, on the same line of the screen.
+
+        The first row stays in sight while there is room for both: what is new often comes there.
+        """
+        if self.top or at >= self.page:
+            self.top += at - self.cursor
+        self.cursor = at
 
     def go(self, index: int) -> None:
         super().go(index)

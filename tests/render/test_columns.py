@@ -145,13 +145,9 @@ JOBS = st.builds(
     st.integers(0, 99),
     status=st.sampled_from(JobStatus),
     owner=st.text(max_size=5),
-    name=st.none() | st.text(max_size=5),
     percent=st.none() | st.floats(0, 100),
-    queued_at=st.none() | st.integers(0, 2**62),
-    started_at=st.none() | st.integers(0, 2**62),
-    ended_at=st.none() | st.integers(0, 2**62),
-    message=st.none() | st.text(max_size=5),
-    error=st.none() | st.text(max_size=5),
+    **dict.fromkeys(("name", "message", "error"), st.none() | st.text(max_size=5)),
+    **dict.fromkeys(("queued_at", "started_at", "ended_at"), st.none() | st.integers(0, 2**62)),
 )
 
 

@@ -13,7 +13,6 @@ from jobtui.transport.worker import Worker
 @pytest.fixture(autouse=True)
 def nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close all watches of files and directories, of which a user has but 128, and let all threads go."""
-    monkeypatch.setattr("jobtui.screens.jobs.PATIENCE_S", 0.0)  # no picture changes by itself
     made: list[DirectoryWatch | Watch | Worker] = []
     for kind in (DirectoryWatch, Watch, Worker):
         _note(monkeypatch, kind, made)

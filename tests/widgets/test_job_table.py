@@ -18,7 +18,7 @@ from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
 from tests.waiting import wait_until
-from tests.widgets.widget_app import WidgetApp, watch
+from tests.widgets.widget_app import WidgetApp, text_of, watch
 
 
 class TableStage(WidgetApp):
@@ -83,16 +83,20 @@ async def test_the_cursor_stays_on_its_job_or_on_top_while_rows_move(stage: Tabl
     async with stage.run_test(size=(120, 12)) as pilot:
         table = stage.table
         table.apply(running(100, first=10))
-        for _ in range(5):
+        for _ in range(15):
             table.move(Move.DOWN)
         held, on_screen = table.cursor_id, table.cursor - table.top
         table.apply(running(5, first=5))
         await pilot.pause()
-        assert (table.cursor_id, table.cursor, table.cursor - table.top) == (held, 10, on_screen)
+        assert (table.cursor_id, table.cursor, table.cursor - table.top) == (held, 20, on_screen)
         table.move(Move.TOP)
         table.apply(running(1))
         await pilot.pause()
         assert (table.cursor_id, table.cursor, table.top) == (job_id(0), 0, 0)
+        table.go(9)
+        for number, top in ((200, 0), (201, 1), (202, 2)):  # what is new is seen while there is room for both
+            table.apply([a_job(number, status=JobStatus.FAILED, ended_at=ago(0))])
+            assert (table.cursor_id, table.top) == (job_id(13), top)
 
 
 async def test_the_last_row_is_the_last_of_all_filtered_rows(stage: TableStage) -> None:
@@ -142,6 +146,12 @@ async def test_the_mouse_moves_the_cursor_scrolls_and_opens(stage: TableStage) -
         assert table.cursor == 10
 
 
+async def test_a_short_reason_leaves_its_room_to_a_name_that_would_be_cut(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 11)) as pilot:
+        stage.table.apply([a_job(1, status=JobStatus.FAILED, error="no such breed", name="n" * 32)])
+        await wait_until(lambda: "n" * 32 in text_of(stage.table)[1], pilot)
+
+
 async def test_moves_go_where_they_should(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 11)) as pilot:
         table = stage.table
@@ -175,12 +185,7 @@ def expected(rows: list[Any], order: Order) -> list[str]:
     return [entry[-1] for entry in sorted(entries, reverse=order.reverse)]
 
 
-ROWS = st.lists(
-    st.tuples(st.integers(0, 30), st.one_of(st.none(), st.integers(-5, 5))).map(
-        lambda r: Row(str(r[0]), r[1])
-    ),
-    max_size=60,
-)
+ROWS = st.lists(st.builds(Row, st.integers(0, 30).map(str), st.none() | st.integers(-5, 5)), max_size=60)
 ORDERS = st.builds(
     Order,
     st.sampled_from([lambda row: row.key]),
