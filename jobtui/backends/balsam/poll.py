@@ -59,9 +59,9 @@ ROWS: Mapping[str, type[Any]] = {
 """The server's lists, and what their rows are."""
 FRAME: Mapping[str, Parameters] = {
     SITES: {"limit": ALLOCATIONS_ASKED}, SESSIONS: {},
-    BATCH_JOBS: {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}, TRANSFERS: {},
+    BATCH_JOBS: {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED},
 }  # fmt: skip
-"""Those that are asked for together, and rarely."""
+"""Those that are asked for together, and rarely; with them, what has to be transferred."""
 NO_ROWS: records.DecodedList[Any] = records.DecodedList(0, [], 0)
 
 _Row = TypeVar("_Row")
@@ -191,6 +191,8 @@ class Questions:
 
     def _begin(self) -> None:
         self._due.clear()
+        self._add(SITES, self._read_list(SITES, self._take_sites))
+        self._add(APPS, self._apps())  # before jobs, which have their hosts from them
         self._add_frame()
         self._add("jobs that are not over", self._live_jobs())
         self._add(JOBS, self._changed_jobs(self._since, then_events=False))
@@ -290,9 +292,8 @@ class Questions:
 
     def _apps(self) -> Question:
         page = yield Request(APPS, {"limit": ALLOCATIONS_ASKED})
-        fresh = {row.id: row for row in page.rows if row.id not in self._known.apps}
-        self._known.apps.update(fresh)
-        yield Batch(jobs=self._jobs_where(lambda row: row.app_id in fresh))
+        self._known.apps.update((row.id, row) for row in page.rows)
+        yield Batch(jobs=self._jobs_where(lambda row: row.app_id in self._known.apps))
 
     def _take_batch_jobs(self, page: records.DecodedList[records.BatchJobRow]) -> Batch:
         named = {row.id: records.ids_of(row, self._client.label) for row in page.rows}
@@ -351,7 +352,7 @@ class Questions:
             page = yield Request(TRANSFERS, asked)
             for row in page.rows:
                 found[row.job_id] = (*found.get(row.job_id, ()), records.transfer_of(row))
-        self._known.transfers = found
+        self._known.transfers, self._are_lists_new = found, True  # allocations may have begun meanwhile
         yield Batch(jobs=self._newly_alerted())
 
     def _newly_alerted(self) -> tuple[Job, ...]:

@@ -68,7 +68,8 @@ class Watched:
 
 async def caught_up() -> Watched:
     watched = Watched()
-    await watched.poll()
+    await watched.poll(5)  # the last of these gives jobs
+    assert all((watched.store.allocations(), *(job.host for job in watched.store.jobs.values())))
     assert watched.health.is_first_read
     await watched.poller.catch_up()
     await watched.poll(20)
