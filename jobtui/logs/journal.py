@@ -261,15 +261,14 @@ class JournalSearch(Search):
         self._pages = pages
         self._up = self._down = around
         self._last: Cursor | None = None
-
-    @property
-    def _has_new(self) -> bool:
-        return self._pages.extent.end > self._down
+        self._above: list[LogLine] = []
+        self._held: list[LogLine] = []
+        """Lines above those read onward, and those read back last: searched when what is above is known."""
 
     async def _search_all(self) -> None:
         onward, back = self._pages.pieces(At(time_at(self._down)), -1), self._pages.back_from(self._up)
         async with aclosing(onward), aclosing(back):
-            sides = [onward, back]
+            sides = [back, onward]  # what is above comes first
             while sides and not self._stopping:
                 for pieces in tuple(sides):
                     if (piece := await anext(pieces, None)) is None:
@@ -279,6 +278,8 @@ class JournalSearch(Search):
                 self._stop_when_full()
 
     async def _search_new(self) -> None:
+        if self._pages.extent.end <= self._down:
+            return
         start = At(time_at(self._down)) if self._last is None else AtCursor(self._last)
         after = -1 if self._last is None else self._down - 1
         async with aclosing(self._pages.pieces(start, after)) as pieces:
@@ -290,14 +291,20 @@ class JournalSearch(Search):
     async def _search(self, piece: Chunk, *, back: bool = False) -> None:
         begin, end = (0, self._up) if back else (self._down, BEHIND_ALL)
         kept = [line for line in piece.lines if begin <= line.position < end]
+        if back:
+            self._above = kept if self._up == self._down else self._above
+            above, held = [] if piece.at_edge else kept, self._held
+            kept, self._held = (kept + held, []) if piece.at_edge else (held, kept)
+        else:
+            above, self._above = self._above, [*self._above, *kept][-SEARCHED_ENTRIES:]
         found: list[int] = []
         if kept:
             program = self._new_program()
-            found = await self._worker.run(lambda: program.positions(kept))
+            found = await self._worker.run(lambda: program.positions(kept, above))
         extent = self._pages.extent
         if back:
             self._up = kept[0].position if kept else self._up
-            self.hits.add_below(found[::-1], min(self._up, extent.begin) if piece.at_edge else self._up)
+            self.hits.add_below(found, min(self._up, extent.begin) if piece.at_edge else self._up)
         else:
             self._last = piece.cursor or self._last
             self._down = kept[-1].end if kept else self._down

@@ -75,24 +75,16 @@ class ListSearch(Search):
         self._log = log
         self._searched = (0, 0)
 
-    @property
-    def _reaches(self) -> tuple[int, int]:
-        lines = self._log.lines
-        return len(lines), lines[-1].end if lines else 0
-
-    @property
-    def _has_new(self) -> bool:
-        return self._reaches != self._searched
-
     async def _search_all(self) -> None:
-        lines, reaches, program = self._log.lines, self._reaches, self._new_program()
+        lines, program = self._log.lines, self._new_program()
+        reaches = len(lines), lines[-1].end if lines else 0
+        if reaches == self._searched:
+            return
         found = await self._worker.run(lambda: program.positions(lines))
         if not self._stopping:
             hits = pages.Hits(0, wide=True)
             hits.add_above(found, reaches[1])
             self.hits, self._searched = hits, reaches
-
-    _search_new = _search_all
 
 
 LINES_HELD = 50_000

@@ -16,16 +16,19 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 
 from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
 from jobtui.model.health import SourceError
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Hits, LogLine, LogUnreadable, Query, SearchState
+from jobtui.model.secret_blocks import SecretBlocks, is_settled
 from jobtui.model.secret_words import CUT, MASK
-from jobtui.model.secrets import MAY_BE_MASKED, mask_line
+from jobtui.model.secrets import MAY_BE_MASKED, mask_line, may_have_key
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker, start
 
@@ -101,9 +104,12 @@ class SearchProgram:
         for hits in self._run(arguments(self._query, "-", program=ripgrep()), pieces, ()):
             yield [number - 1 for number, _ in hits]
 
-    def positions(self, lines: Sequence[LogLine]) -> list[int]:
-        """The positions of lines that are hits as they are shown. Raises SearchFailed."""
-        shown = [mask_line(line.text) for line in lines]
+    def positions(self, lines: Sequence[LogLine], above: Iterable[LogLine] = ()) -> list[int]:
+        """The positions of lines that are hits as they are shown, below others. Raises SearchFailed."""
+        blocks = defaultdict[str, SecretBlocks](SecretBlocks)
+        for line in above:
+            blocks[line.origin].hide(line.text)
+        shown = [mask_line(blocks[line.origin].hide(line.text)) for line in lines]
         if self._query.is_regex:
             return [lines[nth].position for some in self.found_in_lines(shown) for nth in some]
         return [line.position for line, text in zip(lines, shown, strict=True) if holds(self._query, text)]
@@ -203,6 +209,8 @@ LIMIT_S = 20.0
 HITS_KEPT = 1_000_000
 """Lines that are kept; more are not looked for."""
 CHUNK_BYTES = 1 << 20
+ABOVE_BYTES, KEY_BYTES = 8 << 10, 64
+"""Read above a hit at most, to know whether it is the value of a secret key; how long a key is at most."""
 CHECKED_BYTES = 64 << 10
 """Read from a hit on to see the line it is in; of a longer line the rest is not looked at."""
 
@@ -225,19 +233,14 @@ class Search(ABC):
     @abstractmethod
     async def _search_all(self) -> None: ...
 
-    @abstractmethod
-    async def _search_new(self) -> None: ...
-
-    @property
-    @abstractmethod
-    def _has_new(self) -> bool:
-        pass
+    async def _search_new(self) -> None:
+        await self._search_all()
 
     async def run(self) -> None:
         await self._within_limit(self._search_all())
 
     async def extend(self) -> None:
-        if self.state is SearchState.DONE and self._has_new:
+        if self.state is SearchState.DONE:
             await self._within_limit(self._search_new())
 
     def cancel(self) -> None:
@@ -283,29 +286,68 @@ class Search(ABC):
 
 
 class _ShownLines:
-    """Lines of a file as they are shown, by a byte in them; read in blocks, as hits may lie together."""
+    """Lines of a file as they are shown, by a byte in them; read in blocks, as hits may lie together.
 
-    def __init__(self, source: ByteSource) -> None:
-        self._source = source
+    Lines above are read until one says nothing of those below it; `above` gives the end of the file before.
+    """
+
+    def __init__(self, source: ByteSource, above: Callable[[], bytes]) -> None:
+        self._source, self._above = source, above
         self._begin = 0
         self._data = b""
+        self._has_key = cache(self._may_hold_key)
+        self._blocks, self._known_to = SecretBlocks(), 0
+        """What is known of the lines up to there in the data."""
+
+    def whole(self, offsets: Iterable[int]) -> Iterator[tuple[int, str]]:
+        """Those lines in which nothing is hidden by what is above: it would tell whether they are found."""
+        read = ((at, *self._read(at)) for at in offsets)
+        return ((at, mask_line(line)) for at, line, shown in read if line == shown)
 
     def at(self, offset: int) -> str:
+        return mask_line(self._read(offset)[1])
+
+    def _read(self, offset: int) -> tuple[str, str]:
         at = offset - self._begin
         before = self._data.rfind(b"\n", 0, at) if 0 < at < len(self._data) else -1
         end = self._data.find(b"\n", at) if before >= 0 else -1
         if end < 0:
             begin = line_start(self._source, offset)
-            self._data = b"\n" + self._source.read(begin, offset - begin + CHECKED_BYTES)
-            self._begin, before, at = begin - 1, 0, offset - begin + 1
-            end = self._data.find(b"\n", at)
-        return _shown(self._data[before + 1 : end if end >= 0 else len(self._data)])
+            first = max(0, begin - ABOVE_BYTES)
+            head = b"\n" if first else b"\n" + self._above().removesuffix(b"\n") + b"\n"
+            self._data = head + self._source.read(first, offset - first + CHECKED_BYTES)
+            self._begin = first - len(head)
+            before, self._known_to = begin - self._begin - 1, 0
+            self._has_key.cache_clear()
+            end = self._data.find(b"\n", offset - self._begin)
+        end = end if end >= 0 else len(self._data)
+        line = _text(self._data[before + 1 : end])
+        is_near_key = self._has_key(before // ABOVE_BYTES) or self._has_key(before // ABOVE_BYTES - 1)
+        return line, self._hidden(line, before + 1, end) if is_near_key else line
+
+    def _may_hold_key(self, part: int) -> bool:
+        data = self._data[max(0, part) * ABOVE_BYTES : (part + 1) * ABOVE_BYTES + KEY_BYTES]
+        return may_have_key(data.decode("utf-8", "replace").lower())
+
+    def _hidden(self, line: str, begin: int, end: int) -> str:
+        above, at, is_known = list[str](), begin, is_settled(line)
+        floor = self._known_to if self._known_to <= begin else 1
+        while not is_known and at > max(floor, begin - ABOVE_BYTES):
+            start = self._data.rfind(b"\n", 0, at - 1) + 1
+            above.append(_text(self._data[start : at - 1]))
+            at, is_known = start, is_settled(above[-1])
+        if at != self._known_to:
+            self._blocks = SecretBlocks()
+        for text in reversed(above):
+            self._blocks.hide(text)
+        self._known_to = end + 1
+        return self._blocks.hide(line)
 
 
 class FileSearch(Search):
     """A search in a file and the ones rotated away from it, on from where it was searched.
 
-    All but `_search_all` and `_search_new` is for its own thread.
+    All but `_search_all` is for its own thread.
     """
 
     def __init__(self, segments: Callable[[], Sequence[Segment]], query: Query) -> None:
@@ -313,60 +355,51 @@ class FileSearch(Search):
         begin = now[0].base if now else 0
         super().__init__(query, Hits(begin), HITS_KEPT)
         self._segments = segments
-        self._searched_to = begin
 
     async def _search_all(self) -> None:
         await self._worker.run(self._search_on)
-
-    _search_new = _search_all
-
-    @property
-    def _has_new(self) -> bool:
-        segments = self._segments()
-        return bool(segments) and segments[-1].end > self._searched_to
 
     def _search_on(self) -> None:
         segments = self._segments()
         end = segments[-1].end if segments else 0
         self.hits.forget_from(self.hits.high)
-        for segment in segments:
+        for nth, segment in enumerate(segments):
             if self.hits.high >= segment.end or self._stopping:
                 continue
             begin = max(0, self.hits.high - segment.base)
-            for offsets in self._found(segment, begin):
+            lines = _ShownLines(segment.source, partial(_end_of, segments[max(0, nth - 1) : nth]))
+            for offsets in self._found(segment, begin, lines):
                 positions = array("q", [segment.base + offset for offset in offsets])
                 self.hits.add_above(positions, positions[-1] if positions else self.hits.high)
                 self._stop_when_full()
             self.hits.high = segment.end
-        self._searched_to = end
         if segments and not self._stopping:
             last = segments[-1]
             offset = min(end - last.base, last.size)
             # a last line that is not finished is searched again
             self.hits.high = last.base + line_start(last.source, max(0, offset))
 
-    def _found(self, segment: Segment, begin: int) -> Iterator["array[int]"]:
+    def _found(self, segment: Segment, begin: int, lines: _ShownLines) -> Iterator["array[int]"]:
         """Offsets in the lines that are hits, in order, from byte `begin` of a file on."""
         # ripgrep can search a whole file, as it is stored
         is_for_program = not begin and not segment.is_packed and ripgrep() is not None
         if not is_for_program:
-            tried = self._shown_lines(segment, begin)
-            yield from self._found_text(segment, begin) if is_plain(self.query) else self._tried(tried)
+            tried = lines.whole(self._lines_from(segment, begin))
+            yield from self._found_text(segment, begin, lines) if is_plain(self.query) else self._tried(tried)
             return
         descriptor = segment.opened.plain.duplicate()
         try:
-            found, lines = self._new_program().found_in_file(descriptor), _ShownLines(segment.source)
+            found = self._new_program().found_in_file(descriptor)
             if is_plain(self.query):
                 for some in found:
                     yield array("q", [at for at in some if holds(self.query, lines.at(at))])
             else:
-                yield from self._tried((at, lines.at(at)) for some in found for at in some)
+                yield from self._tried(lines.whole(at for some in found for at in some))
         finally:
             os.close(descriptor)
 
-    def _found_text(self, segment: Segment, begin: int) -> Iterator["array[int]"]:
+    def _found_text(self, segment: Segment, begin: int, lines: _ShownLines) -> Iterator["array[int]"]:
         needle = self.query.text.encode("utf-8", "surrogateescape")
-        lines = _ShownLines(segment.source)
         while begin < segment.size and not self._stopping:
             data = segment.source.read(begin, min(CHUNK_BYTES, segment.size - begin))
             if begin + len(data) < segment.size:
@@ -395,7 +428,7 @@ class FileSearch(Search):
         for some in self._new_program().found_in_lines(texts()):
             yield array("q", [offsets[nth] for nth in some])
 
-    def _shown_lines(self, segment: Segment, begin: int) -> Iterator[tuple[int, str]]:
+    def _lines_from(self, segment: Segment, begin: int) -> Iterator[int]:
         rest = b""
         while begin < segment.size and not self._stopping:
             piece = segment.source.read(begin, min(CHUNK_BYTES, segment.size - begin))
@@ -406,11 +439,15 @@ class FileSearch(Search):
             if len(rest) >= PAGE_BYTES:
                 lines, rest = [*lines, rest], b""
             for line in lines:
-                yield at, _shown(line)
+                yield at
                 at += len(line) + 1
         if rest:
-            yield begin - len(rest), _shown(rest)
+            yield begin - len(rest)
 
 
-def _shown(line: bytes) -> str:
-    return mask_line(line.removesuffix(b"\r").lstrip(b"\0").decode("utf-8", "replace"))
+def _end_of(segments: Sequence[Segment]) -> bytes:
+    return b"".join(one.source.read(max(0, one.size - ABOVE_BYTES), ABOVE_BYTES) for one in segments)
+
+
+def _text(line: bytes) -> str:
+    return line.removesuffix(b"\r").lstrip(b"\0").decode("utf-8", "replace")

@@ -5,8 +5,8 @@ it is a byte offset. A view needs only a `LineSource`, and nothing else of where
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, MutableSequence, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -142,44 +142,37 @@ class Hits:
         self.low = around
         self.high = around
         # Small numbers are kept in little room
-        self._below: MutableSequence[int] = [] if wide else array("q")
-        self._above: MutableSequence[int] = [] if wide else array("q")
+        self._all: list[int] | array[int] = [] if wide else array("q")
 
     def __len__(self) -> int:
-        return len(self._below) + len(self._above)
+        return len(self._all)
 
     def add_above(self, positions: Sequence[int], high: int) -> None:
         """Take in ascending positions behind all others; searched up to `high`."""
-        self._above.extend(positions)
+        self._all.extend(positions)
         self.high = high
 
     def add_below(self, positions: Sequence[int], low: int) -> None:
-        """Take in descending positions before all others; searched down to `low`."""
-        # Negative ones, so that both halves ascend
-        self._below.extend([-position for position in positions])
+        """Take in ascending positions before all others, which needs `wide`; searched down to `low`."""
+        assert isinstance(self._all, list)
+        self._all[:0] = positions
         self.low = low
 
     def forget_from(self, position: int) -> None:
-        del self._above[bisect_left(self._above, position) :]
+        del self._all[self.rank(position) :]
         self.high = min(self.high, position)
 
     def next_after(self, position: int) -> int | None:
-        at = bisect_right(self._below, -position)
-        if at:
-            return -self._below[at - 1]
-        at = bisect_left(self._above, position)
-        return self._above[at] if at < len(self._above) else None
+        at = self.rank(position)
+        return self._all[at] if at < len(self._all) else None
 
     def last_before(self, position: int) -> int | None:
-        at = bisect_left(self._above, position)
-        if at:
-            return self._above[at - 1]
-        at = bisect_right(self._below, -position)
-        return -self._below[at] if at < len(self._below) else None
+        at = self.rank(position)
+        return self._all[at - 1] if at else None
 
     def rank(self, position: int) -> int:
-        above = bisect_left(self._above, position)
-        return len(self._below) - bisect_right(self._below, -position) + above
+        """How many are before this position."""
+        return bisect_left(self._all, position)
 
 
 class SearchState(StrEnum):
@@ -252,18 +245,11 @@ class MaskedLines:
 class LogSearch(Protocol):
     """A search that runs by itself until it is done or stopped."""
 
-    @property
-    def query(self) -> Query: ...
-
-    @property
-    def hits(self) -> Hits: ...
-
-    @property
-    def state(self) -> SearchState: ...
-
-    @property
-    def problem(self) -> str:
-        """What went wrong, in words; outside text."""
+    query: Query
+    hits: Hits
+    state: SearchState
+    problem: str
+    """What went wrong, in words; outside text."""
 
     async def run(self) -> None: ...
 

@@ -143,7 +143,7 @@ def _masked(text: str) -> str:
         from jobtui.model.secret_scan import without_options
 
         text = without_options(text)
-    if _may_have_key(low):
+    if may_have_key(low):
         from jobtui.model.secret_scan import masked
 
         return masked(text)
@@ -172,7 +172,8 @@ def _holds_any(signs: tuple[str, ...], text: str) -> bool:
     return False
 
 
-def _may_have_key(low: str) -> bool:
+def may_have_key(low: str) -> bool:
+    """Whether a secret key may be in a text in small letters."""
     return (
         _holds_any(_KEY_SIGNS, low)
         or ("agent" in low and _AGENT_GATE.search(low) is not None)

@@ -43,8 +43,9 @@ APART_S = 0.1
 """How far looks are apart, so that logs that are written all the time leave keys their share."""
 OVERVIEW_S = 0.5
 """How often the histogram is redrawn while the log is scanned."""
+NARROW = 70
 TAG_CELLS, NARROW_TAG_CELLS = 14, 3
-"""Cells of the name of a log before its lines, and the same on a screen of fewer than 70 cells."""
+"""Cells of the name of a log before its lines, and the same on a screen of fewer than `NARROW` cells."""
 SEARCH_S = 0.05
 """How often the hits of a running search are counted."""
 NO_SEARCH = "nothing is searched for: / starts a search"
@@ -159,7 +160,7 @@ class LogScreen(LiveScreen):
         self._keep_up(reader)
 
     def _tags(self) -> Tags:
-        return tags_of(self.shared, self._labels, NARROW_TAG_CELLS if self.size.width < 70 else TAG_CELLS)
+        return tags_of(self.shared, self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
 
     def on_resize(self) -> None:
         if self._reader is not None and self._reader.name is None:
@@ -613,7 +614,8 @@ class LogsScreen(LogScreen):
     def action_matches(self) -> None:
         reader = self._reader
         if reader is None or reader.search is None:
-            return self.say(NO_SEARCH)
+            self.say(NO_SEARCH)
+            return
         position = self._view.position
         if reader.is_filtered:
             position = self._position_in_all(reader)

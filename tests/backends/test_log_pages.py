@@ -33,6 +33,7 @@ from jobtui.logs.segments import LineIndex, PageReader
 from jobtui.model.clock import SECOND, Nanos, latest, to_rfc3339, to_seconds
 from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.pages import Hits, Level, Log, LogLine, LogUnreadable, SearchState
+from jobtui.model.secret_blocks import without_blocks
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 from jobtui.transport import blocks as file_search
 from jobtui.transport.blocks import (
@@ -566,7 +567,7 @@ async def test_an_expression_is_searched_for(pages: LogPages, installed: bool, t
 
 
 @with_and_without_ripgrep
-@pytest.mark.parametrize("kind", ["file", "packed", "merged", "journal"])
+@pytest.mark.parametrize("kind", ["file", "packed", "rotated", "merged", "journal"])
 @pytest.mark.parametrize("typed", MASKED["found"])
 async def test_search_finds_no_masked_text(tmp_path: Path, installed: bool, kind: str, typed: str) -> None:
     lines = MASKED["lines"]
@@ -574,6 +575,12 @@ async def test_search_finds_no_masked_text(tmp_path: Path, installed: bool, kind
     path = tmp_path / ("x.log.gz" if kind == "packed" else "x.log")
     path.write_bytes(gzip.compress(text) if kind == "packed" else text)
     log: Log = LogPages(path)
+    if kind == "rotated":
+        at = text.index(b"    violet")
+        path.write_bytes(text[:at])
+        await log.look()
+        path.rename(f"{path}.1")
+        path.write_bytes(text[at:])
     if kind == "merged":
         log = MergedLog({"x": LogPages(path)})
     if kind == "journal":
@@ -583,7 +590,9 @@ async def test_search_finds_no_masked_text(tmp_path: Path, installed: bool, kind
         log = JournalPages("x", journal.reader, Selection(StreamNames("x"), WantedStreams(), None, ()))
     search = await searched(log, typed, END)
     assert search.state is SearchState.DONE
-    assert [lines.index(line) for line in await all_found(log, search)] == MASKED["found"][typed]
+    read = list(without_blocks(lines)) if kind == "merged" else lines
+    found = MASKED["found"] | (MASKED["in_memory"] if kind in ("merged", "journal") else {})
+    assert await all_found(log, search) == [read[at] for at in found[typed]]
     await log.aclose()
 
 
@@ -659,9 +668,9 @@ async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pyte
 
 @given(st.lists(st.integers(0, 1_000), unique=True), st.lists(st.integers(0, 1_001)), st.integers(0, 1_000))
 def test_hits_are_found_on_both_sides(positions: list[int], asked_at: list[int], around: int) -> None:
-    hits = Hits(around)
+    hits = Hits(around, wide=True)
     hits.add_above(sorted(one for one in positions if one >= around), 1_001)
-    hits.add_below(sorted((one for one in positions if one < around), reverse=True), 0)
+    hits.add_below(sorted(one for one in positions if one < around), 0)
     for at in asked_at:
         assert hits.next_after(at) == min((one for one in positions if one >= at), default=None)
         assert hits.last_before(at) == max((one for one in positions if one < at), default=None)
