@@ -54,10 +54,8 @@ class ListLog(pages.Log):
 
     async def next_error(self, position: int, *, forward: bool) -> int | None:
         lines = self.lines
-        if forward:
-            wanted = lines[bisect_right(lines, position, key=position_of) :]
-        else:
-            wanted = lines[: bisect_left(lines, position, key=position_of)][::-1]
+        at = (bisect_right if forward else bisect_left)(lines, position, key=position_of)
+        wanted = lines[at:] if forward else lines[:at][::-1]
         return next((line.position for line in wanted if line.level is pages.Level.ERROR), None)
 
     async def position_of_time(self, at: Nanos) -> int | None:

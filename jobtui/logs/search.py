@@ -22,7 +22,7 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
+from jobtui.logs.segments import Segment, line_start
 from jobtui.model.health import SourceError
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Hits, LogLine, LogUnreadable, Query, SearchState
@@ -429,20 +429,11 @@ class FileSearch(Search):
             yield array("q", [offsets[nth] for nth in some])
 
     def _lines_from(self, segment: Segment, begin: int) -> Iterator[int]:
-        rest = b""
         while begin < segment.size and not self._stopping:
-            piece = segment.source.read(begin, min(CHUNK_BYTES, segment.size - begin))
-            if not piece:
-                break
-            at, begin = begin - len(rest), begin + len(piece)
-            *lines, rest = (rest + piece).split(b"\n")
-            if len(rest) >= PAGE_BYTES:
-                lines, rest = [*lines, rest], b""
-            for line in lines:
-                yield at
-                at += len(line) + 1
-        if rest:
-            yield begin - len(rest)
+            data = segment.source.read(begin, min(CHUNK_BYTES, segment.size - begin))
+            *starts, last = begin, *(begin + found.end() for found in re.finditer(b"\n", data))
+            yield from starts or (begin,)
+            begin = last if starts else begin + CHUNK_BYTES
 
 
 def _end_of(segments: Sequence[Segment]) -> bytes:

@@ -32,7 +32,7 @@ from jobtui.logs.search import FileSearch, ripgrep
 from jobtui.logs.segments import LineIndex, PageReader
 from jobtui.model.clock import SECOND, Nanos, latest, to_rfc3339, to_seconds
 from jobtui.model.health import SourceDenied, SourceMissing
-from jobtui.model.pages import Hits, Level, Log, LogLine, LogUnreadable, SearchState
+from jobtui.model.pages import Level, Log, LogLine, LogUnreadable, SearchState
 from jobtui.model.secret_blocks import without_blocks
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 from jobtui.transport import blocks as file_search
@@ -664,14 +664,3 @@ async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pyte
     search = await searched(pages, "hit")
     assert search.state is SearchState.FULL
     assert 100 <= len(search.hits) <= 100 + 256 // 4
-
-
-@given(st.lists(st.integers(0, 1_000), unique=True), st.lists(st.integers(0, 1_001)), st.integers(0, 1_000))
-def test_hits_are_found_on_both_sides(positions: list[int], asked_at: list[int], around: int) -> None:
-    hits = Hits(around, wide=True)
-    hits.add_above(sorted(one for one in positions if one >= around), 1_001)
-    hits.add_below(sorted(one for one in positions if one < around), 0)
-    for at in asked_at:
-        assert hits.next_after(at) == min((one for one in positions if one >= at), default=None)
-        assert hits.last_before(at) == max((one for one in positions if one < at), default=None)
-        assert hits.rank(at) == sum(one < at for one in positions)
