@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
     from jobtui.commands.find import FoundJob
     from jobtui.logs.journal import JournalPages
-    from jobtui.session.evidence import OutputLines
+    from jobtui.session.outputs import OutputLines
 
 LAST_ROWS = 2 * STEPS_KEPT
 """How many rows of an engine are read at first: of an op no more than half of them are kept."""
@@ -133,7 +133,7 @@ async def run(reader: Reader) -> Exit:
     if (code := await _print_journals(reader, reader.context.words[0])) is not None:
         return code
     from jobtui.commands.find import print_not_found, resolve  # journals are asked before these are there
-    from jobtui.session.evidence import OutputLines
+    from jobtui.session.outputs import OutputLines
 
     found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is not None and is_array(found.job):

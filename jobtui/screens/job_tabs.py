@@ -36,7 +36,7 @@ from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline, where
 
 if TYPE_CHECKING:
     from jobtui.screens.trace_reader import JobTracing
-    from jobtui.session.evidence import OutputLines
+    from jobtui.session.outputs import OutputLines
 
 OUTPUT_EVERY_S, FAR_EVERY_S = 2.0, 15.0
 """How often output is looked at while it is shown, here and on another machine."""
@@ -301,7 +301,7 @@ class LogsTab(StepTab):
 
     @work(group="output", description="")
     async def _read_output(self, job: Job, detail: JobDetail | None) -> None:
-        from jobtui.session.evidence import OutputLines  # most do not look so far
+        from jobtui.session.outputs import OutputLines  # most do not look so far
 
         if self._output is None or self._output[:2] != (job, detail):
             self._output = job, detail, OutputLines(job, detail, follows=True)

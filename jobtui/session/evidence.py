@@ -5,10 +5,9 @@ import os
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,36 +19,24 @@ from jobtui.analysis.explain.verdict import contradictions, explain, may_be_kill
 from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
 from jobtui.analysis.incidents import ENDED_BADLY, ENDED_WELL, Grouping, Incidents, Sample, sample_of
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.analysis.paths import (
-    NOWHERE,
-    OUTPUT_ENDS,
-    OUTPUT_NAMES,
-    ROTATED_ENDS,
-    ClusterAccess,
-    output_dirs,
-    reached,
-    run_dirs_of,
-    spec_of_host,
-)
-from jobtui.analysis.timeline import JobLine
-from jobtui.analysis.times import age
+from jobtui.analysis.paths import NOWHERE, ClusterAccess, output_dirs, reached, run_dirs_of, spec_of_host
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
 from jobtui.backends.registry import SIREPO_DB, of_kind
 from jobtui.model.bounded import Bounded
-from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
-from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, contained
-from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
-from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, FileKind, FilePart, SbatchStatus, Unreadable
+from jobtui.model.ids import JobId, split_jid
+from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
-from jobtui.model.ops import Certainty, Component, Op
-from jobtui.model.secrets import mask_text, masked_lines
+from jobtui.model.ops import Op
+from jobtui.model.secrets import mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import RUN_ERROR, by_run
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
+from jobtui.session.outputs import Outputs
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
@@ -70,8 +57,6 @@ MOST_ASKED, ASKED_AT_ONCE = 30, 4
 """How many records a view of all jobs asks servers, schedulers or clusters for, and how many at a time."""
 NOT_ASKED = f"its record was not read: at most {MOST_ASKED} at a time"
 
-SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
-MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
 MOST_LOOKED_AT = 100
 """How many of the newest jobs are searched for a number in Slurm or a line of their output."""
@@ -79,10 +64,6 @@ MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
 AFTER_LAST = 4_000
 """How many characters of an agent's log may be about a job after the last line that names it."""
-LISTED_EVERY_S = 30.0
-"""How often new files of a job are searched for while the known ones are followed."""
-CLOCKS_APART_S = 60
-"""A file last written this long before a run began is of an earlier run."""
 
 
 def about_job(text: str, job_id: JobId) -> tuple[int, str]:
@@ -196,93 +177,6 @@ async def _with_seen(found: Incidents, store: Store, job_reader: "JobReader", no
                 every[number] = one._replace(seen=(await job_reader.remembered(job, one.text, now)).seen)
     groups = len(found.groups)
     return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
-
-
-class Outputs:
-    """Reads the end of each file that the program of one job wrote to, MOST_OUTPUTS at most.
-
-    `parts` are these with their directories, `problems` say why a named file cannot be read, `notes` what may
-    be missing in the list of a directory, `shared` why a file may be of another run, by its path: it was last
-    written before this run or, in a directory that jobs share and without the number in its path, after it.
-    """
-
-    def __init__(self, job_reader: "JobReader", job: Job, reach: ClusterAccess) -> None:
-        self._reader, self._job, self._reach = job_reader, job, reach
-        self._begin = 0 if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
-        self._number = job.id.rpartition("/")[2].partition("@")[0].partition(".")[0]
-        self._is_own = re.compile(rf"(?<!\d)(?<!\d_){re.escape(self._number)}(?!\d|[_-]\d)").search
-        self.shared: dict[str, str] = {}
-        self.parts: list[tuple[str, FilePart]] = []
-        self.problems: list[str] = []
-        self.notes: list[str] = []
-
-    async def read(self, directory: str, name: str, since: Nanos | int = 0) -> None:
-        """Read a file unless its name was read, it is older, or there are enough. Raises Unreadable."""
-        if len(self.parts) < MOST_OUTPUTS and all(name != known.name for _, known in self.parts):
-            part = await self._reader.read_file(directory, name, tail=True)
-            self.parts += [(directory, part)] if part.written_at >= since else []
-            path, at, end = posixpath.join(directory, name), part.written_at, self._job.ended_at
-            if self._is_shared(directory) and not self._is_own(path):
-                if at < self._begin:
-                    self.shared[path] = f"{path} was last written before this job began"
-                elif end is not None and (late_s := seconds_between(end, at)) > CLOCKS_APART_S:
-                    when = f"{age(late_s)} after this job, perhaps by another"
-                    self.shared[path] = f"{path} was last written {when}"
-
-    def _is_shared(self, directory: str) -> bool:
-        """Whether other jobs may write to a directory."""
-        is_batch = self._job.system == SLURM or condor_id(self._job.id) is not None
-        is_own = jid_of_run_dir(directory) is not None or posixpath.basename(directory) == self._job.id
-        return is_batch and not is_own
-
-    async def read_named(self, name: str, directories: Sequence[str]) -> None:
-        """Read a file from the first directory that has it; if none does, the first problem is kept."""
-        faults = []
-        for directory, end in product(directories, ("", *ROTATED_ENDS)):
-            try:
-                await self.read(directory, f"{name}{end}")
-                return
-            except Unreadable as error:
-                faults.append(f"{name}: {error}")
-        self.problems += faults[:1]
-
-    async def read_in(self, directory: str, command: str) -> None:
-        """Read files that look like output, if none is named, and those scripts write. Raises Unreadable.
-
-        In a directory that other jobs may share only files with the job's number in their name count, and
-        those to which its own script writes.
-        """
-        from jobtui.analysis.scripts import redirected  # few look so far
-
-        listing = await self._reader.list_files(directory)
-        self.notes += [f"{directory}: {listing.note}"] if listing.note else []
-        files = [one for one in listing.files if one.kind is FileKind.FILE]
-        own, is_shared = self._job.allocation.partition(" ")[0] or self._number, self._is_shared(directory)
-        outputs = [one for one in files if one.name.endswith(OUTPUT_ENDS)]
-        outputs = [one for one in outputs if not is_shared or self._is_own(one.name)]
-        fresh = [] if self.parts else [one.name for one in outputs if one.written_at >= self._begin]
-        for one in () if self.parts else outputs:
-            if one.written_at < self._begin and one.name in OUTPUT_NAMES:
-                path = posixpath.join(directory, one.name)
-                self.shared[path] = f"{path} was last written before this run began"
-        for name in sorted(fresh, key=lambda name: (name not in OUTPUT_NAMES, name))[:MOST_OUTPUTS]:
-            with suppress(Unreadable):
-                await self.read(directory, name)
-        # A command comes with its arguments
-        scripts = [one.name for one in files if f"/{one.name} " in f"{command} "]
-        if not command and not is_shared:
-            scripts = [one.name for one in files if one.name.endswith(SCRIPT_ENDS)]
-        for script in scripts[:MOST_SCRIPTS]:
-            with suppress(Unreadable):
-                text = (await self._reader.read_file(directory, script, tail=False)).text
-                above, user, _ = f"{directory}/".partition(f"/{self._job.owner or None}/")
-                home = f"{above}{user}"[:-1] if user and above[:1] == "/" else ""
-                names = own, self._number, self._job.name or "", self._job.owner, home
-                for path in redirected(text, *names):
-                    for place in (path,) if path[0] != "/" else reached(path, self._job.host, self._reach):
-                        with suppress(Unreadable):
-                            file = posixpath.split(posixpath.join(directory, place))
-                            await self.read(*file, since=self._begin)
 
 
 async def written_by(gatherer: "Gatherer", job: Job, detail: JobDetail, path: str) -> tuple[str, ...]:
@@ -568,7 +462,7 @@ class Gatherer:
             )  # fmt: skip
         return ()
 
-    async def outputs(self, job: Job, detail: JobDetail | None, ops: Sequence[Op]) -> "Outputs":
+    async def outputs(self, job: Job, detail: JobDetail | None, ops: Sequence[Op]) -> Outputs:
         """What its program wrote: the files its record names, else those in its run directory.
 
         Scripts there may name more files, to which their commands write.
@@ -676,70 +570,6 @@ class Gatherer:
     @cached_property
     def _scene(self) -> WaitSnapshot:
         return scene_of(self.store, self.now)
-
-
-class OutputLines:
-    """What the program of a job writes, line by line: the end of each file, then new lines; masked.
-
-    `problems` say what may be missing, `skipped` how many bytes of which files were not read. With `follows`
-    a line of a live job is given when it is complete. Files that were found are read by name, and others are
-    searched for every LISTED_EVERY_S, when the record has changed and while there are problems.
-    """
-
-    def __init__(self, job: Job, detail: JobDetail | None, *, follows: bool) -> None:
-        self.job, self.detail, self._follows = job, detail, follows
-        self._listed: Job | None = None
-        self._listed_at = 0.0
-        self._ends: dict[str, int] = {}
-        self.files: Sequence[tuple[str, FilePart]] = ()
-        self.problems: list[str] = []
-        self.skipped: list[tuple[str, int]] = []
-
-    async def fresh(self, gatherer: Gatherer, *, again: bool = False) -> list[JobLine]:
-        """The lines that are new since the last call; with `again` all, as for a file that was rewritten."""
-        listed = gatherer.store.job(self.job.id) or self.job
-        is_due = bool(self.problems) or monotonic() >= self._listed_at + LISTED_EVERY_S
-        known = () if is_due or self._listed != listed else self.files
-        self._listed_at = self._listed_at if known else monotonic()
-        self._ends = {} if again else self._ends
-        if self._listed not in (None, listed):
-            with suppress(Unreadable):
-                self.detail = await gatherer.job_reader.detail(listed.id)
-            self.job = listed
-        self._listed, ops = listed, gatherer.store.correlation.ops_of(listed.id)
-        outputs = Outputs(gatherer.job_reader, gatherer.store.with_agent(self.job), gatherer.reach)
-        with suppress(Unreadable):
-            for directory, part in known:
-                await outputs.read(directory, part.name)
-        if not known or len(outputs.parts) < len(known):
-            outputs = await gatherer.outputs(self.job, self.detail, ops)
-        self.files, self.skipped = outputs.parts, []
-        self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
-        if self.job.status is JobStatus.PENDING and not outputs.parts:
-            self.problems.append(f"is not there yet: {self.job.id} is pending")
-        waits, parts = self._follows and listed.status.is_live, outputs.parts
-        return await asyncio.to_thread(lambda: [line for part in parts for line in self._lines(*part, waits)])
-
-    def _lines(self, directory: str, part: FilePart, waits: bool) -> Iterator[JobLine]:
-        path = f"{directory}/{part.name}"
-        if part.is_binary:
-            self.problems.append(f"{part.name}: {path}: not text; it is left out")
-            return
-        known = self._ends.get(path, 0)
-        known = known if part.size >= known else 0  # else it was rewritten
-        if part.begin > known:
-            self.skipped.append((path, part.begin - known))
-        offset, texts = part.begin, part.text.splitlines(keepends=True)
-        masked = masked_lines(text.rstrip("\r\n") for text in texts)
-        for nth, (text, shown) in enumerate(zip(texts, masked, strict=True), 1):
-            if waits and not text.endswith("\n"):
-                break
-            if offset >= known:
-                number = 0 if part.lines_before is None else part.lines_before + nth
-                origin, sure = (path, number, offset), Certainty.FULL_ID
-                yield JobLine("", None, Component.JOB, shown, *origin, sure, job_id=self.job.id)
-            offset += len(text.encode())
-        self._ends[path] = offset
 
 
 def scene_of(store: Store, now: Nanos) -> WaitSnapshot:

@@ -104,7 +104,7 @@ async def test_a_log_is_followed_while_it_grows(tmp_path: Path, monkeypatch: pyt
                 log.write("step 102 token=hunter2hunter2\n")
                 assert "hunter2" not in await see(app, pilot, "run.log:103  step 102")
             (run_dir / "other.log").write_text("another begins\n")
-            monkeypatch.setattr("jobtui.session.evidence.LISTED_EVERY_S", 0.0)
+            monkeypatch.setattr("jobtui.session.outputs.LISTED_EVERY_S", 0.0)
             await see(app, pilot, "other.log:1  another begins")
 
 
