@@ -402,9 +402,9 @@ async def _written(session: Session, outputs: "Sequence[OutputLines]", chosen: C
     """The chosen lines of outputs that are new; what was left out before them is reported."""
     from jobtui.session.evidence import Gatherer
 
-    lines: list[JobLine] = []
+    lines, known = list[JobLine](), Gatherer.of(session)
     for one in outputs:
-        lines += filter(chosen, await one.fresh(Gatherer.of(session)))
+        lines += filter(chosen, await one.fresh(known.store, known.job_reader, known.reach))
         for path, size in one.skipped:
             complain(f"{path}: {size:,} bytes before its end are left out")
     return lines

@@ -307,7 +307,8 @@ class LogsTab(StepTab):
             self._output = job, detail, OutputLines(job, detail, follows=True)
         output = self._output[2]
         with contained("reading what its program wrote"):
-            lines = await output.fresh(self.shared.gatherer(), again=True)
+            shared = self.shared
+            lines = await output.fresh(shared.store, shared.job_reader, shared.reach, again=True)
             if lines[-MOST_WRITTEN:] != self._written:
                 self._written = lines[-MOST_WRITTEN:]
                 self._show_lines()

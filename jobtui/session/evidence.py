@@ -463,24 +463,9 @@ class Gatherer:
         return ()
 
     async def outputs(self, job: Job, detail: JobDetail | None, ops: Sequence[Op]) -> Outputs:
-        """What its program wrote: the files its record names, else those in its run directory.
-
-        Scripts there may name more files, to which their commands write.
-        """
-        job = self.store.with_agent(job)
-        found = Outputs(self.job_reader, job, self.reach)
-        for name, dirs in output_dirs(detail, self.reach).items():
-            await found.read_named(name, dirs)
-        faults, directories = list[str](), run_dirs_of(job, detail, ops, self.reach)
-        command = dict(detail.facts).get("command", "") if detail is not None else ""
-        for directory in directories:
-            try:
-                await found.read_in(directory, command)
-                break
-            except Unreadable as error:
-                faults.append(str(error))
-        if len(faults) == len(directories) and job.started_at is not None:
-            found.problems += [] if found.parts or found.problems else faults[:1]
+        """What its program wrote: the files its record names, else those in its run directory."""
+        found = Outputs(self.job_reader, self.store.with_agent(job), self.reach)
+        await found.read_all(detail, ops)
         self.reads.left_out[job.id] = (*found.notes, *found.shared.values())
         return found
 

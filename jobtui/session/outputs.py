@@ -9,7 +9,15 @@ from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES, ROTATED_ENDS, ClusterAccess, reached
+from jobtui.analysis.paths import (
+    OUTPUT_ENDS,
+    OUTPUT_NAMES,
+    ROTATED_ENDS,
+    ClusterAccess,
+    output_dirs,
+    reached,
+    run_dirs_of,
+)
 from jobtui.analysis.timeline import JobLine
 from jobtui.analysis.times import age
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -17,13 +25,13 @@ from jobtui.model.condor import condor_id
 from jobtui.model.ids import jid_of_run_dir
 from jobtui.model.job_reader import FileKind, FilePart, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.ops import Certainty, Component
+from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.secrets import masked_lines
 from jobtui.model.slurm import SYSTEM as SLURM
 
 if TYPE_CHECKING:
     from jobtui.backends.job_reader import JobReader
-    from jobtui.session.evidence import Gatherer
+    from jobtui.store.store import Store
 
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
@@ -50,6 +58,21 @@ class Outputs:
         self.parts: list[tuple[str, FilePart]] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
+
+    async def read_all(self, detail: JobDetail | None, ops: Sequence[Op]) -> None:
+        """Read the files its record names, else those in its run directory, and what scripts there write."""
+        for name, dirs in output_dirs(detail, self._reach).items():
+            await self.read_named(name, dirs)
+        faults, directories = list[str](), run_dirs_of(self._job, detail, ops, self._reach)
+        command = dict(detail.facts).get("command", "") if detail is not None else ""
+        for directory in directories:
+            try:
+                await self.read_in(directory, command)
+                break
+            except Unreadable as error:
+                faults.append(str(error))
+        if len(faults) == len(directories) and self._job.started_at is not None:
+            self.problems += [] if self.parts or self.problems else faults[:1]
 
     async def read(self, directory: str, name: str, since: Nanos | int = 0) -> None:
         """Read a file unless its name was read, it is older, or there are enough. Raises Unreadable."""
@@ -137,24 +160,27 @@ class OutputLines:
         self.problems: list[str] = []
         self.skipped: list[tuple[str, int]] = []
 
-    async def fresh(self, gatherer: "Gatherer", *, again: bool = False) -> list[JobLine]:
+    async def fresh(
+        self, store: "Store", job_reader: "JobReader", reach: ClusterAccess, *, again: bool = False
+    ) -> list[JobLine]:
         """The lines that are new since the last call; with `again` all, as for a file that was rewritten."""
-        listed = gatherer.store.job(self.job.id) or self.job
+        listed = store.job(self.job.id) or self.job
         is_due = bool(self.problems) or monotonic() >= self._listed_at + LISTED_EVERY_S
         known = () if is_due or self._listed != listed else self.files
         self._listed_at = self._listed_at if known else monotonic()
         self._ends = {} if again else self._ends
         if self._listed not in (None, listed):
             with suppress(Unreadable):
-                self.detail = await gatherer.job_reader.detail(listed.id)
+                self.detail = await job_reader.detail(listed.id)
             self.job = listed
-        self._listed, ops = listed, gatherer.store.correlation.ops_of(listed.id)
-        outputs = Outputs(gatherer.job_reader, gatherer.store.with_agent(self.job), gatherer.reach)
+        self._listed, ops = listed, store.correlation.ops_of(listed.id)
+        outputs = Outputs(job_reader, store.with_agent(self.job), reach)
         with suppress(Unreadable):
             for directory, part in known:
                 await outputs.read(directory, part.name)
         if not known or len(outputs.parts) < len(known):
-            outputs = await gatherer.outputs(self.job, self.detail, ops)
+            outputs = Outputs(job_reader, store.with_agent(self.job), reach)
+            await outputs.read_all(self.detail, ops)
         self.files, self.skipped = outputs.parts, []
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
         if self.job.status is JobStatus.PENDING and not outputs.parts:
