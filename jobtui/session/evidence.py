@@ -396,7 +396,7 @@ class Gatherer:
                     best = numbered(found, part, path)
         ends = [one for run in by_run(stated.changes)[-1:] for one in run if one.after == RUN_ERROR]
         for end in ends[-1:] if best is None else ():
-            found = find_cause(str((end.detail or {}).get("error") or ""))
+            found = find_cause(f"{(end.detail or {}).get('error') or ''}\n")  # it is whole
             return found and found._replace(line=None, source=f"{end.source} event {end.id}")
         agent = self.store.correlation.agent_of(job.id)
         if best is not None or agent is None or not agent.cluster_log:
