@@ -160,7 +160,7 @@ async def run(reader: Reader) -> Exit:
     if reader.context.flag("agent") or reader.context.flag("op"):
         jobs = []  # what a program wrote is of no op
     outputs = [OutputLines(one.job, one.detail, follows=reader.follows) for one in jobs if one.job]
-    written = await _written(reader.session, outputs, chosen)
+    written = await _written(reader, outputs, chosen)
     if found.job is None and (of_all := ops_of() or jobs):
         best = found.candidates[0]
         complain(f"{best.kind} {best.id}: lines of {counted(len(of_all), 'job')}")
@@ -398,13 +398,11 @@ def _within(lines: Sequence[JobLine], since: int, until: int) -> Iterator[JobLin
             yield line
 
 
-async def _written(session: Session, outputs: "Sequence[OutputLines]", chosen: Chosen) -> list[JobLine]:
+async def _written(reader: Reader, outputs: "Sequence[OutputLines]", chosen: Chosen) -> list[JobLine]:
     """The chosen lines of outputs that are new; what was left out before them is reported."""
-    from jobtui.session.evidence import Gatherer
-
-    lines, known = list[JobLine](), Gatherer.of(session)
+    lines, session = list[JobLine](), reader.session
     for one in outputs:
-        lines += filter(chosen, await one.fresh(known.store, known.job_reader, known.reach))
+        lines += filter(chosen, await one.fresh(session.store, session.job_reader(), reader.reach))
         for path, size in one.skipped:
             complain(f"{path}: {size:,} bytes before its end are left out")
     return lines
@@ -443,7 +441,7 @@ async def _follow(
                     changed.clear()
                     fresh += await fresh_lines()
                 if looks % OUTPUT_LOOKS == 0:
-                    fresh += await _written(reader.session, outputs, chosen)
+                    fresh += await _written(reader, outputs, chosen)
             _print_followed(reader, fresh)
 
     try:
