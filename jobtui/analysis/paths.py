@@ -190,7 +190,6 @@ def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "")
 OUTPUT_ENDS = (".log", ".out", ".err")
 OUTPUT_NAMES = ("run.log", "job.out")
 """The files with what programs print: Sirepo's, Balsam's."""
-ROTATED_ENDS = (".1", ".gz", ".1.gz")
 NOWHERE = ClusterAccess()
 
 

@@ -12,7 +12,7 @@ from jobtui.backends.registry import CONDOR_LOG, OTLP, TRACE_FILE, Gives, gives
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import SHOWN, candidates_for, of_its_jobs
 from jobtui.commands.printing import Report, lowered
-from jobtui.commands.reader import LONGEST_NAME, Reader, file_named
+from jobtui.commands.reader import Reader, file_named
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.spans import begins_with_spans
 from jobtui.model.condor import condor_id, find_condor_id
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from jobtui.analysis.traces.job_traces import TraceCandidate
 
 
-HEAD_BYTES = 4_096
-"""How many bytes are read to recognize a file of spans."""
+HEAD_BYTES = LONGEST_ID = 4_096
+"""How many bytes are read to recognize a file of spans; the longest id that servers are asked for."""
 FETCHED = 5
 """Traces that are fetched of those that are found for a job."""
 
@@ -120,7 +120,7 @@ async def _by_job(reader: Reader, text: str) -> FoundTrace:
     ways = TraceMatches()
     if job is not None:
         ways = await ways_from_job(client, job, names)
-    elif 0 < len(job_id) <= LONGEST_NAME:
+    elif 0 < len(job_id) <= LONGEST_ID:
         ways = await ways_by_attribute(client, job_id, names)
     if not ways.found and not ways.candidates and named is not None:
         named_in = reader.session.store.traces.naming(job_id)

@@ -9,15 +9,7 @@ from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from jobtui.analysis.paths import (
-    OUTPUT_ENDS,
-    OUTPUT_NAMES,
-    ROTATED_ENDS,
-    ClusterAccess,
-    output_dirs,
-    reached,
-    run_dirs_of,
-)
+from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES, ClusterAccess, output_dirs, reached, run_dirs_of
 from jobtui.analysis.timeline import JobLine
 from jobtui.analysis.times import age
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -34,6 +26,7 @@ if TYPE_CHECKING:
     from jobtui.store.store import Store
 
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
+ROTATED_ENDS = (".1", ".gz", ".1.gz")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 LISTED_EVERY_S = 30.0
 """How often new files of a job are searched for while the known ones are followed."""
