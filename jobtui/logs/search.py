@@ -322,15 +322,16 @@ class _ShownLines:
             end = self._data.find(b"\n", offset - self._begin)
         end = end if end >= 0 else len(self._data)
         line = _text(self._data[before + 1 : end])
-        is_near_key = self._has_key(before // ABOVE_BYTES) or self._has_key(before // ABOVE_BYTES - 1)
-        return line, self._hidden(line, before + 1, end) if is_near_key else line
+        part = before // ABOVE_BYTES
+        may_be_hidden = not is_settled(line) and (self._has_key(part) or self._has_key(part - 1))
+        return line, self._hidden(line, before + 1, end) if may_be_hidden else line
 
     def _may_hold_key(self, part: int) -> bool:
         data = self._data[max(0, part) * ABOVE_BYTES : (part + 1) * ABOVE_BYTES + KEY_BYTES]
         return may_have_key(data.decode("utf-8", "replace").lower())
 
     def _hidden(self, line: str, begin: int, end: int) -> str:
-        above, at, is_known = list[str](), begin, is_settled(line)
+        above, at, is_known = list[str](), begin, False
         floor = self._known_to if self._known_to <= begin else 1
         while not is_known and at > max(floor, begin - ABOVE_BYTES):
             start = self._data.rfind(b"\n", 0, at - 1) + 1
