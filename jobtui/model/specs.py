@@ -136,7 +136,7 @@ def parse_journal(text: str) -> SourceSpec:
 
 
 def journal_words(place: str) -> list[str]:
-    """What journalctl is told of where a journal is: in a directory, in one file of it, or nothing."""
+    """The arguments of journalctl that name a directory or a file; none for the journal of this host."""
     if place in ("", LOCAL_JOURNAL):
         return []
     kind = "file" if place.endswith((".journal", ".journal~")) else "directory"
