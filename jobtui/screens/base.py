@@ -113,7 +113,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._main.move(Move(move))
 
     def action_back(self) -> None:
-        self.app.pop_screen()
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
 
     async def action_command(self) -> None:
         from jobtui.screens.command_table import complete_command
@@ -448,6 +449,8 @@ class FilteringScreen(HeadedScreen):
     def action_back(self) -> None:
         if self.filter_text:
             self.set_filter("")
+        elif getattr(self._main, "marked", ()):
+            self._main.forget_marks()
         else:
             super().action_back()
 

@@ -54,7 +54,7 @@ class ChartsScreen(JobsFilteringScreen):
         """Whether something changed since the jobs were counted."""
         self._is_busy = False
         self._tabs = TabLine(KINDS)
-        self._view = ChartView(shared.now)
+        self._main = self._view = ChartView(shared.now)
         window = self._view.window
         self.action_zoom, self.action_pan = partial(self._go, window.zoom), partial(self._go, window.pan)
         self.action_whole = partial(self._go, window.show_whole)

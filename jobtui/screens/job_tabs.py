@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -363,11 +364,7 @@ class WhyTab(JobTab):
         shown = (verdict, Zone.mark())
         if shown != self._shown:
             self._shown = shown
-            flags = self.shared.words
-
-            def keys(step: NextStep) -> str:
-                return keys_for(step.command.words, flags, ScreenName.JOB)
-
+            keys = partial(keys_for, self.shared.words, ScreenName.JOB)
             self._list.set_text(why_parts(verdict, keys=keys) if verdict is not None else ())
 
     @property

@@ -218,10 +218,7 @@ class JobsScreen(JobsFilteringScreen):
         from jobtui.render.verdicts import summary_parts
 
         verdict = judged.verdict if judged.job_id == job_id else None
-        keys, cells = (
-            lambda step: keys_for(step.command.words, self.shared.words, self.NAME),
-            self._why.cells - 2,
-        )
+        keys, cells = partial(keys_for, self.shared.words, self.NAME), self._why.cells - 2
         parts = summary_parts(job_id, verdict, keys, cells, self._why.rows_high) if job_id else ()
         self._why.set_text(parts)
 
@@ -260,14 +257,6 @@ class JobsScreen(JobsFilteringScreen):
     def action_show_hidden(self) -> None:
         self.shows_hidden = not self.shows_hidden
         self.apply_filter()
-
-    def action_back(self) -> None:
-        if self.filter_text:
-            self.set_filter("")
-        elif self._table.marked:
-            self._table.marked.clear()
-            self._table.redraw()
-            self._show_words()
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
         from jobtui.screens.choices import NOWHERE, jump_to, names_a_job

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Extent, LineSource, Log, LogSearch, MaskedLines, SearchState
+from jobtui.model.pages import Extent, Hits, LineSource, Log, LogSearch, MaskedLines, SearchState
 from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show, telling
@@ -89,17 +89,16 @@ class LogReader:
     def is_searching(self) -> bool:
         return self.search is not None and self.search.state is SearchState.RUNNING
 
-    def next_hit(self, begin: int, end: int, direction: int) -> int | None:
-        if self.search is None:
-            return None
-        hits = self.search.hits
-        return hits.next_after(end) if direction > 0 else hits.last_before(begin)
+    @property
+    def hits(self) -> Hits:
+        return self.search.hits if self.search is not None else Hits(0)
 
-    def may_come(self, begin: int, end: int, direction: int) -> bool:
-        if self.search is None or not self.is_searching:
-            return False
-        hits = self.search.hits
-        return hits.high < self.extent.end if direction > 0 else hits.low > self.extent.begin
+    def next_hit(self, begin: int, end: int, direction: int) -> int | None:
+        return self.hits.next_after(end) if direction > 0 else self.hits.last_before(begin)
+
+    def may_come(self, direction: int) -> bool:
+        is_left = self.hits.high < self.extent.end if direction > 0 else self.hits.low > self.extent.begin
+        return self.is_searching and is_left
 
     def set_filtered(self, position: int | None, *, on: bool) -> None:
         """Show only hits, or all lines; `position` is where one is."""
@@ -110,11 +109,10 @@ class LogReader:
         """Where to go when all lines are shown again, with the cursor on the hit at `begin` .. `end`: where
         one was before, if the cursor is still on the hit nearest to it.
         """
-        left = self.left_from
-        if left is None or self.search is None:
+        if (left := self.left_from) is None:
             return begin
-        nearest = self.search.hits.last_before(left + 1)
-        nearest = self.search.hits.next_after(left) if nearest is None else nearest
+        nearest = self.hits.last_before(left + 1)
+        nearest = self.hits.next_after(left) if nearest is None else nearest
         return left if nearest is not None and begin <= nearest < end else begin
 
     def search_words(self, begin: int, end: int) -> str:
@@ -122,7 +120,7 @@ class LogReader:
             return ""
         if self.search.state is SearchState.FAILED:
             return "search failed"
-        hits = self.search.hits
+        hits = self.hits
         more = "+" if self.is_searching else ""
         here = hits.rank(end) if hits.rank(end) > hits.rank(begin) else None
         count = f"{len(hits):,}{more}"

@@ -592,8 +592,7 @@ class LogsScreen(LogScreen):
         if reader is None or reader.search is None:
             self.say(NO_SEARCH)
         elif not self._go_to_hit(reader, direction):
-            line = self._view.line_at_cursor
-            if line is not None and reader.may_come(line.position, line.end, direction):
+            if self._view.line_at_cursor is not None and reader.may_come(direction):
                 reader.seeks = direction
             else:
                 self.say(f"nothing more {'below' if direction > 0 else 'above'}")
@@ -603,7 +602,7 @@ class LogsScreen(LogScreen):
         line = self._view.line_at_cursor
         begin, end = (line.position, line.end) if line else (reader.extent.end, reader.extent.end)
         found = reader.next_hit(begin, begin if nearest and direction > 0 else end, direction)
-        if found is None and nearest and not reader.may_come(begin, end, direction):
+        if found is None and nearest and not reader.may_come(direction):
             found = reader.next_hit(begin, end, -direction)
         if found is None:
             return False

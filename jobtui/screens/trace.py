@@ -248,7 +248,7 @@ class TraceScreen(FilteringScreen):
 
     def action_fold(self, step: int) -> None:
         if step < 0:
-            self._pane.waterfall.fold()
+            self._pane.waterfall.go_out()
         elif not self._pane.waterfall.unfold():
             self._pane.waterfall.move(Move.DOWN)
 

@@ -169,13 +169,6 @@ class TracesScreen(TableScreen[ListedTrace]):
             ids = [one.summary.trace_id for one in chosen]
             open_screen(self.app, ScreenName.TRACE_CHANGES, self.shared, *ids)
 
-    def action_back(self) -> None:
-        if self._table.marked and not self.filter_text:
-            self._table.marked.clear()
-            self._table.repaint()
-        else:
-            super().action_back()
-
     def paragraphs(self) -> Iterator[Paragraph]:
         if (listed := self._table.record) is not None:
             look = self.look()

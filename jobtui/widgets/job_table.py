@@ -136,6 +136,11 @@ class JobTable(RecordTable[Job]):
         super().toggle_mark()
         self.post_message(self.Recounted())
 
+    def forget_marks(self) -> None:
+        self._drawn.clear()
+        super().forget_marks()
+        self.post_message(self.Recounted())
+
     def repaint(self) -> None:
         self._renew_visible()
         super().repaint()

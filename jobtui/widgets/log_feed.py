@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -22,14 +23,13 @@ class LogWindow:
         self.lines = list(lines)
         self.at_begin = at_begin
         self.at_end = at_end
-        self._positions = [line.position for line in lines]
 
     def __len__(self) -> int:
         return len(self.lines)
 
     def index_of(self, position: int) -> int:
         """The index of the line that holds `position`, else of the last one before it, else 0."""
-        return max(0, bisect_right(self._positions, position) - 1)
+        return max(0, bisect_right(self.lines, position, key=attrgetter("position")) - 1)
 
     def holds(self, position: int) -> bool:
         return bool(self.lines) and self.lines[0].position <= position < self.lines[-1].end
@@ -42,7 +42,6 @@ class LogWindow:
     def prepend(self, page: Page) -> int:
         fresh = [line for line in page.lines if not self.lines or line.position < self.lines[0].position]
         self.lines[:0] = fresh
-        self._positions[:0] = [line.position for line in fresh]
         self.at_begin = page.at_edge
         return len(fresh)
 
@@ -55,9 +54,7 @@ class LogWindow:
             return False
         if last is not None and fresh[0].position == last.position:
             self.lines.pop()
-            self._positions.pop()
         self.lines += fresh
-        self._positions += [line.position for line in fresh]
         return True
 
     def trim(self, first: int, last: int) -> int:
@@ -67,11 +64,11 @@ class LogWindow:
             return 0
         at_end = min(surplus, max(0, len(self.lines) - last - KEPT // 3))
         if at_end:
-            del self.lines[-at_end:], self._positions[-at_end:]
+            del self.lines[-at_end:]
             self.at_end = False
         at_begin = min(surplus - at_end, max(0, first - KEPT // 3))
         if at_begin:
-            del self.lines[:at_begin], self._positions[:at_begin]
+            del self.lines[:at_begin]
             self.at_begin = False
         return at_begin
 
@@ -80,7 +77,7 @@ TOGETHER = 16
 """Lines asked for at once where hits may be near each other."""
 
 
-class FilteredLines:
+class FilteredLines(LineSource):
     """The lines with hits. While the search runs there may be more of them the next time."""
 
     def __init__(self, source: LineSource, search: LogSearch) -> None:
@@ -88,7 +85,6 @@ class FilteredLines:
         self._search = search
 
     async def before(self, position: int, count: int) -> Page:
-        """Up to `count` lines with hits before the line that holds `position`. Raises LogUnreadable."""
         lines: list[LogLine] = []
         own = (await self._source.after(position, 1)).lines
         before = own[0].position if own else position
@@ -105,7 +101,6 @@ class FilteredLines:
         return Page(tuple(kept), self._search.hits.last_before(first) is None)
 
     async def after(self, position: int, count: int) -> Page:
-        """Up to `count` lines with hits from the one that holds `position` on. Raises LogUnreadable."""
         lines: list[LogLine] = []
         own = (await self._source.after(position, 1)).lines
         at = own[0].position if own else position
@@ -132,7 +127,7 @@ FOLDED = 500
 """Lines that are folded into one at most."""
 
 
-class KeptLines:
+class KeptLines(LineSource):
     """The lines of the records whose first line passes a test."""
 
     def __init__(self, source: LineSource, keeps: Callable[[LogLine], bool]) -> None:
@@ -142,7 +137,6 @@ class KeptLines:
         """The last line that was given, to where lines after it were looked at, the record there."""
 
     async def before(self, position: int, count: int) -> Page:
-        """Up to `count` kept lines before the one that holds `position`. Raises LogUnreadable."""
         kept: list[LogLine] = []
         while True:
             page = await self._source.before(position, RAW)
@@ -152,7 +146,6 @@ class KeptLines:
             position = page.lines[0].position
 
     async def after(self, position: int, count: int) -> Page:
-        """Up to `count` kept lines from the one that holds `position` on. Raises LogUnreadable."""
         own = (await self._source.after(position, 1)).lines
         kept: list[LogLine] = []
         at, head = own[0].position if own else position, None
@@ -236,7 +229,7 @@ def folded(run: Sequence[LogLine]) -> LogLine:
 SEVERITY = (Level.ERROR, Level.WARNING, Level.PLAIN)
 
 
-class FoldedLines:
+class FoldedLines(LineSource):
     """The lines of a source, runs of them folded. A new run begins at any position that is asked for."""
 
     def __init__(self, source: LineSource, folds: Folds) -> None:
@@ -244,7 +237,6 @@ class FoldedLines:
         self._folds = folds
 
     async def before(self, position: int, count: int) -> Page:
-        """Up to `count` lines before the one that holds `position`. Raises LogUnreadable."""
         lines: list[LogLine] = []
         while True:
             page = await self._source.before(lines[0].position if lines else position, RAW)
@@ -257,7 +249,6 @@ class FoldedLines:
         return Page(tuple(whole[-count:]), page.at_edge and len(whole) <= count)
 
     async def after(self, position: int, count: int) -> Page:
-        """Up to `count` lines from the one that holds `position` on. Raises LogUnreadable."""
         lines: list[LogLine] = []
         while True:
             start = lines[-1].end if lines else position

@@ -127,6 +127,10 @@ class RecordTable(RecordList[Record]):
             self.move(Move.DOWN)
             self.repaint()
 
+    def forget_marks(self) -> None:
+        self.marked.clear()
+        self.repaint()
+
     def key_of(self, record: Record) -> Hashable:
         return self._key_of(record)
 

@@ -155,6 +155,11 @@ class Waterfall(RowView):
     def on_resize(self) -> None:
         self._renew()
 
+    def _refolded(self, is_other: bool) -> bool:
+        if is_other:
+            self._refold()
+        return is_other
+
     def _refold(self) -> None:
         if self._view is not None and self._view.passes is not self._shown.passes:
             self._renew()
@@ -215,27 +220,19 @@ class Waterfall(RowView):
         self._renew()
         self._announce()
 
-    def fold(self) -> None:
-        if not self.count:
-            return
-        if self._shown.close(self.cursor):
-            self._refold()
-        elif (above := self._shown.above(self.cursor)) is not None:
-            self.go(above)
+    def fold(self) -> bool:
+        return self._refolded(self.count > 0 and self._shown.close(self.cursor))
 
     def unfold(self) -> bool:
-        if not self.count or not self._shown.open(self.cursor):
-            return False
-        self._refold()
-        return True
+        return self._refolded(self.count > 0 and self._shown.open(self.cursor))
 
     def toggle_fold(self) -> bool:
-        if self.unfold():
-            return True
-        if not self.count or not self._shown.close(self.cursor):
-            return False
-        self._refold()
-        return True
+        return self.unfold() or self.fold()
+
+    def go_out(self) -> None:
+        above = self._shown.above(self.cursor) if self.count else None
+        if not self.fold() and above is not None:
+            self.go(above)
 
     def toggle_all(self) -> None:
         key = self._key
