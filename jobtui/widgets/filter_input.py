@@ -1,6 +1,7 @@
 """The input of the filter bar. Only here Textual's Input is needed."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 from rich.highlighter import Highlighter
 from rich.text import Text
@@ -9,8 +10,9 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from jobtui.render.text import safe
-from jobtui.widgets.filter_bar import Completer
 
+Completer = Callable[[str, int], tuple[int, int, Sequence[str]]]
+"""As the filter bar has it: from where to where, and what may stand there."""
 OFFERED_AFTER_S = 0.02
 """How long after a key it is looked for how a word may go on: by then the key is painted."""
 
