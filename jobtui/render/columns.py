@@ -322,8 +322,8 @@ def fit_columns(
     """The columns that are shown in a table `width` cells wide, with the cells of each; at least one.
 
     With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority
-    until the others have the least they need; what is left over is shared, first among those whose `texts`
-    are longer. The essential ones are squeezed before they are dropped.
+    until the others have the least they need; what is left over is shared among those whose `texts` are
+    longer, and the rest is the last one's. The essential ones are squeezed before they are dropped.
     """
     gap = gap_for(width)
     kept = [_variant(column, width) for column in chosen]
@@ -356,7 +356,7 @@ def _have_room(sizes: Sequence[int], gap: int, width: int) -> bool:
 def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[str, int]) -> list[int]:
     """How many of the cells in `room` each gets: the least, then towards the usual, then towards the most.
 
-    No more than its text takes at first; what is left then is shared in the same way.
+    No more than its text takes; what is left then is for the last column, so that no gap parts the others.
     """
     sizes = [min(_smallest(column), room) for column in columns]
     whole = [
@@ -364,10 +364,8 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
         else max(texts[column.key], width(column.header))
         for column in columns
     ]  # fmt: skip
-    for step in (*range(len(Cells._fields)), *range(len(Cells._fields))):
+    for step in range(len(Cells._fields)):
         goals = list(map(min, (column.cells[step] for column in columns), whole))
-        if step == len(Cells._fields) - 1:
-            whole = [column.cells.most for column in columns]
         spare = max(0, room - sum(sizes))
         # the smallest wishes first: a few cells complete an id, and only shorten a long text a little
         waiting = sorted(
@@ -377,6 +375,7 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
             given = min(goals[index] - sizes[index], -(-spare // (len(waiting) - done)))
             sizes[index] += given
             spare -= given
+    sizes[-1] += max(0, min(room - sum(sizes), columns[-1].cells.most - sizes[-1]))
     return sizes
 
 

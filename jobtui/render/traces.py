@@ -41,7 +41,7 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.spans import Piece as Text
 from jobtui.render.styles import signs_of
 from jobtui.render.table import fact_lines, paint, painted
-from jobtui.render.text import NONE, Zone, clock_time, date_time, ends_of, show
+from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
     WAIT_CELLS,
@@ -92,10 +92,9 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
     time_column("started", "START", lambda listed: listed.summary.started_at, fixed(6), 90),
     TableColumn("took", "TOOK", lambda listed, look: span_time(listed.duration_ns), Cells(6, 7, 7), 78,
                 sort=lambda listed: -(listed.duration_ns or 0), align="right"),
-    TableColumn("job", "JOB", _jobs, Cells(20, 20, 38), 92,
+    TableColumn("job", "JOB", _jobs, Cells(20, 20, 38), 92, keeps_ends=True,
                 sort=lambda listed: listed.jobs[0] if listed.jobs else None,
-                narrow=(Narrow(160, Cells(20, 20, 30), lambda listed, look: ends_of(_jobs(listed, look))),
-                        Narrow(70, Cells(10, 14, 30)))),
+                narrow=(Narrow(160, Cells(20, 20, 30)), Narrow(70, Cells(10, 14, 30)))),
     text_column("user", "USER", lambda listed: listed.judged.user, Cells(8, 8, 12), 75),
     TableColumn("failed", "FAILED STEP", lambda listed, look: show(listed.judged.failed),
                 Cells(36, 40, 10_000), 96, sort=text_order(lambda listed: listed.judged.failed),
