@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.jobs import Category, JobStatus, statuses_of
+from jobtui.model.jobs import Category, JobStatus, Pending, statuses_of
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
@@ -155,6 +155,20 @@ def reason_of(word: str) -> Reason:
     words = words.format(what=what, whose=tables["whose"][limit["whose"]])
     is_stuck = is_least or limit["each"] in STUCK_PER
     return Reason(f"a limit: {words}", is_stuck, Category.LIMIT)
+
+
+def queued_as(state: str, word: str, since: Nanos | None, queue: str, estimate: Nanos | None) -> Pending:
+    """Why a job waits, by its state and Slurm's reason alone."""
+    reason, is_held = reason_of(word or "None"), state in HELD_STATES
+    return Pending(
+        category=Category.HELD if is_held else reason.category,
+        reason=word,
+        words=reason.words,
+        since=since,
+        queue=queue,
+        scheduler_estimate=estimate,
+        is_stuck=is_held or reason.is_stuck,
+    )
 
 
 BROKEN = frozenset({"DOWN", "UNKNOWN", "ERROR", "FUTURE", "INVAL", "INVALID", "INVALID_REG", "FAIL"})

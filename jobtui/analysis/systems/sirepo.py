@@ -24,13 +24,13 @@ from jobtui.analysis.flags import slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.systems.sirepo_ended import ENDED_RULES, noted
 from jobtui.analysis.systems.sirepo_live import RUNNING_RULES, WAITING_RULES
-from jobtui.analysis.systems.slurm import queued_as
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import unread
 from jobtui.model.jobs import JobStatus, Pending
 from jobtui.model.ops import BY_SUPERVISOR, Component, Step
 from jobtui.model.secrets import mask_text
+from jobtui.model.slurm import queued_as
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
@@ -97,7 +97,7 @@ def _pending(case: Case, finding: Finding) -> Pending | None:
     if job is None or case.status is not JobStatus.PENDING:
         return None
     if finding.code in (Code.SBATCH_QUEUED, Code.HELD, Code.NEVER_STARTS) and slurm is not None:
-        return queued_as(slurm)
+        return queued_as(slurm.native_status, slurm.reason, slurm.queued_at, slurm.app, None)
     found = pending_by(finding.code, msgspec.structs.replace(job, status=case.status))
     chained = found and by_chain(found, case.evidence.chain)
     return chained and msgspec.structs.replace(chained, history=tuple(_history(case)))

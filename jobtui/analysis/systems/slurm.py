@@ -21,7 +21,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
 from jobtui.model.numbers import and_more, whole
-from jobtui.model.slurm import ALSO_LOST, HELD_STATES, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, reason_of, words_of
+from jobtui.model.slurm import ALSO_LOST, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, queued_as, reason_of, words_of
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
 EXPLAINING = ("depends on", "time limit", "may start", "requeued", "memory", "over its memory", "not started",
@@ -106,23 +106,10 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
     detail = evidence.detail
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
     if known is None or known.reason != job.reason:
-        known = queued_as(job, time_of_iso(dict(facts).get("may start", "")))
+        estimate = time_of_iso(dict(facts).get("may start", ""))
+        known = queued_as(job.native_status, job.reason, job.queued_at, job.app, estimate)
     holders, ahead = (tuple(held_until(one, now) for one in held) for held in (known.holders, known.next))
     return refined(msgspec.structs.replace(known, holders=holders, next=ahead))
-
-
-def queued_as(job: Job, estimate: Nanos | None = None) -> Pending:
-    reason = reason_of(job.reason or "None")
-    is_held = job.native_status in HELD_STATES
-    return Pending(
-        category=Category.HELD if is_held else reason.category,
-        reason=job.reason,
-        words=reason.words,
-        since=job.queued_at,
-        queue=job.app,
-        scheduler_estimate=estimate,
-        is_stuck=reason.is_stuck,
-    )
 
 
 def _pending(matter: SlurmCase) -> Ruling:

@@ -42,6 +42,7 @@ from jobtui.model.slurm import (
     STUCK_PER,
     Partition,
     SlurmJob,
+    queued_as,
     reason_of,
 )
 
@@ -106,17 +107,8 @@ async def fetch_pending(
 
 
 def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
-    reason, category = reason_of(job.reason or "None"), category_of(job)
-    known = Pending(
-        category=category,
-        reason=job.reason,
-        words=reason.words,
-        since=job.submitted_at,
-        queue=job.partition,
-        eligible_at=job.eligible_at,
-        scheduler_estimate=job.expected_at if category is not Category.BEGIN_TIME else None,
-        is_stuck=reason.is_stuck or category is Category.HELD,
-    )
+    known = queued_as(job.state, job.reason, job.submitted_at, job.partition, job.expected_at)
+    known, category = msgspec.structs.replace(known, eligible_at=job.eligible_at), known.category
     if category in FOR_NODES and key in queue.priorities:
         mine, own_order = set(queue.jobs[key].partition.split(",")), _order(key, queue)
         rivals = [  # all that wait for nodes of the same partition, itself included
@@ -128,7 +120,8 @@ def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
         last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]
         known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
     if category is Category.BEGIN_TIME:
-        known = msgspec.structs.replace(known, eligible_at=job.eligible_at or job.expected_at)
+        begins_at = job.eligible_at or job.expected_at
+        known = msgspec.structs.replace(known, eligible_at=begins_at, scheduler_estimate=None)
     if category is Category.DEPENDENCY:
         known = msgspec.structs.replace(known, needs=chain_of(job, queue.jobs))
     return known

@@ -42,50 +42,44 @@ LINES_PART = "its variables are separated by line ends: where a value that conta
 
 async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
     """The script from slurmctld, else from accounting, and its environment if accounting keeps it."""
-    live, live_tried = await _live(commands, wanted.number)
-    kept, kept_tried = (None, None) if live is not None else await _kept(commands, wanted.number)
-    script = live if live is not None else kept
-    tried = tuple(filter(None, (live_tried, kept_tried)))
-    if script is None:
-        return Answer(None, tried)
+    number, tried, script = wanted.number, list[Tried](), None
+    for words, ask, script_in, without in (
+        (f"scontrol write batch_script {number} -",
+         partial(commands.scontrol, "write", "batch_script", number, "-"),
+         lambda printed: printed.removesuffix(b"\0") if printed else None, "slurmctld no longer knows it"),
+        (f"sacct -j {number} --batch-script", partial(commands.sacct, "--batch-script", number),
+         below_rule, "accounting keeps no script of it, or not for this user"),
+    ):  # fmt: skip
+        outcome, why = Outcome.FOUND, ""
+        try:
+            answer = await ask()
+        except SourceError as error:
+            outcome, why = Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: ")
+        else:
+            if (script := script_in(answer.printed)) is None:
+                outcome, why = Outcome.NOT_THERE, without
+                if "Invalid user id" in answer.stderr:
+                    outcome, why = Outcome.DENIED, "only its owner and operators get it"
+        tried.append(Tried(f"{commands.name}: {words}", outcome, why))
+        if script is not None:
+            break
+    else:
+        return Answer(None, tuple(tried))
     variables: Environment | None = None
     with suppress(SourceError):
-        text = below_rule((await commands.sacct("--env-vars", wanted.number)).printed)
+        text = below_rule((await commands.sacct("--env-vars", number)).printed)
         variables = None if text is None else Environment(tuple(variables_of(text)))
-    notes = ("from accounting: bytes that are not text were replaced",) if live is None else ()
+    is_replaced = len(tried) > 1
+    notes = ("from accounting: bytes that are not text were replaced",) if is_replaced else ()
     made = ArchivedScript(
-        number=wanted.number,
+        number=number,
         script=script,
         source=tried[-1].where,
         cluster=wanted.cluster,
         environment=variables,
         notes=(*notes, LINES_PART) if variables is not None else notes,
     )
-    return Answer(made, tried)
-
-
-async def _live(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
-    where = f"{commands.name}: scontrol write batch_script {number} -"
-    try:
-        answer = await commands.scontrol("write", "batch_script", number, "-")
-    except SourceError as error:
-        return None, Tried(where, Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: "))
-    if answer.printed:
-        return answer.printed.removesuffix(b"\0"), Tried(where, Outcome.FOUND)
-    if "Invalid user id" in answer.stderr:
-        return None, Tried(where, Outcome.DENIED, "only its owner and operators get it")
-    return None, Tried(where, Outcome.NOT_THERE, "slurmctld no longer knows it")
-
-
-async def _kept(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
-    where = f"{commands.name}: sacct -j {number} --batch-script"
-    try:
-        answer = await commands.sacct("--batch-script", number)
-    except SourceError as error:
-        return None, Tried(where, Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: "))
-    if (text := below_rule(answer.printed)) is not None:
-        return text, Tried(where, Outcome.FOUND)
-    return None, Tried(where, Outcome.NOT_THERE, "accounting keeps no script of it, or not for this user")
+    return Answer(made, tuple(tried))
 
 
 def below_rule(printed: bytes) -> bytes | None:
