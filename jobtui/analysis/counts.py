@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
@@ -168,7 +168,7 @@ def _profile_state(
             count[f"failed {when}"] += job.status is JobStatus.FAILED
     return ProfileState(
         profile=profile,
-        up=sum(one.state is not SourceState.DOWN for one in sources),
+        up=sum(not one.is_unread for one in sources),
         sources=len(sources),
         running=count["running"],
         ended=count["recently"],

@@ -241,11 +241,12 @@ class PolledSource(ABC):
 class SourceParts:
     """The parts of what a source gives that are asked for one by one, as one may fail while others do not.
 
-    Each has a name, with which its question begins. One that fails is asked for again later and later.
+    Each has a name, with which its question begins. One that fails is asked for again later and later. `main`
+    is the one without which all others say nothing, if there is one.
     """
 
-    def __init__(self, source: PolledSource) -> None:
-        self._source = source
+    def __init__(self, source: PolledSource, main: str = "") -> None:
+        self._source, self._main = source, main
         self._read_at: dict[str, Nanos] = {}
         self._failing: dict[str, tuple[FailingPart, int, float]] = {}
         """Each with how often it failed in a row, and when it may be asked for again."""
@@ -277,7 +278,8 @@ class SourceParts:
         failures = self._failing[part][1] + 1 if part in self._failing else 1
         why = str(error).removeprefix(f"{self._source.name}: ")
         again_at = self._source.timer() + next_delay(AGAIN_S, failures)
-        self._failing[part] = FailingPart(part, why, self._read_at.get(part)), failures, again_at
+        failing = FailingPart(part, why, self._read_at.get(part), part == self._main)
+        self._failing[part] = failing, failures, again_at
 
 
 class Unopened(NamedTuple):

@@ -19,7 +19,7 @@ from jobtui.commands.reader import Reader, in_filtered, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import nearest
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import FAULTS, SourceState, contained
+from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.model.numbers import counted
@@ -239,7 +239,7 @@ def _counts(reader: Reader) -> dict[str, int]:
         "stuck": sum(1 for job in jobs if job.status.is_live and needs_person(job, reader.now_of(job))),
         "failed_1h": sum(1 for job in failed if (job.ended_at or 0) >= lately),
         "disputed": sum(map(_is_disputed(reader), jobs)),
-        "sources_down": sum(1 for source in reader.sources if source.state is SourceState.DOWN),
+        "sources_down": sum(source.is_unread for source in reader.sources),
     }
 
 

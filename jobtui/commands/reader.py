@@ -113,7 +113,7 @@ class Reader:
 
     @property
     def nothing_read(self) -> bool:
-        return bool(self.sources) and all(source.state is SourceState.DOWN for source in self.sources)
+        return bool(self.sources) and all(source.is_unread for source in self.sources)
 
     def add_job_sources(self, most: int | None = None) -> None:
         """Take in the sources that know of jobs; nothing is read yet."""

@@ -74,11 +74,14 @@ class Skip(msgspec.Struct, frozen=True):
 
 
 class FailingPart(msgspec.Struct, frozen=True):
-    """A part of what a source gives that cannot be read while others can. It last was at `since`."""
+    """A part of what a source gives that cannot be read while others can. It last was at `since`. Without one
+    that `is_main` the others say nothing.
+    """
 
     name: str
     why: str
     since: Nanos | None = None
+    is_main: bool = False
 
     @property
     def words(self) -> str:
@@ -126,6 +129,12 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_first_read(self) -> bool:
         return self.is_behind and not self.was_at_end
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing that it is read for could be read: it is down, or its main part never came."""
+        is_without = any(part.is_main and part.since is None for part in self.failing)
+        return is_without or self.state is SourceState.DOWN
 
     @property
     def reason(self) -> str:

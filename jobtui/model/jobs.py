@@ -11,6 +11,7 @@ import msgspec
 
 from jobtui.model.changes import Site, StateChange
 from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.health import FailingPart
 from jobtui.model.ids import JobId
 from jobtui.model.tables import tables_of
 
@@ -293,7 +294,8 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     record as the system stores it, with unknown fields, not yet masked. `changes` are the changes of its
     state, if the system keeps them. `directory` is where its files are, perhaps on another machine, and
     `outputs` are the files there with its output and errors. `facts` are further fields by name. `site` is
-    the site that it is for, `pending` why it waits, if its system was asked.
+    the site that it is for, `pending` why it waits, if its system was asked. `failing` are the parts of its
+    source that could not be read for this.
     """
 
     job: Job
@@ -307,6 +309,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[str, ...] = ()
     site: Site | None = None
     pending: Pending | None = None
+    failing: tuple[FailingPart, ...] = ()
 
 
 def newest(details: Sequence[JobDetail]) -> JobDetail | None:

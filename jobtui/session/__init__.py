@@ -287,7 +287,8 @@ class Session:
             jobs = (found.job,) if found else ()
             changes = found.changes if found else ()
             sites = (found.site,) if found and found.site else ()
-            batch = base.Batch(jobs=jobs, changes=changes, sites=sites, count=len(jobs))
+            failing = found.failing or None if found else None
+            batch = base.Batch(jobs=jobs, changes=changes, sites=sites, count=len(jobs), failing=failing)
             self.store.apply(source.name, batch)
             if found:
                 details.append(found)

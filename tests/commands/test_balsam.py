@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from jobtui.analysis.explain.case import GUESS
 from jobtui.backends.base import Batch
 from jobtui.backends.registry import SITE_LOGS
 from jobtui.backends.sirepo.source import SirepoDb
@@ -30,7 +31,7 @@ from tests.commands.running import Ran, Runner
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource
 from tests.loopback import served
-from tests.rows import CAPTURES
+from tests.rows import CAPTURES, ROWS
 from tests.waiting import stop, wait_until
 
 AT = "2026-11-20T19:30:00Z"
@@ -104,6 +105,25 @@ def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
     ran = site("doctor")
     assert ran.code in (1, 5)
     assert "jobtui login balsam" in ran.out
+
+
+@pytest.mark.parametrize(("part", "states"), ROWS["parts of Balsam and the states that rest on them"])
+def test_a_part_that_is_broken_from_the_start_is_named_and_doubted_where_it_matters(
+    part: str, states: Sequence[str], site: Site
+) -> None:
+    site.balsam.broken = f"/{part}/"
+    unread = f"{part} cannot be read: failed (500): Internal Server Error; never read"
+    for command in ("jobs", "status", "incidents"):
+        ran = site(command)
+        assert (unread in ran.err, ran.code == Exit.NO_SOURCE) == (True, part == "jobs"), command
+    for state, number in {row["state"]: row["id"] for row in site.balsam.jobs}.items():
+        for command in ("show", "timeline", "explain"):
+            ran = site(command, f"balsam/{number}", "--json")
+            assert (ran.code == Exit.NO_SOURCE) is (part == "jobs")
+            # Its record alone is asked for, and sessions are not for an ended job
+            assert ("failed (500)" if part == "jobs" else unread) in ran.err or part == "sessions"
+        doubts = [one for one in ran.json.get("blind_spots", ()) if one.endswith(f"its {unread}")]
+        assert bool(doubts) is (ran.json.get("confidence", 1) <= GUESS) is (state in states), state
 
 
 def test_secrets_in_what_a_job_carries_are_masked(site: Site) -> None:
@@ -299,16 +319,12 @@ def test_utilization_is_drawn_over_what_is_available(site: Site) -> None:
 
 
 @pytest.mark.parametrize("what", ["utilization", "throughput", "nodes", "states"])
-def test_every_report_can_be_drawn_in_ascii(what: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_report_can_be_drawn_in_ascii_and_is_a_picture_of_its_own(
+    what: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     ran = site.report(what, "--plot", form="--plain")
-    assert ran.code == 0, ran.err
-    assert ran.out.isascii()
-    assert ran.out.count("\n") > 20
-
-
-@pytest.mark.parametrize("what", ["utilization", "throughput", "nodes", "states"])
-def test_every_report_is_a_picture_of_its_own(what: str, site: Site) -> None:
+    assert (ran.code, ran.out.isascii(), ran.out.count("\n") > 20) == (0, True, True)
     ran = site.report(what, "--svg", form="--plain")
     assert ran.code == 0, ran.err
     picture = ElementTree.fromstring(ran.out)

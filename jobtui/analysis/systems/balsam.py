@@ -432,8 +432,11 @@ _QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", 
 _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
 
 LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})
+OF_SITE = RULES.keys() - {"AWAITING_PARENTS", "RUNNING", RUN_ERROR, RUN_TIMEOUT, "JOB_FINISHED", FAILED}
 NEEDED: Mapping[str, Set[str]] = {
-    "sites": RULES.keys() - {"AWAITING_PARENTS", "RUNNING", RUN_ERROR, RUN_TIMEOUT, "JOB_FINISHED", FAILED},
+    "apps": OF_SITE,
+    "sites": OF_SITE,
+    "jobs": RULES.keys(),
     "sessions": LAUNCHED,
     "batch-jobs": LAUNCHED | {RUN_TIMEOUT},
     "transfers": {"READY", "POSTPROCESSED"},
@@ -447,17 +450,12 @@ def needs_part(evidence: Evidence, part: str) -> bool:
     """Whether what a part of its server would say may change the verdict on a job."""
     job, changes = evidence.job, in_order(evidence.changes)
     assert job is not None
-    state = job.native_status
-    if changes and changes[-1].after == state:  # its events came
-        if part.startswith("events"):
-            return False
-        if (state, changes[-1].before) == (FAILED, RUN_TIMEOUT):  # only a time limit is an allocation's
-            state = RUN_TIMEOUT
-    return (
-        part == "jobs"
-        or (part == "apps" and not job.host)
-        or state in NEEDED.get(part.removesuffix(" by their jobs"), ())
-    )
+    state, last = job.native_status, changes[-1] if changes else None
+    is_known = part == "apps" and bool(job.host)  # they tell its site
+    if last is not None and last.after == state:  # its events came
+        is_known = is_known or part.startswith("events")
+        state = RUN_TIMEOUT if (state, last.before) == (FAILED, RUN_TIMEOUT) else state  # by its allocation
+    return not is_known and state in NEEDED.get(part.removesuffix(" by their jobs"), ())
 
 
 TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})

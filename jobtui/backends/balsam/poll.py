@@ -126,7 +126,7 @@ class Questions:
     def __init__(self, client: BalsamClient, owner: str, since: Nanos, source: PolledSource) -> None:
         self._client = client
         self._clock = source.clock
-        self.parts = SourceParts(source)
+        self.parts = SourceParts(source, JOBS)
         self._due: dict[str, tuple[Question, Request | Batch | None]] = {}
         """Each with what it yielded and was not dealt with yet."""
         self._known = KnownRows(client.name, owner, client.system)

@@ -11,7 +11,7 @@ import os
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,7 @@ from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import WINDOW_S, Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.health import Skip, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import FailingPart, Skip, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import ReadWindow, SourceSpec
@@ -56,16 +56,43 @@ async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, objec
         raise SourceUnreachable(f"{where}: the record is not understood: {error}") from error
 
 
+_Beside = tuple[
+    records.DecodedList[records.EventRow], records.AppRow | None, records.SiteRow | None,
+    records.BatchJobRow | None, tuple[FailingPart, ...],
+]  # fmt: skip
+"""What is stored beside the record of a job, and the parts of that which cannot be read."""
+
+
+async def _beside(client: BalsamClient, job: records.JobRow) -> _Beside:
+    failing: list[FailingPart] = []
+
+    async def read(path: str, kind: type[records.Row], asked: Parameters) -> records.DecodedList[records.Row]:
+        try:
+            return await client.rows(path, kind, asked)
+        except SourceError as error:
+            failing.append(FailingPart(path.strip("/"), str(error).removeprefix(f"{client.name}: ")))
+            return records.DecodedList(0, [], 0)
+
+    async def one(path: str, kind: type[Any], number: int | None) -> Any:
+        rows = () if number is None else (await read(path, kind, {"id": number, "limit": 1})).rows
+        return next((row for row in rows if row.id == number), None)
+
+    asked: Parameters = {"job_id": job.id, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
+    events = await read("/events/", records.EventRow, asked)
+    app: records.AppRow | None = await one("/apps/", records.AppRow, job.app_id)
+    site = await one("/sites/", records.SiteRow, app.site_id if app is not None else None)
+    batch_job = await one("/batch-jobs/", records.BatchJobRow, job.batch_job_id)
+    return events, app, site, batch_job, tuple(failing)
+
+
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
-    """Everything stored about a job, None if there is no job of this number. Raises SourceError."""
+    """Everything stored about a job, None if there is no job of this number. Raises SourceError if its record
+    cannot be read; a part beside that is left out, and named as failing.
+    """
     if (found := await _record_of(client, number)) is None:
         return None
     native, row = found
-    asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
-    events = await client.rows("/events/", records.EventRow, asked)
-    app = await _one(client, "/apps/", records.AppRow, row.app_id)
-    site = await _one(client, "/sites/", records.SiteRow, app.site_id) if app is not None else None
-    batch_job = await _one(client, "/batch-jobs/", records.BatchJobRow, row.batch_job_id)
+    events, app, site, batch_job, failing = await _beside(client, row)
     known = KnownRows(client.name, owner, client.system)
     known.apps = {app.id: app} if app is not None else {}
     known.sites = {site.id: site} if site is not None else {}
@@ -92,7 +119,8 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         path=f"{client.name}/jobs/{row.id}",
         directory=directory,
         outputs=(posixpath.join(directory, OUTPUT),) if directory is not None else (),
-        facts=tuple(_facts(client.system, row, site, batch_job)),
+        facts=(*_facts(client.system, row, site, batch_job), *((part.name, part.words) for part in failing)),
+        failing=failing,
         site=records.site_of(site, client.name) if site is not None else None,
     )
 
@@ -123,16 +151,6 @@ def _facts(
         yield "batch job", f"{batch_job.id} ({batch_job.state}{scheduler})"
     if site is not None and posixpath.isabs(site.path):
         yield "site logs", posixpath.join(site.path, LOGS)
-
-
-_Row = TypeVar("_Row", records.AppRow, records.SiteRow, records.BatchJobRow)
-
-
-async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int | None) -> _Row | None:
-    if number is None:
-        return None
-    rows = (await client.rows(path, kind, {"id": number, "limit": 1})).rows
-    return next((row for row in rows if row.id == number), None)
 
 
 PAGE_EVENTS = 20_000

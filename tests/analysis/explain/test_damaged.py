@@ -401,6 +401,7 @@ def test_durations_end_when_the_source_was_last_read(system: str) -> None:
     assert (verdict.code, verdict.confidence < SURE) == (Code.RUNNING, True)
     assert re.search(r"for 1m\b", verdict.sentence)
     assert verdict.sentence.startswith("Api cannot be read: refused, last read 5h")
+    assert system != "slurm" or {one.at for one in verdict.evidence} == {ago(0)}
 
 
 def test_a_live_job_is_less_sure_while_the_lag_of_its_source_is_not_known() -> None:

@@ -509,17 +509,6 @@ def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
     assert str(code + 128) in short.blind_spots[0]
 
 
-def test_a_source_that_is_down_is_a_blind_spot_with_the_time_it_was_last_read() -> None:
-    job = job_of(a_slurm_job("RUNNING"), SOURCE)
-    down = SourceHealth(
-        name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n", read_at=ago(300)
-    )
-    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(down,)))
-    assert any("slurmctld hangs" in blind for blind in verdict.blind_spots)
-    assert "on n1 for 5m" in verdict.sentence
-    assert {(one.source, one.at) for one in verdict.evidence} == {(SOURCE, ago(300))}
-
-
 LIMITS = [
     f"{whose}{what}{minutes}{per}{end}"
     for whose in ("AssocGrp", "AssocMax", "QOSGrp", "QOSMax")
