@@ -1,8 +1,10 @@
-"""The table of jobs, journals among logs, the way between screens, what is kept of one that is left."""
+"""The table of jobs, its charts, journals among logs; the way between screens; a pause, and times."""
 
 import asyncio
 import gc
+import time
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,14 +12,17 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
+from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.backends.journal.source import Journal
+from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceUnreachable
+from jobtui.model.health import SourceMissing, SourceUnreachable
+from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.model.pages import LogLine
 from jobtui.render.log_lines import LineLook, Tags, body, gutter
-from jobtui.render.text import width
+from jobtui.render.text import Zone, width
 from jobtui.screens.choices import LogSetScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
@@ -32,7 +37,7 @@ from tests.conftest import NOW
 from tests.fakes import batch
 from tests.journal_memory import T0, MemoryJournal
 from tests.screens.captured import on_logs, until
-from tests.screens.scene import Scene, jobs, on_jobs, read, ready, see
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, read, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, text_of, watch
 
@@ -272,3 +277,113 @@ def test_tags_of_sources_have_one_width_and_different_styles() -> None:
     assert [tag.style for tag in found] == ["source.1", "source.0", "source.2", "source.3"]
     assert found[2].text.startswith("new@v3")
     assert tags.of("new@v3") is found[2]
+
+
+SIZE = (120, 30)
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.charts.REST_S", 0.0)
+    monkeypatch.setattr("jobtui.screens.charts.RESTS", 0)
+
+
+async def test_the_charts_count_running_jobs_and_go_on() -> None:
+    async with read(size=SIZE) as (scene, pilot):
+        await press(pilot, "4", until="3 jobs running, 2 jobs waiting")
+        scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))
+        await wait_until(lambda: "4 jobs running, 2 jobs waiting" in text(scene.app), pilot)
+
+
+async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
+    job = JobId("balsam/1")
+    changes = (
+        StateChange(1, job, ago(100), "READY", "PREPROCESSED", "/srv/db"),
+        StateChange(2, job, ago(50), "PREPROCESSED", "RUNNING", "/srv/db", 3.0),
+    )
+    given = Allocation(id=1, source="/srv/db", site_id=1, state="running", nodes=4, start_at=ago(80))
+    scene = Scene([Batch(cursor="1", changes=changes, allocations=(given,), count=2)])
+    async with read(scene, size=SIZE) as (_, pilot):
+        await press(pilot, "4", until="3 of 4 nodes busy, 1 idle, 0 jobs waiting")
+        await wait_until(lambda: "┄ nodes available" in text(scene.app), pilot)  # drawn in a thread
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "XYZ-2")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+    Zone.is_local = False
+
+
+def top(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app)[:3])
+
+
+async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None:
+    async with on_jobs() as (scene, pilot, table):
+        await press(pilot, "p", until=lambda: "paused 21:00:00Z, 0 changes waiting" in top(scene.app))
+        await pilot.press("j", "j")
+        assert table.cursor == 2
+        before = text_of(table)
+        scene.clock.advance(600)
+        scene.db.add(batch(a_job(4, status=JobStatus.FAILED, error="out of memory"), gone=[job_id(3)]))
+        await wait_until(lambda: "2 changes waiting" in top(scene.app), pilot)
+        assert text_of(table) == before
+        assert "21:00:00Z" in screen_text(scene.app)[1]
+        await press(pilot, "p", until=lambda: "out of memory" in "\n".join(text_of(table)))
+        assert len(table.rows.jobs) == len(jobs()) - 1
+        assert "paused" not in top(scene.app)
+        await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
+
+
+async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen(zone: None) -> None:
+    async with read() as (scene, pilot):
+        for key in ("1", "6", "question_mark"):
+            await press(pilot, key, until=lambda: "21:00:00Z" in top(scene.app))
+            await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
+            await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
+
+
+async def test_a_time_in_a_filter_is_of_the_zone_that_is_shown(zone: None) -> None:
+    async with read() as (scene, pilot):
+        table = scene.app.screen.query_one(JobTable)
+        await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
+        await press(pilot, "slash", *"queued<22:57", "enter", until=lambda: len(table.rows) == 1)
+
+
+async def test_ops_steps_and_sources_stay_in_a_pause() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: scene.is_read() and "no such element" in top(scene.app), pilot)
+        await wait_until(lambda: "status error" in text(scene.app), pilot)
+        await press(pilot, "p", until=lambda: "paused" in top(scene.app))
+        before = screen_text(scene.app)
+        late = an_op("run", jid=FAILED, op=OpPrefix("l8te"), steps=[a_step("came too late", 50)])
+        scene.correlation.put(FAILED, late)
+        scene.clock.advance(90)
+        scene.log.add(SourceMissing("gone"))
+        scene.db.add(batch(a_job(id=FAILED, status=JobStatus.COMPLETED, name="done by now")))
+        await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
+        await pilot.press("o")
+        await pilot.pause()
+        assert screen_text(scene.app)[1:] == before[1:]
+        await press(pilot, "6", until="supervisor.log")
+        assert "gone" not in text(scene.app)
+        await press(pilot, "escape", "p", until="l8te")
+
+
+async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("line 1\nline 2\n")
+    async with on_logs(path, size=(80, 24)) as (app, pilot):
+        await until(app, pilot, "line 2", "following")
+        await press(pilot, "p", until="paused")
+        with path.open("a") as file:
+            file.write("line 3\n")
+        await wait_until(lambda: app._session.store.sources()[0].records == 3, pilot)
+        await press(pilot, "k", "G", "j", "6", "2", until="line 2")
+        assert "line 3" not in text(app)
+        await press(pilot, "p", until="line 3")
