@@ -201,7 +201,10 @@ class Grouping:
 
     def found(self, blind_spots: tuple[str, ...] = (), now: Nanos | None = None) -> Incidents:
         """The groups so far; those that are ongoing at `now` come first."""
-        found = [_incident(group, kind, self._good) for kind, group in self._groups.items()]
+        alike: dict[str | IncidentKind, tuple[IncidentKind, list[tuple[Sample, Verdict]]]] = {}
+        for kind, group in self._groups.items():
+            alike.setdefault(_same(kind, group), (kind, []))[1].extend(group)
+        found = [_incident(group, kind, self._good) for kind, group in alike.values()]
         found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(
             groups=tuple(one for one in found if len(one.jobs) >= LEAST),
@@ -222,6 +225,12 @@ def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
     if code in SHAPELESS:
         return IncidentKind(sample.host or "", code, error)
     return IncidentKind("", code, error, shape_of(sample.run))
+
+
+def _same(kind: IncidentKind, group: Sequence[tuple[Sample, Verdict]]) -> str | IncidentKind:
+    """What groups have in common that are one: the only failing line that says why, else their kind."""
+    lines = {signature(one.cause.text) for _, one in group if one.cause is not None and not one.cause.is_end}
+    return lines.pop() if len(lines) == 1 and not kind.cause else kind
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:

@@ -17,7 +17,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
-from jobtui.model.verdicts import Code, Verdict
+from jobtui.model.verdicts import Cause, Code, Verdict
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, JobRecord, ReadCache
 from jobtui.store.store import Store
@@ -28,15 +28,16 @@ from tests.conftest import NOW
 
 
 def sample(
-    number: int, code: Code, error: str = "", host: str = "v1", user: str = "", steps: tuple[str, ...] = ()
-) -> Sample:
+    number: int, code: Code, error: str = "", host: str = "v1", user: str = "", steps: tuple[str, ...] = (),
+    cause: Cause | None = None,
+) -> Sample:  # fmt: skip
     owner = user or f"user{number:04d}"
     job = a_job(
         id=JobId(f"{owner}-{number:08d}-animation"), owner=owner, app="srw", model="animation", host=host,
         status=JobStatus.COMPLETED if code is Code.COMPLETED else JobStatus.FAILED, error=error or None,
         ended_at=Nanos(number * SECOND), mode="",
     )  # fmt: skip
-    verdict = Verdict(job_id=job.id, code=code, sentence="s", confidence=0.9)
+    verdict = Verdict(job_id=job.id, code=code, sentence="s", confidence=0.9, cause=cause)
     return Sample(job, verdict, an_op(key=number, steps=[a_step(one) for one in steps]) if steps else None)
 
 
@@ -151,6 +152,16 @@ def test_a_restart_is_one_incident_whatever_is_said_of_its_jobs() -> None:
     assert group.codes == ((Code.SUPERVISOR_RESTARTED, 2), (Code.STALE_RECORD, 1))
     assert group.shared[0][:3] == ("restart", "at noon", 3)
     assert sizes(ended[0], ended[1]._replace(restart="at one")) == [1, 1]
+
+
+def test_one_failing_line_is_one_incident_whatever_is_said_of_its_jobs() -> None:
+    line = Cause("no such element: q7", 12, "python", 0.9, "the innermost exception")
+    failed = sample(1, Code.PROGRAM_FAILED, cause=line)
+    in_batch = sample(2, Code.SBATCH_FAILED, cause=line._replace(text="no such element: q8"))
+    late = sample(3, Code.TIMED_OUT, cause=line._replace(is_end=True))
+    assert sizes(failed, in_batch, late) == [2, 1]
+    (group,) = incidents([failed, in_batch]).groups
+    assert group.codes == ((Code.PROGRAM_FAILED, 1), (Code.SBATCH_FAILED, 1))
 
 
 @settings(max_examples=50, deadline=None)
