@@ -201,10 +201,10 @@ class Grouping:
 
     def found(self, blind_spots: tuple[str, ...] = (), now: Nanos | None = None) -> Incidents:
         """The groups so far; those that are ongoing at `now` come first."""
-        alike: dict[str | IncidentKind, tuple[IncidentKind, list[tuple[Sample, Verdict]]]] = {}
+        alike: defaultdict[str | IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
         for kind, group in self._groups.items():
-            alike.setdefault(_same(kind, group), (kind, []))[1].extend(group)
-        found = [_incident(group, kind, self._good) for kind, group in alike.values()]
+            alike[_same(kind, group)] += group
+        found = [_incident(group, self._good) for group in alike.values()]
         found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(
             groups=tuple(one for one in found if len(one.jobs) >= LEAST),
@@ -272,9 +272,8 @@ def failed_before(jobs: Iterable[Job], since: Nanos, now: Nanos) -> EarlierFailu
     return EarlierFailures(len(times), next(wide, None))
 
 
-def _incident(
-    group: Sequence[tuple[Sample, Verdict]], kind: IncidentKind, good: Mapping[str, Counter[str]]
-) -> Incident:
+def _incident(group: Sequence[tuple[Sample, Verdict]], good: Mapping[str, Counter[str]]) -> Incident:
+    kind = _kind(*group[0])
     ordered = sorted(group, key=lambda one: happened_at(one[0].job) or 0)
     samples, verdicts = [sample for sample, _ in ordered], [verdict for _, verdict in ordered]
     codes = Counter(verdict.code for verdict in verdicts).most_common()

@@ -322,9 +322,9 @@ def fit_columns(
 ) -> tuple[tuple[AnyColumn, int], ...]:
     """The columns that are shown in a table `width` cells wide, with the cells of each; at least one.
 
-    With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority
-    until the others have the least they need; what is left over is shared among those whose `texts` are
-    longer, and the rest is the last one's. The essential ones are squeezed before they are dropped.
+    With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority,
+    the essential ones squeezed before, until the others have the least they need. What is left over goes to
+    those whose `texts` are longer, then to the last.
     """
     gap = gap_for(width)
     kept = [_variant(column, width) for column in chosen]

@@ -136,8 +136,6 @@ def incident_facts(one: Incident, now: Nanos) -> Iterator[Paragraph]:
         yield _labelled("" if at else "shared", shared_words(one, fact))
     if one.seen is not None:
         yield _labelled("seen", seen_words(one.seen, now))
-    if one.shape:
-        yield _labelled("got to", one.shape[-1].value, "dim")
     yield _labelled("first", show(one.first), "accent")
     for job_id in one.jobs[1:JOBS_NAMED]:
         yield _labelled("", show(job_id))
