@@ -19,7 +19,7 @@ from typing import NamedTuple
 from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
 from jobtui.model.job_reader import FilePart
 from jobtui.model.numbers import read_json
-from jobtui.model.secret_blocks import without_blocks
+from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.verdicts import Cause
 
@@ -95,7 +95,7 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     # That one is the value of a secret key above it is not seen of it alone
-    lines = [*_without_prose(without_blocks(text.split("\n")))]
+    lines = [*_without_prose(map(SecretBlocks().hide, text.split("\n")))]
     frame = _frame(lines)
     for number, raw in enumerate(lines, first_line):
         raw = frame.sub("", raw, count=1) if frame is not None else raw

@@ -147,11 +147,6 @@ def op_prefix(op_id: str) -> OpPrefix:
     return OpPrefix(op_id[:PREFIX_LENGTH])
 
 
-def agent_prefix(agent_id: str) -> AgentPrefix:
-    """The part of an agent id that may be shown; the id is a secret."""
-    return AgentPrefix(agent_id[:PREFIX_LENGTH])
-
-
 _ADDRESS = re.compile(r"[\d.]+|.*:.*")
 _UNFIT = re.compile(r"[^A-Za-z0-9.:-]+")
 

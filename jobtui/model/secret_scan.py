@@ -4,13 +4,13 @@ Each function says how it reads keys, quotes, brackets and cuts; what counts as 
 """
 
 import re
-from typing import NamedTuple
 
 from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
 from jobtui.model.secret_blocks import WORDLIKE, SecretBlocks
 
-_AGENT_BEGIN = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b)"
+_AGENT_ID = rf"[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b"
+_AGENT_BEGIN = rf"agent-local/|agent(?<!\wagent)\\*['\"]?[:=] ?\\*['\"]?(?={_AGENT_ID})"
 _AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
 _START = re.compile(
     rf"(?P<agent>{_AGENT_BEGIN})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
@@ -18,7 +18,8 @@ _START = re.compile(
     rf"|(?P<session>{secret_words.SESSION_WORDS})",
     re.ASCII,
 )
-"""What may announce a secret, in lower case, which is found much faster than in any case."""
+_ANY_START = re.compile(re.sub(r"\?P<\w+>", "?:", _START.pattern), re.ASCII)
+"""What may announce a secret, in lower case, which is found much faster than in any case, or with groups."""
 _TIME = r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d "
 _RECORD = re.compile(_TIME)
 """The time at the head of a log record, which may be glued to the end of the one before."""
@@ -52,13 +53,16 @@ _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
 _OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(\[,])--?[\w.\-]*$", re.ASCII)
 _TAG_HEAD = re.compile(r"<[\w.:\-]*$", re.ASCII)
 _TAG_SEPARATOR = re.compile(">(?=[^<]+</)")
-_ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*\\*['\"][\w.\-]*$", re.ASCII | re.IGNORECASE)
+_ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*(?:\\*['\"])?[\w.\-]*$", re.I | re.A)
 _ITEM_SEPARATOR = re.compile(
-    r"\\*['\"][ ,]+\\*['\"]?value\\*['\"]?[ ]*[=:][ ]*(?:\{[ ]*\\*['\"]\w+\\*['\"][ ]*:[ ]*)?", re.IGNORECASE
+    r"(?:\\*['\"])?(?:[ ,]|\\{1,8}[nrt])+\\*['\"]?value\\*['\"]?[ ]*[=:][ ]*"
+    r"(?:\{[ ]*\\*['\"]\w+\\*['\"][ ]*:[ ]*)?",
+    re.IGNORECASE,
 )
 """Between the name and the value of `{"name": ..., "value": ...}`, of an attribute of a span, or in XML."""
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
-_WORD_HEAD = re.compile(r"\b(?:setenv[ \t]+\w*|machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)$", re.ASCII)
+_LOGIN_HEAD = r"(?:machine\s+\S+|default)(?:\s+(?:login|account)\s+\S+)*\s+"
+_WORD_HEAD = re.compile(rf"\b(?:setenv\s+\w*|{_LOGIN_HEAD})$", re.ASCII)
 _KEY_FORMS = (
     (_WORD_HEAD, _OPTION_SEPARATOR),
     (_OPTION_HEAD, _OPTION_SEPARATOR),
@@ -70,13 +74,14 @@ _KEY_FORMS = (
 _HEAD_LENGTH = 64
 _IN_PROSE = re.compile(
     r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
-    r"[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?[ ]+"
+    r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?)[ ]+"
     r"(?:['\"`](?P<quoted>[^\s'\"`]{4,})['\"`]|(?P<bare>[^\s'\"`]{6,}))",
     re.ASCII | re.IGNORECASE,
 )
 """What follows a key in `the password for bob is X`."""
 _IN_BRACKETS = re.compile(r"(?<!\w)\w+ ?[(\[]['\"]?(?P<bare>[^\s'\"()\[\],=]{6,})['\"]?[)\]]", re.ASCII)
 """A key with its value in `password(X)`; what is called with one is no key: `get_password(X)`."""
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
 _LINE_NUMBER = re.compile(r"\d+:")
 _REFUSAL = re.compile(
     r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
@@ -94,7 +99,7 @@ _OPTIONS = [
         re.compile(rf"\b{program}\b", re.IGNORECASE),
         re.compile(option % r"(?:\\*['\"]?[\s,=]+)?(?P<quote>\\*['\"])?"),
     )
-    for program, option in secret_words.SECRET_OPTIONS.items()
+    for program, option in secret_words.SECRET_OPTIONS
 ]
 _OPTION = re.compile(r"(?<=[ '\"])--?(?=[a-zA-Z])")
 _COMMAND_LENGTH = 400
@@ -112,6 +117,9 @@ _MORE_WORDS = re.compile(
     r"(?:[^\s'\"\\,;)\]}]|[)\]}](?![\s,)\]}:;.'\"\\]|$))+)+"
 )
 """The words after the first of a secret without quotes, up to the next key, option or comment."""
+_SHELL_NAME = re.compile(r"(?<![\w\\])\\*['\"](?:--[\w.\-]+|[A-Z\d_]+)$", re.ASCII)
+_SHELL_REST = re.compile(r"[^'\"=\n\\]*(?=\\*['\"])")
+"""A name in quotes, as a shell writes it with its value, and the words after the first of that."""
 _LINE_HEAD = re.compile(r"(?:^|\n|:\d+:\w+ |\\n)['\"]?[ \t\-]*(?:export |set )?[\w.\-]*$", re.ASCII)
 """What is before a key that is the first word of a line or of the message of a log record."""
 _SCHEME = re.compile(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.IGNORECASE)
@@ -150,50 +158,41 @@ _NO_SECRETS = ("opid", "hash")
 """How keys of ids end that are no secrets."""
 _PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
 _STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
-_JOINED = re.compile(r"(?:\\{1,4}'|\\*\"\\*'\\*\")(?P<quote>\\*')")
+_JOINED = re.compile(r"(?:\\{1,4}'|\\*\"\\*'\\*\"|(?<='))(?P<quote>\\*')")
 _CUT_GROUP = re.compile(r"[^\r\n]*(?:\r?\n(?=[ \t\"'\])}])[^\r\n]*)*")
 """The rest of a line, and the lines after it that are indented or go on with a quote or a bracket."""
 _OPENERS = {"{": "}", "[": "]", "(": ")"}
 _GROUP_PART = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|(?P<open>[{{\[(])|[}}\])]|(?P<record>{_TIME})")
 
 
-class _Span(NamedTuple):
-    """Where a value is, and where to go on reading."""
-
-    start: int
-    end: int
-    resume: int
+_Span = tuple[int, int]
+"""Where a value begins and ends; reading goes on at its end. It is empty where there is none."""
 
 
-def masked(text: str) -> str:
-    """`text` with every secret after a key masked. Reads it once, from one possible secret to the next."""
-    if "\n" in text:
-        text = SecretBlocks().hide(text)
-    if "\\n" in text:
-        text = _without_escaped_blocks(text)
-    low = text.replace(_GROWS, "i").lower()
-    parts: list[str] = []
-    done = at = 0
-    while found := _START.search(low, at):
-        find = _find_key if found["key"] else _find_session if found["session"] else _find_other
-        span = find(text, found)
-        at = span.resume
-        if span.start < span.end:
-            name = text[found.start() : span.start] if found["key"] else found[0]
-            shown = replacement(text[span.start : span.end], name)
-            parts += text[done : span.start], shown
-            done = span.end
-    return "".join(parts) + text[done:] if parts else text
-
-
-def _without_escaped_blocks(text: str) -> str:
-    """`text` with blocks masked in strings whose line ends are written as `\\n`."""
-    parts = _LINE_END_OR_QUOTE.split(text)
+def without_values_below(text: str) -> str:
+    """`text` with the values masked on lines below their keys, also where line ends are written as `\\n`."""
+    text = SecretBlocks().hide(text)
+    parts = _LINE_END_OR_QUOTE.split(text) if "\\n" in text else []
     for at in range(0, len(parts), 2):
         if not at or parts[at - 1] in ("'", '"'):
             blocks = SecretBlocks()
         parts[at] = blocks.hide(parts[at])
-    return "".join(parts)
+    return "".join(parts) or text
+
+
+def masked(text: str) -> str:
+    """`text` with every secret after a key masked. Reads it once, from one possible secret to the next."""
+    low = text.replace(_GROWS, "i").lower()
+    parts: list[str] = []
+    done = at = 0
+    while (begin := _ANY_START.search(low, at)) and (found := _START.match(low, begin.start())):
+        find = _find_key if found["key"] else _find_session if found["session"] else _find_other
+        start, at = find(text, found)
+        if start < at:
+            name = text[found.start() : start] if found["key"] else found[0]
+            parts += text[done:start], replacement(text[start:at], name)
+            done = at
+    return "".join(parts) + text[done:] if parts else text
 
 
 def without_torn(text: str) -> str:
@@ -207,7 +206,7 @@ def without_torn(text: str) -> str:
 
 def without_forms(text: str) -> str:
     """`text` with the secrets masked that are known by their form."""
-    return _FORM.sub(secret_words.MASK, text)
+    return _FORM.sub(lambda found: f"{found['kept'] or ''}{secret_words.MASK}", text)
 
 
 def without_options(text: str) -> str:
@@ -219,7 +218,7 @@ def without_options(text: str) -> str:
         for program, option in _OPTIONS:
             if start >= done and (before := option.match(text, start)) and _runs(program, text, start):
                 at, quote = before.end(), before["quote"]
-                end = _end_of_joined(text, at, quote)[0] if quote else _end_of(_WORD, text, at)
+                end = _end_of_joined(text, at, quote) if quote else _end_of(_WORD, text, at)
                 if start < at < end:
                     parts += text[done:at], secret_words.MASK
                     done = end
@@ -232,7 +231,7 @@ def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
 
 
 def replacement(value: str, name: str) -> str:
-    if value in _KEPT_VALUES or secret_words.is_count(name, value):
+    if value in _KEPT_VALUES or (_NUMBER.fullmatch(value) and secret_words.COUNT.search(name)):
         return value
     low = name.lower()
     if ("private" in low and _ADDRESS.fullmatch(value)) or (_OF_PATH.search(low) and _PATH.match(value)):
@@ -253,13 +252,13 @@ def _find_other(text: str, found: re.Match[str]) -> _Span:
         if password is None and _HAS_TAG.search(text[max(0, at - _HEAD_LENGTH) : found.start()]) is None:
             password = _CUT_PASSWORD.match(text, at)
         name = "user" if password is None or password["own"] is None else "own"
-        return _nothing(at) if password is None else _Span(*password.span(name), password.end(name))
+        return (at, at) if password is None else password.span(name)
     if found["pem"]:
         closing = _PEM_END.search(text, at)
         end = closing.start() if closing else len(text)
     else:
         end = _end_of(_AGENT_VALUE if found["agent"] else _CREDENTIAL, text, at)
-    return _Span(at, end, end)
+    return at, end
 
 
 def _find_key(text: str, found: re.Match[str]) -> _Span:
@@ -272,27 +271,25 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
     if separator["quote"] is None:
         is_file = "." in text[found.start() : word_end] and not text.endswith(".", found.start(), word_end)
         if is_file and _LINE_NUMBER.match(text, at):  # a source file as log lines name them
-            return _nothing(word_end)
-        if _ENDS_LIST_ITEM.match(text, at):
-            return _nothing(at)
-        if separator[0].endswith(": ") and _REFUSAL.match(text, at):
-            return _nothing(at)
-    span = _value(text, at, found[0])
+            return word_end, word_end
+        if _ENDS_LIST_ITEM.match(text, at) or (separator[0].endswith(": ") and _REFUSAL.match(text, at)):
+            return at, at
+    start, end = _value(text, at, found[0])
     is_line = ":" in separator[0] or separator[0][-1].isspace()  # else a shell takes the next word as another
-    is_bare = separator["quote"] is None and span.end == span.resume and not _QUOTE.match(text, at)
-    if is_line and is_bare and text[span.start : span.end] not in _KEPT_VALUES:
-        head = text[max(0, found.start() - _HEAD_LENGTH) : found.start()]
-        end = _end_of(_MORE_WORDS, text, span.end) if _LINE_HEAD.search(head) else span.end
-        return _Span(span.start, end, end)
-    return span
+    if separator["quote"] or _QUOTE.match(text, at) or text[start:end] in _KEPT_VALUES:
+        return start, end
+    head = text[max(0, found.start() - _HEAD_LENGTH) : found.start()]
+    end = _end_of(_MORE_WORDS, text, end) if is_line and _LINE_HEAD.search(head) else end
+    if not is_line and _SHELL_NAME.search(f"{head}{text[found.start() : word_end]}"):
+        end = _end_of(_SHELL_REST, text, end)
+    return start, end
 
 
 def _find_session(text: str, found: re.Match[str]) -> _Span:
     """The value of a session or a cookie, one word; what is not random is read on, it may hold other keys."""
-    span = _find_key(text, found)
-    end = span.start + len(text[span.start : span.end].partition(" ")[0])
-    is_secret = secret_words.is_random(text[span.start : end])
-    return _Span(span.start, end, end) if is_secret else _nothing(found.end())
+    start, end = _find_key(text, found)
+    word = text[start:end].partition(" ")[0]
+    return (start, start + len(word)) if secret_words.is_random(word) else (found.end(), found.end())
 
 
 def _find_after_option(text: str, start: int, word_end: int) -> _Span:
@@ -301,16 +298,15 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
     for before, between in _KEY_FORMS:
         if before.search(head) and (separator := between.match(text, word_end)):
             if between is _TAG_SEPARATOR:
-                end = text.index("<", word_end)
-                return _Span(separator.end(), end, end)
+                return separator.end(), text.index("<", word_end)
             return _value(text, separator.end(), text[start:word_end])
     if prose := _IN_PROSE.match(text, word_end) or _IN_BRACKETS.match(text, start):
         group = prose.lastgroup or ""
         value = prose[group].rstrip(".,;:!?)]}")
         if not WORDLIKE.fullmatch(value):
             begin = prose.start(group)
-            return _Span(begin, begin + len(value), begin + len(value))
-    return _nothing(word_end)
+            return begin, begin + len(value)
+    return word_end, word_end
 
 
 def _value(text: str, at: int, key: str) -> _Span:
@@ -319,9 +315,7 @@ def _value(text: str, at: int, key: str) -> _Span:
     is_name = key.lower() in ("authorization", "cookie")
     is_header = is_name and not text.startswith(secret_words.MASK, at)
     if is_name and text.startswith(f"{secret_words.MASK}\\", at):
-        return _Span(
-            at, at + len(secret_words.MASK), at + len(secret_words.MASK)
-        )  # a header ends before an escaped quote or line end
+        return at, at + len(secret_words.MASK)  # a header ends before an escaped quote or line end
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
@@ -329,22 +323,22 @@ def _value(text: str, at: int, key: str) -> _Span:
         end = _end_of(_REST_OF_LINE if is_digest else _REST_OF_HEADER, text, at)
     else:
         end = _end_of_bare(text, at)
-    return _Span(at, end, end)
+    return at, end
 
 
 def _quoted(text: str, quote: re.Match[str]) -> _Span:
     if quote["quote"].endswith(("'''", '"""')):
         end = text.find(quote["quote"], quote.end())
-        return _Span(quote.end(), *((end, end + 3) if end >= 0 else (len(text), len(text))))
-    return _Span(quote.end(), *_end_of_joined(text, quote.end(), quote["quote"]))
+        return quote.end(), end if end >= 0 else len(text)
+    return quote.end(), _end_of_joined(text, quote.end(), quote["quote"])
 
 
-def _end_of_joined(text: str, start: int, quote: str) -> tuple[int, int]:
+def _end_of_joined(text: str, start: int, quote: str) -> int:
     """Where a quoted value ends, with the pieces a shell would join to it, and where to go on."""
     end, resume = _end_of_quoted(text, start, quote)
     while more := _JOINED.match(text, resume):
         end, resume = _end_of_quoted(text, more.end(), more["quote"])
-    return end, resume
+    return end
 
 
 def _end_of_quoted(text: str, start: int, quote: str) -> tuple[int, int]:
@@ -400,5 +394,5 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _nothing(resume: int) -> _Span:
-    return _Span(resume, resume, resume)
+STEPS = (without_values_below, without_torn, without_forms, without_options, masked)
+"""In their order: what the first of them masks tells the last where a secret begins."""

@@ -14,17 +14,19 @@ credential.
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress
 
 from jobtui.model import secret_words
-from jobtui.model.secret_words import COUNT, FULL_ID_LENGTH, KEY_WORD, MASK, SECRET_WORDS, is_session
+from jobtui.model.secret_words import COUNT, KEY_WORD, MASK, SECRET_WORDS, SESSION_WORDS, holds_any, is_random
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
+_SESSION_KEY = re.compile(SESSION_WORDS, re.IGNORECASE | re.ASCII)
 _AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
 _KEY_GATE = re.compile(KEY_WORD)
-_SID_GATE = re.compile(r"sid\b")
+_SID_GATE = re.compile(r"si(?:d|g|gnature)\b")
 
 
 _UNSEEN = re.compile(
@@ -39,7 +41,6 @@ _BETWEEN = "', '"
 _KEY_BODY = re.compile(
     r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\+n)?[\s'\",\\]*$)", re.ASCII | re.MULTILINE
 )
-_KEY_REST = re.compile(r"[A-Za-z0-9+/]{16,}={1,2}", re.ASCII)
 _KEY_END_LINE = re.compile(
     r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII
 )
@@ -55,9 +56,9 @@ _MOST_SLASHES = 6
 
 def masked_lines(lines: Iterable[str]) -> Iterator[str]:
     """The same lines of one text with what is secret in them masked, private keys as a whole."""
-    from jobtui.model.secret_blocks import without_blocks
+    from jobtui.model.secret_blocks import SecretBlocks
 
-    return map(mask_text, without_blocks(lines))
+    return map(mask_text, map(SecretBlocks().hide, lines))
 
 
 def mask_text(text: str) -> str:
@@ -71,12 +72,12 @@ def mask_text(text: str) -> str:
 
 
 MAY_BE_MASKED = (
-    r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://\S*@|://(?:[^\s/?#'\x22]|['\x22][\w@])*:(?:\d*[^\d/?#'\x22]|[/?#'\x22])|bearer|srj-|_auth|sig(?:nature)?="
-    r"|(?:api|access|account|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
+    r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://\S*@|://(?:[^\s/?#'\x22]|['\x22][\w@])*:(?:\d*[^\d/?#'\x22]|[/?#'\x22])|bearer|srj-|_auth|x-auth|sig\b|signature\b|:543|:\*:"
+    r"|(?:api|access|account|auth|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
     r"|sess(?:ion)?(?:\b|[._-]?id)|sid\b|[cx]srf|s?sess[0-9a-f]{32}|shibsession|remember_|wordpress_|aspxauth|aspnetcore"
     r"|castgc|_identity\b|_oauth2_proxy|\bauth\b|\bbasic\b"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
-    r"|mongo|snowsql|openssl"
+    r"|mongo|snowsql|openssl|zip|7z|unrar|ipmitool|snmp|plink|pscp|lftp"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
     r"|sg\.[a-z0-9_-]{16}|npm_[a-z0-9]{36}|pypi-[a-z0-9_-]{50}|hf_[a-z]{30}|dckr_pat_|hvs\.|sk-(?:ant-|proj-|[a-z0-9]{32})|age-secret|hooks\.slack"
     r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
@@ -125,60 +126,52 @@ def _may_end_in_key(text: str) -> bool:
 def _masked(text: str) -> str:
     # the scan is imported where it is needed first: its patterns are a good part of what starting costs
     low = text.lower()
-    if "srj-" in low or "'" in low[: FULL_ID_LENGTH + 2]:
-        from jobtui.model.secret_scan import without_torn
-
-        text = without_torn(text)
     if len(text) >= secret_words.KEY_LENGTH and ("\n" in text or _may_end_in_key(text)):
         text = _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
-    elif text[-1:] == "=" and _KEY_REST.fullmatch(text):
+    elif text[-1:] == "=" and _KEY_END_LINE.fullmatch(text):
         return MASK
     if "auth" in low or "basic" in low:
         text = _LOGIN.sub(lambda found: found[1] + (MASK if _is_login(found[2]) else found[2]), text)
-    if _holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None):
-        from jobtui.model.secret_scan import without_forms
+    has_key = may_have_key(low)
+    are_needed = (
+        ("\n" in text or "\\" in text) and (has_key or "eyJ" in text),
+        "srj-" in low or "'" in low[: secret_words.FULL_ID_LENGTH + 2],
+        holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None),
+        (" -" in low or "'-" in low or '"-' in low) and holds_any(_OPTION_SIGNS, low),
+        has_key,
+    )
+    if True in are_needed:
+        from jobtui.model.secret_scan import STEPS
 
-        text = without_forms(text)
-    if (" -" in low or "'-" in low or '"-' in low) and _holds_any(_OPTION_SIGNS, low):
-        from jobtui.model.secret_scan import without_options
-
-        text = without_options(text)
-    if may_have_key(low):
-        from jobtui.model.secret_scan import masked
-
-        return masked(text)
+        for step in compress(STEPS, are_needed):
+            text = step(text)
     return text
 
 
 _FORM_SIGNS = (
-    "eyJ", "AKIA", "ASIA", "AIza", "glpat-", "xox", "xapp-", "github_pat_", "GOCSPX-", "ya29.", "k_live_",
-    "SG.", "npm_", "pypi-", "hf_", "dckr_pat_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
+    ":543", ":*:", "eyJ", "IA", "AIza", "pat-", "pat_", "xox", "xapp-", "GOCSPX-",
+    "ya29.", "k_live_", "SG.", "npm_", "pypi-", "hf_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
 )  # fmt: skip
 _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
+    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp",
 )  # fmt: skip
 _KEY_SIGNS = (
-    "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "authoriz", "://",
-    "bearer", "_auth", "sig=", "signature=", "srf", "castgc", "_identity", "oauth2_proxy", "aspxauth",
-    "aspnetcore", "remember_", "wordpress_",
+    "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "://",
+    "bearer", "srf", "castgc", "aspnetcore",
 )  # fmt: skip
-
-
-def _holds_any(signs: tuple[str, ...], text: str) -> bool:
-    # a loop over plain texts, because nearly every line ends here: `any` or a pattern takes twice as long
-    for sign in signs:  # noqa: SIM110
-        if sign in text:
-            return True
-    return False
+_LONG_KEY_SIGNS = ("_identity", "remember_", "wordpress_")
+"""What each text has that holds a secret: short, as it is looked for in every line."""
 
 
 def may_have_key(low: str) -> bool:
     """Whether a secret key may be in a text in small letters."""
     return (
-        _holds_any(_KEY_SIGNS, low)
+        holds_any(_KEY_SIGNS, low)
+        or ("_" in low and holds_any(_LONG_KEY_SIGNS, low))
         or ("agent" in low and _AGENT_GATE.search(low) is not None)
         or ("key" in low and _KEY_GATE.search(low) is not None)
-        or ("sid" in low and _SID_GATE.search(low) is not None)
+        or (("sid" in low or "sig" in low) and _SID_GATE.search(low) is not None)
     )
 
 
@@ -203,8 +196,9 @@ def _mask_value(value: object, depth: int) -> object:
     if depth >= MAX_DEPTH:
         return MASK
     if isinstance(value, Mapping):
+        called = value.get("name", value.get("key"))
         return {
-            _mask_value(key, depth): _mask_entry(_key_name(value, key), entry, depth + 1)
+            _mask_value(key, depth): _mask_entry(called if key == "value" else key, entry, depth + 1)
             for key, entry in value.items()
         }
     entries = _mask_list(value, depth + 1)
@@ -217,7 +211,7 @@ def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
     texts = [entry for entry in values if isinstance(entry, str)]
     if len(texts) == len(values) and any("PRIVATE KEY-" in text for text in texts):
         values = [*masked_lines(texts)]
-    if _holds_any(_OPTION_SIGNS, " ".join(texts).lower()):
+    if holds_any(_OPTION_SIGNS, " ".join(texts).lower()):
         # as the text of a command would be masked, in which programs have options of their own
         parts = mask_text(_BETWEEN.join(texts)).split(_BETWEEN)
         values = [*parts] if len(parts) == len(values) else values
@@ -233,15 +227,10 @@ def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
         name = text if is_pair or _OPTION.fullmatch(text) else ""
 
 
-def _key_name(mapping: Mapping[object, object], key: object) -> str:
-    """The name that says whether the entry is secret: its key, or its neighbour called name or key."""
-    name = mapping.get("name", mapping.get("key")) if key == "value" else key
-    return name if isinstance(name, str) else ""
-
-
-def _mask_entry(name: str, value: object, depth: int) -> object:
-    if not is_secret_key(name):
-        is_own = isinstance(value, str) and (is_session(name, value) or (name == "auth" and _is_login(value)))
+def _mask_entry(key: object, value: object, depth: int) -> object:
+    if not is_secret_key(name := key if isinstance(key, str) else ""):
+        may_be = isinstance(value, str) and (name == "auth" or _SESSION_KEY.search(name) is not None)
+        is_own = may_be and (_is_login if name == "auth" else is_random)(str(value))
         return MASK if is_own else _mask_value(value, depth)
     if value is None or isinstance(value, bool) or (isinstance(value, int) and COUNT.search(name)):
         return value

@@ -262,7 +262,7 @@ def brief_sentence(verdict: Verdict, cells: int) -> str:
 
 
 def summary_parts(
-    job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str], cells: int, rows: int
+    job_id: JobId, verdict: Verdict | None, keys: Callable[[Sequence[str]], str], cells: int, rows: int
 ) -> Iterator[Paragraph]:
     """The same for a number of rows, the most telling first. Only which job it is, before there is a verdict.
 
@@ -280,7 +280,10 @@ def summary_parts(
     yield Paragraph(words, style, whole=rows != SUMMARY_ROWS)
     for step in verdict.next[:1]:
         yield Paragraph(
-            f"next  {show(step.why)}: {keys(step) or show(step.command)}", "accent", item=step, whole=False
+            f"next  {show(step.why)}: {keys(step.command.words) or show(step.command)}",
+            "accent",
+            item=step,
+            whole=False,
         )
     yield from map(Paragraph, memory_lines(verdict.remembered))
     for one in verdict.evidence:
@@ -290,7 +293,7 @@ def summary_parts(
 
 
 def why_parts(
-    verdict: Verdict, most: int | None = 0, keys: Callable[[NextStep], str] = lambda step: ""
+    verdict: Verdict, most: int | None = 0, keys: Callable[[Sequence[str]], str] = lambda words: ""
 ) -> Iterator[Paragraph]:
     """All that is known of why a job stands as it does; places in `most` cells as far as that can be done.
 
@@ -313,7 +316,7 @@ def why_parts(
         yield from _why_head("next")
     for step in verdict.next:
         yield Paragraph(f"{INDENT}{show(step.why)}:", "dim", item=step)
-        pressed = keys(step)
+        pressed = keys(step.command.words)
         words = f"{pressed}  or  {show(step.command)}" if pressed else show(step.command)
         yield Paragraph(f"{INDENT * 2}{words}", "accent", item=step, whole=not pressed)
 

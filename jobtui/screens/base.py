@@ -5,7 +5,7 @@ What the first paint does not need is imported in the functions that need it, he
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -21,6 +21,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import Fault
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
+from jobtui.model.secrets import mask_text
 from jobtui.render.columns import sort_records
 from jobtui.render.text import safe, show
 from jobtui.screens.shared import CopyTarget, Shared
@@ -144,13 +145,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     @property
     def trail(self) -> tuple[str, ...]:
-        below: list[str] = []
-        for screen in self.app.screen_stack[1:]:
-            if screen is self:
-                break
-            if isinstance(screen, LiveScreen):
-                below.append(screen.crumb)
-        return tuple(below)
+        below = takewhile(lambda screen: screen is not self, self.app.screen_stack[1:])
+        return tuple(screen.crumb for screen in below if isinstance(screen, LiveScreen))
 
     def show_trail(self) -> None:
         """Say where one is: it was come to from elsewhere."""
@@ -165,7 +161,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def copy(self, text: str) -> None:
         from jobtui.screens.export import copy
 
-        copy(self, self.shared.looks.clipboard, text)
+        copy(self, self.shared.looks.clipboard, mask_text(text))
 
     def chosen_jobs(self) -> Sequence[JobId]:
         """The jobs about which an action is: those that are marked, else the one under the cursor."""

@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from textual.app import App
@@ -20,7 +21,7 @@ from jobtui.backends.registry import LOG_FILE
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Step
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.terminal import CopyWay, TooLong, clipboard_sequence, way_for
@@ -132,11 +133,16 @@ async def job_report(shared: Shared, job_id: JobId) -> str:
     return "\n".join(post_mortem_lines(report))
 
 
+async def record_of(shared: Shared, job_id: JobId) -> JobDetail | None:
+    with suppress(Unreadable):
+        if (detail := await shared.job_reader.detail(job_id)) is not None:
+            return detail
+    job = shared.store.job(job_id)
+    return None if job is None else JobDetail(job=job)
+
+
 async def job_target(shared: Shared, job: Job, context: RowContext) -> CopyTarget:
-    try:
-        detail = await shared.job_reader.detail(job.id)
-    except Unreadable:
-        detail = None
+    detail = await record_of(shared, job.id)
     values = ((column.key, column.cell(job, context).strip()) for column in JOB_COLUMNS)
     facts = "\n".join(f"{key:<10}{value}" for key, value in values if value and value != "–")
     return CopyTarget(facts, shared.command("show", about=[job.id]), detail.path or "" if detail else "")

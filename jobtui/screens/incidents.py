@@ -168,8 +168,7 @@ class IncidentsScreen(HeadedScreen):
 
     def action_window(self) -> None:
         self._since, self._is_chosen = None, True
-        later = [window for window in WINDOWS_S if window > self._window_s]
-        self._window_s = later[0] if later else WINDOWS_S[0]
+        self._window_s = next((one for one in WINDOWS_S if one > self._window_s), WINDOWS_S[0])
         self._is_due, self._ended_at = True, 0.0
         self.tick()
 

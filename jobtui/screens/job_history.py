@@ -1,7 +1,6 @@
 """The runs of a job, and the chosen one beside the last good one."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from textual import on
@@ -11,12 +10,12 @@ from textual.message import Message
 from jobtui.analysis.compare import Comparison, Partner, choose, step_pairs
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import Unreadable
-from jobtui.model.jobs import JobDetail, Run
+from jobtui.model.jobs import Run
 from jobtui.render import runs as rendered
 from jobtui.render.columns import TimeLook
 from jobtui.render.spans import Paragraph, words_of
 from jobtui.screens.base import LiveScreen
+from jobtui.screens.export import record_of
 from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.screens.text import ReadingScreen
@@ -49,7 +48,7 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
     from jobtui.session.comparison import compared
 
     store = shared.store
-    detail = await _record(shared, job_id)
+    detail = await record_of(shared, job_id)
     if detail is None:
         return "no source has a record of this job"
     if named is not None:
@@ -58,20 +57,12 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
         choice = choose(store.job(job_id) or detail.job, detail.runs, tuple(store.jobs.values()))
     if choice is None:
         return "no good run is known to compare it with"
-    other = detail if choice.job_id == job_id else await _record(shared, choice.job_id)
+    other = detail if choice.job_id == job_id else await record_of(shared, choice.job_id)
     if other is None or (choice.number is not None and not other.runs):
         return "the record of the other run could not be read"
     gatherer = shared.gatherer()
     verdicts = [explain(await gatherer.whole(one)) for one in dict.fromkeys((job_id, choice.job_id))]
     return await compared(gatherer, detail, other, choice, verdicts)
-
-
-async def _record(shared: Shared, job_id: JobId) -> JobDetail | None:
-    with suppress(Unreadable):
-        if (detail := await shared.job_reader.detail(job_id)) is not None:
-            return detail
-    job = shared.store.job(job_id)
-    return None if job is None else JobDetail(job=job)
 
 
 SIDE_BY_SIDE_CELLS = 70

@@ -21,7 +21,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Component, Op, Step, Unlinked
-from jobtui.model.secret_blocks import without_blocks
+from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.model.verdicts import Fact, NextStep, Verdict
 from jobtui.render.job_files import document_lines
 from jobtui.render.lanes import certainty_words
@@ -137,7 +137,7 @@ class JobTab(PaneGroup):
             lines = await self.shared.job_reader.lines_behind(step, LINES_BEHIND)
         except Unreadable as error:
             return [f"(the log cannot be read: {show(str(error))})"]
-        return [*map(show, without_blocks(line.text for line in lines))][1:]
+        return [*map(show, map(SecretBlocks().hide, (line.text for line in lines)))][1:]
 
 
 class StepTab(JobTab):

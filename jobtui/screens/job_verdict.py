@@ -10,7 +10,7 @@ from jobtui.actions import ScreenName, key_of
 from jobtui.model.commands import OURS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
-from jobtui.model.verdicts import NextStep, Verdict
+from jobtui.model.verdicts import Verdict
 from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ SHOWN_BY: Mapping[str, str] = {
 """The action that shows what a command of jobtui prints; "" where the screen of the job does."""
 
 
-def keys_for(flags: Sequence[str], screen: ScreenName, step: NextStep) -> str:
-    """The keys on the screen of the jobs, or of one job, for a step that is jobtui with these flags."""
-    ours, *words = step.command.words or ("",)
+def keys_for(flags: Sequence[str], screen: ScreenName, command: Sequence[str]) -> str:
+    """The keys on the screen of the jobs, or of one job, for a command of jobtui with these flags."""
+    ours, *words = command or ("",)
     call = SHOWN_BY.get(words[len(flags)]) if ours == OURS and len(words) > len(flags) else None
     if call is None:
         return ""

@@ -12,6 +12,7 @@ from textual.message import Message
 
 from jobtui.render.spans import Line, Piece
 from jobtui.render.text import fit, safe, wrapped
+from jobtui.widgets.frame import NoticeLine
 from jobtui.widgets.lines import LineView
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class FilterBar(Vertical):
         self._input = FilterInput(begun, self._placeholder, self.completer)
         yield self._mistake_line
         with Horizontal():
-            yield Prompt(self.SIGN)
+            yield NoticeLine(self.SIGN, "key")
             yield self._input
 
     @property
@@ -189,17 +190,6 @@ class FilterBar(Vertical):
     def on_input_submitted(self, message: "Input.Submitted") -> None:
         message.stop()
         self.close(message.value)
-
-
-class Prompt(LineView):
-    """The sign before the input."""
-
-    def __init__(self, sign: str) -> None:
-        super().__init__()
-        self._sign = sign
-
-    def line(self, y: int) -> Line:
-        return (Piece(f" {self._sign} ", "key"),)
 
 
 MOST_ROWS = 2

@@ -70,12 +70,16 @@ class TabLine(LineView):
 
 
 class NoticeLine(LineView):
-    """Words across the screen; not there when there are none."""
+    """Words across all of it. That of a screen is not there when there are none."""
 
     words = ShownAttribute("")
 
+    def __init__(self, words: str = "", style: str = "warning") -> None:
+        super().__init__()
+        self.words, self._style = words, style
+
     def line(self, y: int) -> Line:
-        return (Piece(fit(f" {self.words}", self.cells), "warning", self.cells),)
+        return (Piece(fit(f" {self.words}", self.cells), self._style, self.cells),)
 
 
 class SourceStrip(LineView):

@@ -48,11 +48,9 @@ class TextSelection(NamedTuple):
 
     def text(self, lines: Sequence[Line], cells: int) -> str:
         (first, _), (last, _) = sorted(self)
-        parts = []
-        for y in range(first, min(last + 1, len(lines))):
-            start, stop = self.columns(y, cells)
-            parts.append("".join(span.text for span in crop(lines[y], start, stop - start)).rstrip())
-        return "\n".join(parts)
+        columns = [(line, *self.columns(y, cells)) for y, line in enumerate(lines[: last + 1]) if y >= first]
+        parts = (crop(line, start, stop - start) for line, start, stop in columns)
+        return "\n".join("".join(span.text for span in part).rstrip() for part in parts)
 
 
 Value = TypeVar("Value")
@@ -156,11 +154,7 @@ class LineView(Widget):
         sign = f" {counted(len(FAULTS), 'fault')} "
         if (room := self.cells - width(sign)) < 0:
             return line
-        kept: list[Piece] = []
-        for span in line:
-            left = room - width_of(kept)
-            kept.append(span if span.width <= left else Piece(fit(span.text, left), span.style, left))
-        return (*padded(tuple(kept), room), Piece(sign, "warning", self.cells - room))
+        return (*padded(crop(line, 0, room), room), Piece(sign, "warning", self.cells - room))
 
     def _broken_line(self, y: int, error: Exception) -> Line:
         """The text in place of a line that cannot be drawn; its fault would repeat, and is counted once."""

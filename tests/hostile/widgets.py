@@ -257,7 +257,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     OpList: lambda text: case(
         OpList(now), lambda one: one.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
     ),
-    filter_bar.Prompt: lambda text: case(filter_bar.Prompt(":")),
     frame.RuleLine: lambda text: case(frame.RuleLine(show(text))),
     frame.SourceStrip: lambda text: showing(frame.SourceStrip(now), sources=sources(text)),
     StepDetail: lambda text: showing(StepDetail(), step=hostile(Step, text), more=(show(text), show(text))),

@@ -24,7 +24,7 @@ from jobtui.model.pages import (
     Page,
     Query,
 )
-from jobtui.model.secret_blocks import without_blocks
+from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.render.log_lines import LineLook, finder
 from jobtui.render.spans import Line, Paragraph, Piece, rows, width_of
 from jobtui.render.text import safe, width, wrapped
@@ -287,7 +287,7 @@ async def test_what_is_secret_by_lines_above_is_masked_the_same_from_every_place
         texts.setdefault(origin, []).extend(("all of it is well", *block))
     origins = [origin for origin, of_one in texts.items() for _ in of_one]
     rng.shuffle(origins)
-    masked = {origin: without_blocks(of_one) for origin, of_one in texts.items()}
+    masked = {origin: map(SecretBlocks().hide, of_one) for origin, of_one in texts.items()}
     wanted = [next(masked[origin]) for origin in origins]
     lines = Lines([texts[origin].pop(0) for origin in origins], origins)
     start = min(at, len(origins) - 1) * 10

@@ -18,7 +18,7 @@ from jobtui.analysis.correlation.supervisor_state import RUNS, message_in
 from jobtui.formats.schema import step_words
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, JobId, agent_prefix, jid_of_run_dir, op_prefix
+from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step
 
@@ -75,7 +75,7 @@ class AgentPass:
 
     def read(self, record: LogRecord) -> None:
         if record.shape == "agent_started":
-            self._agents.learn_start(record, agent_prefix(record.fields["agent_id"] or ""))
+            self._agents.learn_start(record, AgentPrefix((record.fields["agent_id"] or "")[:PREFIX_LENGTH]))
         elif record.shape in _UNNAMED:
             self._after_last(record)
         else:
