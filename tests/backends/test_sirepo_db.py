@@ -50,16 +50,6 @@ async def reader(db: Db) -> AsyncIterator[Reader]:
     await source.aclose()
 
 
-async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
-    ages = [5, 1, 9, 3, 7, 2, 8, 4, 6, 0]
-    for age in ages:
-        db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
-    batches = await reader.drain()
-    assert [job.id for batch in batches for job in batch.jobs] == [jid(age) for age in sorted(ages)]
-    assert [batch.more for batch in batches] == [True, True, False]
-    assert [batch.count for batch in batches] == [4, 4, 2]
-
-
 async def test_the_reasons_for_which_a_job_was_seen_to_wait_are_given(db: Db, reader: Reader) -> None:
     told = []
     for message in (None, "await=cpu_slot", "await=cpu_slot", ..., "await=op_slot", None):

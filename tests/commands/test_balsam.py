@@ -295,13 +295,6 @@ def test_every_query_of_the_event_log_narrows(flag: str, narrows: Any, site: Sit
     assert (series["y"][-1] if series["y"] else 0) == len(wanted)
 
 
-def test_a_missing_login_is_reported(site: Site, plain_environment: Path) -> None:
-    (plain_environment / ".balsam" / "client.yml").unlink()
-    ran = site.report("throughput")
-    assert ran.code == 5
-    assert "jobtui login balsam" in ran.err
-
-
 @pytest.fixture(autouse=True)
 def columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """No terminal, and of the usual width."""
@@ -537,16 +530,6 @@ def test_every_job_is_there_once_with_its_server(pair: Pair) -> None:
     found = pair("jobs", f"batch:2@{pair.labels[0]}", "--json").json["jobs"]
     of_batch = [row["id"] for row in pair.balsams[0].jobs if row["batch_job_id"] == 2]
     assert {job["id"] for job in found} == {f"balsam@{pair.labels[0]}/{number}" for number in of_batch}
-
-
-@pytest.mark.parametrize("form", ["7@{}", "balsam@{}/7"])
-@pytest.mark.parametrize("command", ["show", "explain"])
-def test_a_server_is_named_by_its_label(form: str, command: str, pair: Pair) -> None:
-    for label in pair.labels:
-        ran = pair(command, form.format(label), "--json")
-        job = ran.json["job"]
-        assert job["id"] == f"balsam@{label}/7"
-        assert job["name"].startswith("other/") is (label == pair.labels[1])
 
 
 @pytest.mark.parametrize("thing", ["7", "#7", "balsam/7"])

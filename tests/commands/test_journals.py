@@ -29,23 +29,9 @@ def sources(journals: Path) -> tuple[object, ...]:
 pytestmark = needs_journal_tools
 
 
-@pytest.mark.parametrize("jid", TRUTH)
-def test_a_timeline_is_what_happened(jid: str, run: Runner, sources: tuple[object, ...]) -> None:
-    ran = run("timeline", jid, "--json", *sources)
-    assert [
-        (op["op"], op["name"], op["agent"], op["sends"], op["replies"], op["updates"])
-        for op in ran.json["ops"]
-    ] == [
-        (op["op"], op["opName"], op["agent"], op["sent"], op["replies"], op["updates"])
-        for op in TRUTH[jid]["ops"]
-    ]
-    steps = [step for op in ran.json["ops"] for step in op["steps"]]
-    assert all(step["cursor"] and step["line"] is None for step in steps)
-    sent = [op for op in ran.json["ops"] if op["sends"]]
-    assert all(op["arrived_at"] for op in sent)
-
-
 def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[object, ...]) -> None:
+    steps = [step for op in run("timeline", RUN_JID, "--json", *sources).json["ops"] for step in op["steps"]]
+    assert all(step["cursor"] and step["line"] is None for step in steps)
     whole = run("logs", RUN_JID, "--json", *sources).json["lines"]
     assert {line["host"] for line in whole} == {"v3", "docker7"}
     assert all(line["line"] is None and line["cursor"] for line in whole)

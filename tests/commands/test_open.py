@@ -14,7 +14,6 @@ from jobtui.commands.context import Context, make_context
 from jobtui.commands.reader import Reader, configured
 from jobtui.commands.streams import Exit
 from jobtui.config import load
-from jobtui.demo.incidents import INCIDENTS
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.screens.choices import Jump, look_up
 from jobtui.session import Session
@@ -171,12 +170,6 @@ def test_its_failures_are_asked_for_as_those_of_a_memory(run: Runner) -> None:
     assert [one["count"] > 1 for one in seen.json["signatures"]] == [True]
     assert run("demo", "changed", "host:v4", "host:none", "--json").json["before"] >= 0
     assert "nothing is remembered yet" in run("seen").err
-
-
-def test_incidents_are_listed(run: Runner) -> None:
-    listed = run("demo", "--incident", "list")
-    assert listed.code == 0
-    assert all(name in listed.out for name in INCIDENTS)
 
 
 def test_open_without_a_terminal_prints_a_thing_or_the_job_table(run: Runner) -> None:

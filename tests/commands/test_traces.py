@@ -52,17 +52,6 @@ def test_a_bar_is_drawn_in_ascii_where_the_encoding_lacks_it() -> None:
     assert row.split()[2:4] == [":", "==x"]
 
 
-@pytest.mark.parametrize("form", ["otlp.json", "otlp.pb", "jaeger.json"])
-def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
-    form: str, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jobtui.commands.reader.configured", lambda context: ())
-    ran = run("trace", CAPTURES / f"job-fail.{form}")
-    assert ran.code == 1
-    assert "step 7 of 10" in ran.out
-    assert ran.err == ""
-
-
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 ERROR_LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
 

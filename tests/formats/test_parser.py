@@ -190,15 +190,6 @@ def test_repeats_are_remembered_within_bounds() -> None:
     assert len(records_of_blocks([lines[0]], parser)) == 1
 
 
-def test_a_message_with_its_time_from_a_journal() -> None:
-    parser = formats.LogParser("log")
-    (record,) = parser.read_message(f"{SUPERVISOR}{CREATED}", 17, 3, AT, 42)
-    assert (record.at, record.pid, record.line, record.offset) == (AT, 42, 3, 17)
-    (own,) = parser.read_message(f"Nov 20 20:34:28   7 0 {SUPERVISOR}{CREATED}", 0, 1, AT, 42)
-    assert (own.at, own.pid) == (AT - 2 * SECOND, 7)
-    assert parser.read_message("set -e", 0, 1, AT, 42) == []
-
-
 WRITE = "sirepo/job_driver/docker.py:483:_write "
 REST = "sirepo/job_driver/docker.py:495:_log_output cmd=start cname="
 A, B = "srj-s-VUlhaMOD", "srj-p-eGO70vz3"
