@@ -91,7 +91,7 @@ class FakeCorrelation(Correlation):
     def replace(self, job_id: JobId, *ops: Op) -> None:
         self._ops[job_id] = ops
 
-    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+    def feed(self, records: Sequence[LogRecord]) -> set[JobId]:
         return {JobId(jid) for record in records if (jid := record.fields.get("jid"))}
 
     def take_in(self, other: "FakeCorrelation") -> None:

@@ -146,7 +146,7 @@ class JobReader:
         Empty if the log has another line there now, or if its source has no lines.
         """
         from jobtui.backends.logfile import LogFile  # the first paint does not need them
-        from jobtui.formats.parser import LINE
+        from jobtui.formats.parser import split
 
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
@@ -156,7 +156,7 @@ class JobReader:
         expected = step.text[:EXPECTED_CHARACTERS]
         number = step.line if step.line > 0 else None
         lines = await file.lines_from(step.offset, most, line=number, expect=expected)
-        ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))
+        ends = (at for at, raw in enumerate(lines) if at and split(raw.text))
         return lines[: next(ends, len(lines))]
 
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:

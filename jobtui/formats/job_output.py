@@ -132,7 +132,7 @@ class OutputReader:
         def skip(sifted: tuple[int, int, bytes], why: str) -> None:
             skips.append(Skip(f"{self._source}, byte {begin + sifted[1]}", why))
 
-        found = rows_of(sift(data, load("jobsub")), made, skip)
+        found = rows_of(sift(data, load("jobsub"))[1], made, skip)
         return FactsRead([fact for facts in found for fact in facts], skips, taken)
 
     def _facts(self, text: str, line: int, offset: int) -> Iterator[CondorFact]:

@@ -21,10 +21,11 @@ a message of a release that is not known yet.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from jobtui.formats.schema import MATCH_LIMIT, Shape, load, sift
+from jobtui.formats.schema import MATCH_LIMIT, load, sift
 from jobtui.model.clock import MONTHS, TIME_LENGTH, Nanos, latest, time_of_iso
 from jobtui.model.health import FAULTS, Skip
 from jobtui.model.ids import system_job_id
@@ -64,11 +65,9 @@ CONTAINERS_KEPT = 1_000
 """Containers whose last, perhaps cut, line is held."""
 
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-LINE = re.compile(
-    rf"(?:(?P<time>{_TIME}) +(?P<pid>\d+) +\d+ )?[^\s:]+:\d+:(?P<func>[\w<>]+) (?P<message>(?P<head>\w*).*)",
-    re.ASCII | re.DOTALL,
-)
-"""A line with a call site: time, pid, function, message, and the message's first word."""
+_LINE = re.compile(rf"({_TIME} +\d+ +\d+ )?([^ ]{{1,1000}}) ((\w*).*)", re.ASCII | re.DOTALL)
+"""Time, pid and thread; a word that may be a call site; the message, and its first word."""
+_SITE = re.compile(r"[^\s:]+:\d+:([\w<>]+)", re.ASCII)
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
 _FORWARDED = re.compile(r"(srj-[sp]-\w+) (.*)", re.ASCII | re.DOTALL)
 
@@ -91,6 +90,22 @@ _HEAD_LENGTH = 250
 """Characters of a line's head at most: time, pid, thread and the path of a source file."""
 
 
+@lru_cache(1_000)  # a program has few
+def _function_at(site: str) -> str | None:
+    found = _SITE.fullmatch(site)
+    return None if found is None else found[1]
+
+
+def split(text: str) -> tuple[str | None, str, str, str] | None:
+    """Of a line with a call site: time with pid and thread, function, message, the message's first word."""
+    found = _LINE.match(text)
+    if found is None:
+        return None
+    stamp, site, message, head = found.groups()
+    func = _function_at(site)
+    return None if func is None else (stamp, func, message, head)
+
+
 R = TypeVar("R")
 
 
@@ -108,12 +123,19 @@ class LogParser:
     def __init__(self, source: str) -> None:
         self._source = source
         self._format = load("sirepo")
-        self._pid: tuple[str, int | None] = "", None
         self._newest = Nanos(0)
+        self._stamp = ""
+        self._at: Nanos | None = None
+        self._pid: int | None = None
+        """Time and process of the last lines: they come in runs of the same."""
         self._held: dict[str, str] = {}
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._last_line: OrderedDict[int, int] = OrderedDict()
         self._records: list[LogRecord] = []
+
+    def _begin(self, newest: Nanos) -> list[LogRecord]:
+        self._newest, self._stamp, self._records = newest, "", []
+        return self._records
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         """The records of a block of whole lines.
@@ -121,11 +143,10 @@ class LogParser:
         `offset` and `line` are those of its first line, `newest` bounds times that carry no year: the
         file's mtime, or now. Never raises on any bytes.
         """
-        self._newest = newest
-        records: list[LogRecord] = []
-        self._records = records
+        records = self._begin(newest)
         lost = []
-        for number, start, text in sift(block, self._format):
+        count, lines = sift(block, self._format)
+        for number, start, text in lines:
             try:
                 self._read(text.decode("utf-8", "replace"), line + number, offset + start)
             except Exception as error:  # noqa: BLE001 - it costs this line
@@ -141,7 +162,7 @@ class LogParser:
             damage.append(Skip(f"{self._source}:{number}", WHY))
         if damage:
             records.sort(key=lambda record: record.offset)
-        return Parsed(records, block.count(b"\n"), [*lost, *damage])
+        return Parsed(records, count, [*lost, *damage])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
@@ -153,54 +174,52 @@ class LogParser:
 
         A fault of ours is raised.
         """
-        self._newest = at or Nanos(0)
-        records: list[LogRecord] = []
-        self._records = records
+        records = self._begin(at or Nanos(0))
         self._read(text, line, offset, at, pid)
         return records
 
     def _read(
         self, text: str, line: int, offset: int, at: Nanos | None = None, pid: int | None = None
     ) -> None:
-        found = LINE.match(text)
-        if found is None:
+        parts = split(text.rstrip("\r"))
+        if parts is None:
             return
-        time, own_pid, func, message, head = found.groups()
-        message = message.rstrip("\r")
-        if func == "_write" and (forwarded := _FORWARDED.match(message)):
+        if parts[1] == "_write" and (forwarded := _FORWARDED.match(parts[2])):
             self._read_forwarded(forwarded[1], forwarded[2], line, offset)
-            return
-        matched = self._format.match(message, func, head)
-        if matched is None:
-            return
-        if time:
-            at = latest(time, self._newest)
-            if own_pid != self._pid[0]:  # lines come in runs of the same process
-                self._pid = own_pid, whole(own_pid)
-            pid = self._pid[1]
-        self._add(matched, message, line, offset, at, pid, None)
+        else:
+            self._add(parts, line, offset, at, pid)
 
     def _add(
         self,
-        matched: tuple[Shape, dict[str, str | None]],
-        message: str,
+        parts: tuple[str | None, str, str, str],
         line: int,
         offset: int,
         at: Nanos | None,
         pid: int | None,
-        container: str | None,
-    ) -> None:
+        container: str | None = None,
+    ) -> bool:
+        """Add the record of a line; False if its message has no shape."""
+        stamp, func, message, head = parts
+        matched = self._format.match(message, func, head)
+        if matched is None:
+            return False
+        if stamp:
+            if stamp != self._stamp:
+                self._stamp, self._at = stamp, latest(stamp[:TIME_LENGTH], self._newest)
+                self._pid = whole(stamp[TIME_LENGTH:].split()[0])
+            at, pid = self._at, self._pid
         shape, fields = matched
         if shape.from_agent:
             if pid is not None and self._is_repeat(at, pid, message, "o" in fields):
-                return
+                return True
         elif shape.name == "container_rest":
             self._read_forwarded(fields["container"] or "", fields["output"] or "", line, offset)
-        if len(message) > TEXT_LIMIT:
-            message = message[:TEXT_LIMIT]
         self._records.append(
-            LogRecord(self._source, line, offset, at, pid, shape.name, fields, message, container)
+            LogRecord(
+                self._source, line, offset, at, pid, shape.name, fields, message[:TEXT_LIMIT], container
+            )
         )
+        return True
 
     def _read_forwarded(self, container: str, text: str, line: int, offset: int) -> None:
         """Records out of what a container printed; a line cut in two is held until its rest comes.
@@ -214,15 +233,9 @@ class LogParser:
         starts = [found.start() for found in _INNER.finditer(text)]
         for start, end in pairwise([*starts, len(text)]):
             is_last = end == len(text)
-            found = LINE.match(text[start : sure_end if is_last else end])
-            matched = None
-            if found is not None and found["time"]:
-                time, pid, func, message, head = found.groups()
-                matched = self._format.match(message, func, head)
-            if matched is not None:
-                at = latest(time, self._newest)
-                self._add(matched, message, line, offset, at, whole(pid), container)
-            elif is_last:
+            parts = split(text[start : sure_end if is_last else end])
+            is_record = parts is not None and self._add(parts, line, offset, None, None, container)
+            if is_last and not is_record:
                 rest = text[start:]
         if 0 < len(rest) <= MATCH_LIMIT:
             self._held[container] = rest
@@ -246,20 +259,20 @@ class LogParser:
         return False
 
 
-def split_line(text: str) -> list[tuple[re.Match[str], bool]]:
-    """Matches of `LINE` for the records in a line: itself, none, or those a container's output holds.
+def split_all(text: str) -> list[tuple[tuple[str | None, str, str, str], bool]]:
+    """The parts of the records in a line: itself, none, or those a container's output holds.
 
     With each, whether its end may stand in another line.
     """
-    found = LINE.match(text)
-    if found is None:
+    parts = split(text)
+    if parts is None:
         return []
-    forwarded = _FORWARDED.match(found["message"]) if found["func"] == "_write" else None
+    forwarded = _FORWARDED.match(parts[2]) if parts[1] == "_write" else None
     if forwarded is None:
-        return [(found, False)]
+        return [(parts, False)]
     output = forwarded[2]
     ends = [*(inner.start() for inner in _INNER.finditer(output)), len(output)]
-    segments = ((LINE.match(output[start:end]), end == len(output)) for start, end in pairwise(ends))
+    segments = ((split(output[start:end]), end == len(output)) for start, end in pairwise(ends))
     return [(segment, is_last) for segment, is_last in segments if segment]
 
 
@@ -283,11 +296,12 @@ class SiteLogParser:
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         """The records of a block of whole lines; `offset` and `line` are those of its first. Never raises."""
         records = []
-        for number, start, raw in sift(block, self._format):
+        count, lines = sift(block, self._format)
+        for number, start, raw in lines:
             text = raw.decode("utf-8", "replace").rstrip("\r")
             if (record := self._record(text, line + number, offset + start)) is not None:
                 records.append(record)
-        return Parsed(records, block.count(b"\n"), [])
+        return Parsed(records, count, [])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return read_time(line[:TIME_BYTES].decode("ascii", "replace"))
@@ -341,11 +355,10 @@ def survey(lines: Iterable[bytes]) -> Survey:
     examples: dict[str, str] = {}
     for line in lines:
         count += 1
-        split = split_line(line.decode("utf-8", "replace").rstrip("\r\n"))
-        continuations += not split
-        for found, may_be_cut in split:
+        found = split_all(line.decode("utf-8", "replace").rstrip("\r\n"))
+        continuations += not found
+        for (_, func, message, head), may_be_cut in found:
             records += 1
-            message, func, head = found["message"], found["func"], found["head"]
             matches = (load(name).match(message, func, head) for name in ("sirepo", "known"))
             is_known = any(matched and not matched[0].catch_all for matched in matches)
             if not is_known and not may_be_cut:

@@ -8,14 +8,18 @@ looking at the lines. In a busy one the search costs more than it saves: then ev
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import accumulate, count
+from operator import add
 from typing import Any, NamedTuple
 
 from jobtui.model.ops import Component
 from jobtui.model.tables import tables_of
 
 DRIVER_HEAD = "*Driver"
+DRIVERS = ("DockerDriver", "LocalDriver", "SbatchDriver")
+"""The drivers of most lines, which are found at once."""
 ANY_HEAD = "*"
 """Head of messages that may begin with any word; such a shape must name its functions."""
 
@@ -51,24 +55,26 @@ class Shape(NamedTuple):
     catch_all: bool
 
 
+_Row = tuple[str, frozenset[str], Callable[[str, int, int], re.Match[str] | None], Shape]
+
+
 class LogFormat(NamedTuple):
     """Every shape of a system, by the word its message begins with, and what to look for in raw bytes."""
 
     shapes: tuple[Shape, ...]
-    by_head: Mapping[str, tuple[Shape, ...]]
+    by_head: Mapping[str, tuple[_Row, ...]]
     needles: tuple[bytes, ...]
     dense: bytes
 
     def match(self, message: str, func: str, head: str) -> tuple[Shape, dict[str, str | None]] | None:
         """The shape of a message that begins with the word `head`, with its fields; None when it has none."""
-        message = message[:MATCH_LIMIT]
-        shapes = self.by_head.get(head)
-        if shapes is None:  # one key serves all drivers, one all other words
-            shapes = self.by_head.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
-        for shape in shapes:
-            if shape.literal not in message or (shape.funcs and func not in shape.funcs):
+        rows = self.by_head.get(head)
+        if rows is None:  # one key serves all other drivers, one all other words
+            rows = self.by_head.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
+        for literal, funcs, fullmatch, shape in rows:
+            if literal not in message or (funcs and func not in funcs):
                 continue
-            if found := shape.pattern.fullmatch(message):
+            if found := fullmatch(message, 0, MATCH_LIMIT):
                 return shape, found.groupdict()
         return None
 
@@ -93,10 +99,11 @@ def read_format(name: str, document: Mapping[str, Any]) -> LogFormat:
     )
     macros = document.get("macros", {})
     shapes = [_shape(f"{name}.toml", entry, macros) for entry in (*document.get("shape", ()), *several)]
-    by_head: dict[str, list[Shape]] = {}
+    by_head: dict[str, list[_Row]] = {}
     for shape in shapes:
-        for head in shape.heads:
-            by_head.setdefault(head, []).append(shape)
+        for head in shape.heads if DRIVER_HEAD not in shape.heads else (*shape.heads, *DRIVERS):
+            row = shape.literal, shape.funcs, shape.pattern.fullmatch, shape
+            by_head.setdefault(head, []).append(row)
     anywhere = by_head.pop(ANY_HEAD, [])
     return LogFormat(
         shapes=tuple(shapes),
@@ -146,21 +153,27 @@ def longest_literal(pattern: str) -> str:
 
 BUSY = 4
 """A block is busy when at least one line in this many holds the format's dense needle."""
+SAMPLE = 1 << 14
+"""Bytes of a block that show whether it is busy: to count in all of them takes as long as to split it."""
 
 
-def sift(block: bytes, log_format: LogFormat) -> Iterator[tuple[int, int, bytes]]:
-    """Number (from 0), start and bytes (without the newline) of each line that holds a needle, in order.
+def sift(block: bytes, log_format: LogFormat) -> tuple[int, Iterator[tuple[int, int, bytes]]]:
+    """How many lines a block of whole lines has; and of each that holds a needle, in order, its number
+    (from 0), start and bytes (without the newline).
 
     A busy block gives other lines too.
     """
-    if block.count(log_format.dense) * BUSY > block.count(b"\n"):
-        start = 0
-        for number, line in enumerate(block.split(b"\n")):
-            yield number, start, line
-            start += len(line) + 1
-        return
+    sample = block[:SAMPLE]
+    if sample.count(log_format.dense) * BUSY > sample.count(b"\n"):
+        lines = block.split(b"\n")
+        starts = map(add, accumulate(map(len, lines), initial=0), count())  # and the newlines
+        return len(lines) - 1, zip(count(), starts, lines)
+    return block.count(b"\n"), _holding(block, log_format.needles)
+
+
+def _holding(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, bytes]]:
     found: dict[int, int] = {}
-    for needle in log_format.needles:
+    for needle in needles:
         at = block.find(needle)
         while at >= 0:
             end = block.find(b"\n", at)

@@ -1,6 +1,6 @@
 """Ops: the messages that a supervisor and its agents exchange about a job, and the steps of each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 from operator import itemgetter
@@ -363,7 +363,7 @@ class Correlation:
         )
         return copy
 
-    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+    def feed(self, records: Sequence[LogRecord]) -> set[JobId]:
         """Take in records, in order for each source. Returns the jobs that changed."""
         raise NotImplementedError("this correlation takes in no records")
 

@@ -18,7 +18,7 @@ from jobtui.analysis.correlation.supervisor_state import RUNS, message_in
 from jobtui.formats.schema import step_words
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId, jid_of_run_dir, op_prefix
+from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId, OpId, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step
 
@@ -31,6 +31,7 @@ AHEAD = 2 * SECOND
 SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
 """Processes that serve every job of an agent."""
 
+_FULL, _JID, _PREFIX, _ADJACENT = Certainty
 _ARRIVALS = frozenset({"op_arrived"})
 _NAMED = frozenset(
     {"op_arrived", "op_raised", "job_cmd_exited", "job_cmd_killed", "job_cmd_ended", "job_cmd_note",
@@ -92,34 +93,35 @@ class AgentPass:
         prefix = _prefix(record)
         if prefix is None or record.fields.get("cmd") in SHARED_COMMANDS:
             return
-        jid = _jid_of(record)
-        found = self._fitting(record, prefix, jid)
+        message = message_in(record)
+        jid = job_of(record) or message.jid
+        found = self._fitting(record, prefix, jid, message.op_id)
         if not found:
             self._wait(number, record, prefix, followers)
             self._ops.changed.update((jid,) if jid else ())
             return
         op = found[0] if len(found) == 1 else _best(record, found)
-        self._place(record, op, jid, found)
+        self._place(record, op, jid, message.op_id, found)
         self._remember(number, record, op)
         for follower in followers:
             self._add_unnamed(follower, op, _LastOp(number, record.at, op))
 
-    def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
+    def _fitting(
+        self, record: LogRecord, prefix: str, jid: JobId | None, op_id: OpId | None
+    ) -> list[OpTrack]:
         name = record.fields.get("name")
-        op_id = message_in(record).op_id
         agent = self._agent_of(record)
         uid = user_of_container(record.container) or ""
-        return self._ops.kept_with(
-            prefix,
-            lambda t: (
-                (name is None or t.name == name)
-                and (op_id is None or t.op_id in (None, op_id))
-                and (jid is None or t.jid == jid or _is_cut(record, jid, t.jid))
-                and (agent is None or t.agent is None or t.agent == agent)
-                and t.belongs_to_user(uid)
-                and t.sends > 0
-            ),
-        )
+        return [
+            t
+            for t in self._ops.kept_with(prefix)
+            if t.sends
+            and (name is None or t.name == name)
+            and (op_id is None or t.op_id in (None, op_id))
+            and (jid is None or t.jid == jid or _is_cut(record, jid, t.jid))
+            and (agent is None or t.agent is None or t.agent == agent)
+            and t.belongs_to_user(uid)
+        ]
 
     def _agent_of(self, record: LogRecord) -> AgentPrefix | None:
         own = record.fields.get("a")
@@ -128,15 +130,17 @@ class AgentPass:
             return AgentPrefix(own)
         return self._agents.of_process(record)
 
-    def _place(self, record: LogRecord, op: OpTrack, jid: JobId | None, found: list[OpTrack]) -> None:
+    def _place(
+        self, record: LogRecord, op: OpTrack, jid: JobId | None, op_id: OpId | None, found: list[OpTrack]
+    ) -> None:
         if not op.is_news((record.shape, record.text)):
             return
-        code, message = record.fields.get("returncode"), message_in(record)
-        op.op_id = op.op_id or message.op_id
-        certainty = Certainty.FULL_ID if message.op_id else Certainty.JID
-        if certainty is Certainty.JID and jid is None:
+        code = record.fields.get("returncode")
+        op.op_id = op.op_id or op_id
+        certainty = _FULL if op_id else _JID
+        if certainty is _JID and jid is None:
             rivals = len(found) > 1 and others(op, found)
-            certainty = Certainty.ADJACENT if rivals else Certainty.PREFIX
+            certainty = _ADJACENT if rivals else _PREFIX
         op.add(record, certainty, f"{step_words(record.shape)[0]} {code}" if code else "")
         if record.shape in _ARRIVALS:
             op.arrived_at = op.arrived_at if op.arrived_at is not None else record.at
@@ -177,7 +181,7 @@ class AgentPass:
             if before > since:
                 return
             known.op.remove(step_words(record.shape)[0], line)
-        op.add(record, Certainty.ADJACENT)
+        op.add(record, _ADJACENT)
         self._unnamed[key] = spoken._replace(op=op)
 
     def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
@@ -197,7 +201,8 @@ class AgentPass:
                 self._of_op(min(0, *self._waiting, 0) - 1, *waiting)
 
     def waiting_for(self, jid: JobId) -> Iterable[LogRecord]:
-        return [waiting.record for waiting in self._waiting.values() if _jid_of(waiting.record) == jid]
+        records = (waiting.record for waiting in self._waiting.values())
+        return [record for record in records if (job_of(record) or message_in(record).jid) == jid]
 
 
 def _second(at: Nanos | None) -> int:
@@ -218,10 +223,6 @@ def _prefix(record: LogRecord) -> str | None:
     if prefix is None and (op_id := message_in(record).op_id):
         return op_prefix(op_id)
     return None if prefix == "None" else prefix
-
-
-def _jid_of(record: LogRecord) -> JobId | None:
-    return job_of(record) or message_in(record).jid
 
 
 def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
@@ -267,6 +268,6 @@ def place_notes(
         if op is None:
             left.append(note)
         else:
-            step = step_of(note, Certainty.JID, _WORDS[note.shape], Component.AGENT)
+            step = step_of(note, _JID, _WORDS[note.shape], Component.AGENT)
             placed.setdefault(op.key, []).append(step)
     return placed, tuple(left)

@@ -26,6 +26,7 @@ _COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCI
 """The path of a copy of a cluster agent's log, which the supervisor keeps."""
 
 FALLS_KEPT = 12
+_UNKNOWN = AgentState.UNKNOWN
 
 AgentKey = tuple[str | None, str | None, str | None, str | None]
 
@@ -98,7 +99,7 @@ class AgentTrack(AgentFacts, eq=False, kw_only=True):
 
     def speaks(self) -> None:
         """Note that it is connected: messages are exchanged, perhaps since before reading began."""
-        if self.state is AgentState.UNKNOWN:
+        if self.state is _UNKNOWN:
             self.enter(AgentState.CONNECTED, None)
 
     def explain(self, why: str) -> None:

@@ -16,6 +16,7 @@ are linked to them afterwards, in whatever order the files are read. The rules a
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
@@ -27,7 +28,7 @@ from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents, place_calls
 from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, known_agents, step_of
 from jobtui.analysis.correlation.supervisor_lines import HANDLERS, REPLY_WORDS, STATUS_NEWS, note_place
-from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, message_in
+from jobtui.analysis.correlation.supervisor_state import STEP, Handler, PassState, Restarts
 from jobtui.formats.parser import FORMAT
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
@@ -58,8 +59,8 @@ SURE = 2
 PROCESSES_KNOWN = 20_000
 """Processes kept with the time of their newest forgotten line."""
 
-Lines = dict[int, tuple[str, int, int, int, int]]
-"""For each line: the first log with it, how often there, how often in any log at most, second, process."""
+_Line = tuple[str, int, int, int, int, str | None]
+"""The first log with a line, how often there, how often in any log at most, second, process, container."""
 
 
 def is_delivered_again(before: LogRecord, record: LogRecord) -> bool:
@@ -75,15 +76,14 @@ class RepeatFilter:
     def __init__(self, shapes: Set[str] = frozenset()) -> None:
         self._shapes = shapes
         self._known = Bounded[int, None](KNOWN)
-        self._lines: Lines = {}
-        self._older: Lines = {}
+        self._lines: dict[int, _Line] = {}
+        self._older: dict[int, _Line] = {}
         self._again: Counter[tuple[int, str]] = Counter()
         self._ends: dict[str, int] = {}
-        self._last: dict[str, LogRecord] = {}
-        self._forgotten: dict[int, int] = {}
+        """The newest second of each log that is a copy or has one."""
+        self._forgotten: dict[tuple[int, str | None], int] = {}
         """For each process the newest second of its forgotten lines."""
         self._origins: dict[str, str] = {}
-        self._copied: set[str] = set()
         self.repeated: Counter[tuple[str, str]] = Counter()
         """For each pair of logs: how many lines of the first the second had before."""
 
@@ -93,53 +93,48 @@ class RepeatFilter:
             if identity in self._known:
                 return False
             self._known[identity] = None
-        if record.shape not in self._shapes:
+        at, pid = record.at, record.pid
+        if at is None or pid is None or record.shape not in self._shapes:
             return True
-        before, self._last[record.source] = self._last.get(record.source), record
-        if before is not None and record.text == before.text and is_delivered_again(before, record):
-            return False
-        if record.at is None or record.pid is None:
-            return True
-        second = record.at // SECOND  # times in files are no finer
-        process = hash((record.pid, record.container))
-        line = hash((second, process, record.text))
-        return self._is_new_line(record.source, process, line, second)
-
-    def _is_new_line(self, source: str, process: int, line: int, second: int) -> bool:
-        end = self._ends.get(source, second)
-        if second >= end:
+        source, container = record.source, record.container
+        second = at // SECOND  # times in files are no finer
+        line = hash((second, pid, container, record.text))
+        end = self._ends.get(source)
+        if end is not None and second >= end:
             self._ends[source] = second
-        known = self._lines.get(line) or self._older.get(line)
-        if known is None:
-            if end <= second < self._forgotten.get(process, 0) and source in self._copied:
-                return False  # a copy far behind the others: this line was read before and is forgotten
-            self._keep(line, (source, 1, 1, second, process))
-            return True
-        owner, own, given, _, _ = known
+        if known := self._lines.get(line) or self._older.get(line):
+            return self._is_once_more(line, source, known)
+        if end is not None and end <= second < self._forgotten.get((pid, container), 0):
+            return False  # a copy far behind the others: this line was read before and is forgotten
+        self._lines[line] = source, 1, 1, second, pid, container
+        if len(self._lines) > LINES_KNOWN:
+            self._forget()
+        return True
+
+    def _is_once_more(self, line: int, source: str, known: _Line) -> bool:
+        owner, own, given, second, pid, container = known
         if source == owner:
             count = own = own + 1
         else:
             self._again[line, source] += 1
             count = self._again[line, source]
         is_new = count > given
-        self._keep(line, (owner, own, count if is_new else given, second, process))
+        self._lines[line] = owner, own, count if is_new else given, second, pid, container
         if is_new or source == owner:
             return is_new
         self.repeated[source, owner] += 1
         if self.repeated[source, owner] == SURE and self.origin(owner) != source:
             self._origins[source] = self.origin(owner)
-            self._copied |= {source, owner}
+            self._ends = {source: second, owner: second, **self._ends}
         return False
 
-    def _keep(self, line: int, known: tuple[str, int, int, int, int]) -> None:
-        self._lines[line] = known
-        if len(self._lines) > LINES_KNOWN:
-            ends = self._forgotten = {} if len(self._forgotten) > PROCESSES_KNOWN else self._forgotten
-            for _, _, _, second, process in self._older.values():
-                ends[process] = max(second, ends.get(process, 0))
-            rest = {line: known for line, known in self._older.items() if known[3] >= ends[known[4]]}
-            self._older, self._lines = self._lines if len(rest) > LINES_KNOWN else rest | self._lines, {}
-            self._again.clear()
+    def _forget(self) -> None:
+        ends = self._forgotten = {} if len(self._forgotten) > PROCESSES_KNOWN else self._forgotten
+        for _, _, _, second, pid, container in self._older.values():
+            ends[pid, container] = max(second, ends.get((pid, container), 0))
+        rest = {line: known for line, known in self._older.items() if known[3] >= ends[known[4:]]}
+        self._older, self._lines = self._lines if len(rest) > LINES_KNOWN else rest | self._lines, {}
+        self._again.clear()
 
     def origin(self, source: str) -> str:
         """The log of which this one is a copy; the log itself if it is none."""
@@ -217,12 +212,22 @@ def _site_shapes() -> frozenset[str]:
     return frozenset(shape.name for shape in load(FORMAT).shapes)
 
 
-_AGENT_SAYS = frozenset({"agent_error", "agent_message"})
-_ENDS_UPDATE = frozenset(
-    {"foreign_update", "status_update", "stray_message", "supervisor_started", *STATUS_NEWS}
-)
+def _end_update(state: PassState, record: LogRecord) -> None:
+    state.update = None
+    if record.shape == "supervisor_started":
+        state.newest = None
 
 
+_AFTERWARDS: Mapping[str, Handler] = {
+    **dict.fromkeys(("agent_error", "agent_message"), note_place),
+    **dict.fromkeys(
+        ("foreign_update", "status_update", "stray_message", "supervisor_started", *STATUS_NEWS), _end_update
+    ),
+}
+"""What the next line needs to know of a line of such a shape, also of what a copy had before."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class SupervisorPass(PassState):
     """Takes the records of one supervisor's log in order.
 
@@ -230,23 +235,23 @@ class SupervisorPass(PassState):
     before it comes from the same log.
     """
 
-    def read(self, record: LogRecord, *, is_new: bool = True) -> None:
-        """Take in one record of a shape in HANDLERS; the next line needs also what a copy had before."""
-        shape = record.shape
-        self.restarts.goes_on(self.log, record, self.before)
+    repeats: RepeatFilter
+
+    def read(self, record: LogRecord) -> bool:
+        """Take in one record of a shape in HANDLERS. Gives whether it is new: no copy had it before."""
+        shape, before = record.shape, self.before
+        is_again = before is not None and record.text == before.text and is_delivered_again(before, record)
+        is_new = not is_again and self.repeats.is_new(record)
+        self.restarts.goes_on(self.log, record, before)
         if is_new:
             HANDLERS[shape](self, record)
         elif shape == "op_created":
-            made = self.named(record, lambda t: t.created_at == record.at)
+            made = [op for op in self.named(record) if op.created_at == record.at]
             self.newest = made[-1] if made else None
-        if shape in _AGENT_SAYS:
-            note_place(self, record)
-        elif shape in _ENDS_UPDATE:
-            self.update = None
-            if shape == "supervisor_started":
-                self.newest = None
+        if (note := _AFTERWARDS.get(shape)) is not None:
+            note(self, record)
         self.before = record
-        self.debug = message_in(record) if shape == "debug_message" else None
+        return is_new
 
 
 COMPARED = frozenset(HANDLERS) | {"api_called"}
@@ -266,29 +271,26 @@ class Correlator(Correlation):
         self._agent_pass = AgentPass(self._ops, self._agents)
         self._survey = WriterSurvey()
 
-    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+    def feed(self, records: Sequence[LogRecord]) -> set[JobId]:
         self._ops.changed.clear()
-        new: list[LogRecord] = []
         for record in records:
             try:
-                if self._repeats.is_new(record):
-                    new.append(record)
-                    self._read(record)
-                elif record.shape in HANDLERS:
-                    self._supervisor(record.source).read(record, is_new=False)
+                if record.shape not in HANDLERS:
+                    if self._repeats.is_new(record):
+                        self._read(record)
+                    continue
+                supervisor = self._supervisors.get(record.source) or self._supervisor(record.source)
+                if supervisor.read(record) and record.shape == "op_sent":
+                    self._agent_pass.retry(record.fields["o"] or "")
             except Exception as error:  # noqa: BLE001 - it costs this record; a `with` would cost all others time
                 FAULTS.note(error, "correlating")
         with contained("correlating"):
-            self._survey.add(new)
+            self._survey.add(records)
         return set(self._ops.changed)
 
     def _read(self, record: LogRecord) -> None:
         shape = record.shape
-        if shape in HANDLERS:
-            self._supervisor(record.source).read(record)
-            if shape == "op_sent":
-                self._agent_pass.retry(record.fields["o"] or "")
-        elif is_note(record):
+        if is_note(record):
             if jid := job_of(record):
                 self._events.noted(jid, record)
         elif shape in AGENT_SHAPES:
@@ -312,12 +314,11 @@ class Correlator(Correlation):
         self._survey.take_in(other._survey)
 
     def _supervisor(self, source: str) -> SupervisorPass:
-        found = self._supervisors.get(source)
-        if found is None:
-            found = self._supervisors[source] = SupervisorPass(
-                source, self._ops, self._agents, self._events, self._restarts
-            )
-        return found
+        begun = self._supervisors[source] = SupervisorPass(
+            log=self._restarts.log(source), ops=self._ops, agents=self._agents, events=self._events,
+            restarts=self._restarts, repeats=self._repeats,
+        )  # fmt: skip
+        return begun
 
     @property
     def writers_read(self) -> WritersRead:

@@ -21,6 +21,7 @@ NEAR = 3 * SECOND
 
 
 T = TypeVar("T")
+_JID, _ADJACENT = Certainty.JID, Certainty.ADJACENT
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +82,7 @@ class JobEvents:
         names no api.
         """
         if before is not None and before.shape == "request" and before.fields["jid"] == "None":
-            self._take(op, (before,), Certainty.ADJACENT)
+            self._take(op, (before,), _ADJACENT)
             return
         events = self._jobs.get(op.jid) if op.jid else None
         if not events or not events.requests:
@@ -89,7 +90,7 @@ class JobEvents:
         if (op.name == "cancel") != (events.requests[-1][-1].fields["api"] == "api_runCancel"):
             return
         request = events.requests[-1] if op.name in MERE_CHECKS else events.requests.pop()
-        self._take(op, request, Certainty.JID)
+        self._take(op, request, _JID)
 
     def _take(self, op: OpTrack, request: tuple[LogRecord, ...], certainty: Certainty) -> None:
         last = request[-1]

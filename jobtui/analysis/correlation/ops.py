@@ -9,7 +9,7 @@ longer held.
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import TypeVar
@@ -50,7 +50,6 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     source: str
     shared: SharedCounts
     certainty: Certainty = Certainty.ADJACENT
-    size: int = 0
     called_api: str | None = None
     uid: str = ""
     requested_at: Nanos | None = None
@@ -64,7 +63,7 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     frozen: Op | None = None
 
     def __post_init__(self) -> None:
-        self.take_room(OP_BYTES)
+        self.shared.taken += OP_BYTES
 
     def has_agent(self, agent: AgentTrack) -> bool:
         """Whether it was sent to this agent. The two agents of a user may have the same prefix."""
@@ -112,17 +111,18 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         """Add a line as a step, in these words, else in those of its shape."""
         self.note_change()
         if len(self.steps) >= STEPS_KEPT:
-            self.take_room(-_size(self.steps.pop(FIRST_STEPS_KEPT)))
+            self.shared.taken -= _size(self.steps.pop(FIRST_STEPS_KEPT))
             self.dropped_steps += 1
         self.steps.append(step_of(record, certainty, step))
-        self.shared.given += 1
-        self.last_named = self.shared.given
-        self.take_room(STEP_BYTES + len(record.text))
+        shared = self.shared
+        shared.given += 1
+        shared.taken += STEP_BYTES + len(record.text)
+        self.last_named = shared.given
 
     def remove(self, step: str, key: tuple[int | None, str]) -> None:
-        kept = [one for one in self.steps if one.step != step or line_key(one) != key]
-        self.take_room(sum(map(_size, kept)) - sum(map(_size, self.steps)))
-        self.steps = kept
+        before = self.size
+        self.steps = [one for one in self.steps if one.step != step or line_key(one) != key]
+        self.shared.taken += self.size - before
         self.note_change()
 
     def add_rest(self, other: "OpTrack") -> None:
@@ -138,7 +138,7 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         self.sends += words["sent"]
         self.replies += words["reply"]
         self.steps += rest
-        self.take_room(sum(map(_size, rest)))
+        self.shared.taken += sum(map(_size, rest))
         self.wrote_stderr |= other.wrote_stderr
         if not other.is_open:
             self.end(other.status, other.ended_at, other.result)
@@ -155,9 +155,10 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         self.shared.taken -= self.size
         self.shared = SharedCounts()
 
-    def take_room(self, size: int) -> None:
-        self.size += size
-        self.shared.taken += size
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return OP_BYTES + sum(map(_size, self.steps))
 
     def freeze(self) -> Op:
         """The record of the op now; the same object until something changes."""
@@ -171,9 +172,11 @@ def step_of(
     record: LogRecord, certainty: Certainty, step: str = "", component: Component | None = None
 ) -> Step:
     """A line as a step, in these words and by this component, else as the table of shapes has it."""
-    words, writer = ("", component) if component is not None else step_words(record.shape)
+    if component is None:
+        words, component = step_words(record.shape)
+        step = intern(step) if step else words
     return Step(
-        intern(step or words), record.at, writer, record.text, record.source, record.line, record.offset,
+        step, record.at, component, record.text, record.source, record.line, record.offset,
         certainty, record.cursor,
     )  # fmt: skip
 
@@ -198,7 +201,6 @@ BYTES_KEPT = 128 << 20
 FIRST_KEY = 1 << 40
 """The key of the first op that is read; older ones, which are added later, get smaller ones."""
 
-Fits = Callable[[OpTrack], bool]
 _Key = TypeVar("_Key", bound=str)
 
 
@@ -254,9 +256,9 @@ class OpIndex:
     def of_job(self, jid: JobId) -> Sequence[OpTrack]:
         return self._by_jid.get(jid, ())
 
-    def kept_with(self, op: str, fits: Fits) -> list[OpTrack]:
-        """Open and ended ops with this prefix that fit, oldest first."""
-        return [track for track in self._by_prefix.get(op, ()) if fits(track)]
+    def kept_with(self, op: str) -> Sequence[OpTrack]:
+        """Open and ended ops with this prefix, oldest first. Do not change it."""
+        return self._by_prefix.get(op, ())
 
     def open_ops(self) -> list[OpTrack]:
         self._open = {key: track for key, track in self._open.items() if track.is_open}
@@ -375,10 +377,11 @@ def held_by(agent: AgentTrack, ops: OpIndex) -> tuple[HeldOp, ...]:
 
 
 def _held(agent: AgentTrack, ops: OpIndex, name: str, prefix: str) -> HeldOp | None:
-    def may_be(op: OpTrack) -> bool:
-        return op.name == name and (op.has_agent(agent) or (not op.sends and op.belongs_to_user(agent.uid)))
-
-    found = ops.kept_with(prefix, may_be)
+    found = [
+        op
+        for op in ops.kept_with(prefix)
+        if op.name == name and (op.has_agent(agent) or (not op.sends and op.belongs_to_user(agent.uid)))
+    ]
     if not found:
         return HeldOp(OpPrefix(prefix), name)
     op = next((op for op in reversed(found) if op.is_open), None)

@@ -1,7 +1,7 @@
 """Lines of a supervisor: about jobs, requests and ops; those of its drivers about agents and their ops."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Set
 
 from jobtui.analysis.correlation.agents import AgentTrack
 from jobtui.analysis.correlation.job_events import MERE_CHECKS
@@ -27,7 +27,10 @@ from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import AgentState, Certainty, OpStatus
 
-_JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
+_FULL, _JID, _PREFIX, _ADJACENT = Certainty
+_CREATED, _WAITING, _SENT, _REPLIED, _ENDED, _DESTROYED, _LOST = OpStatus
+_STARTING, _UNKNOWN = AgentState.STARTING, AgentState.UNKNOWN
+"""By names of their own: to get a member from its class takes twenty times as long in Python 3.11."""
 
 STATUS_NEWS = frozenset({"late_update", "stale_update", "inactive_update"})
 _OF_A_JOB = frozenset(
@@ -41,14 +44,20 @@ LATE = 600 * SECOND
 """A line is not about an op created up to this much later. A clock that was set back differs by more."""
 
 
-def _ops_at(state: PassState, jid: JobId, at: Nanos | None) -> Iterator[OpTrack]:
-    """The ops of a job that were created by a time, newest first.
+def _is_before(op: OpTrack, at: Nanos | None) -> bool:
+    """Whether an op was created by a time.
 
     Another log may be read ahead of the one that has the line: it is still about the run of its own time.
     """
+    return at is None or op.created_at is None or not SECOND <= op.created_at - at < LATE
+
+
+def _newest_of(state: PassState, jid: JobId, at: Nanos | None, names: Set[str]) -> OpTrack | None:
+    """The newest op of a job with one of these names that was created by a time."""
     for op in reversed(state.ops.of_job(jid)):
-        if at is None or op.created_at is None or not SECOND <= op.created_at - at < LATE:
-            yield op
+        if op.name in names and _is_before(op, at):
+            return op
+    return None
 
 
 def _status(state: PassState, record: LogRecord) -> None:
@@ -56,7 +65,7 @@ def _status(state: PassState, record: LogRecord) -> None:
     jid, update, word = jid_in(record), state.update, record.fields.get("state")
     if jid is None:
         return
-    op = next((t for t in _ops_at(state, jid, record.at) if t.name in RUNS), None)
+    op = _newest_of(state, jid, record.at, RUNS)
     if op is None:
         state.events.keep(jid, record, _NO_RUN, "status")
         return
@@ -69,9 +78,9 @@ def _status(state: PassState, record: LogRecord) -> None:
 
 
 def _end_runs(state: PassState, jid: JobId, record: LogRecord, result: str | None) -> None:
-    for op in _ops_at(state, jid, record.at):
-        if op.name in RUNS and op.is_open and op.sends:
-            op.end(OpStatus.ENDED, record.at, result)
+    for op in state.ops.of_job(jid):
+        if op.is_open and op.name in RUNS and op.sends and _is_before(op, record.at):
+            op.end(_ENDED, record.at, result)
 
 
 def _run_status_result(state: PassState, record: LogRecord) -> None:
@@ -79,7 +88,7 @@ def _run_status_result(state: PassState, record: LogRecord) -> None:
     if jid is None:
         return
     word = read_message(record.fields.get("reply") or "").state
-    op = next((t for t in _ops_at(state, jid, record.at) if t.name == "run_status"), None)
+    op = _newest_of(state, jid, record.at, _RUN_STATUS)
     if op is None:
         about_job(state, record)
         return
@@ -95,16 +104,17 @@ def about_job(state: PassState, record: LogRecord) -> None:
         jid = jid_in(state.before) if state.before.shape in _NAMING_A_JOB else None
     if jid is None:
         return
-    op = next((t for t in _ops_at(state, jid, record.at) if t.name == "run"), None)
+    op = _newest_of(state, jid, record.at, _RUN)
     if op is None:
         state.events.keep(jid, record, _NO_RUN)
         return
     op.add(record, _JID)
     if record.shape == "canceled_after_restart":
-        op.end(OpStatus.LOST, record.at, "canceled")
+        op.end(_LOST, record.at, "canceled")
 
 
 _NO_RUN = "no run op of this job is known"
+_RUN, _RUN_STATUS = frozenset({"run"}), frozenset({"run_status"})
 
 
 def _restarted(state: PassState, record: LogRecord) -> None:
@@ -146,7 +156,7 @@ def _request_failed(state: PassState, record: LogRecord) -> None:
         return
     op.add(record, _JID)
     op.error = record.fields["error"]
-    op.end(OpStatus.DESTROYED, record.at, "error")
+    op.end(_DESTROYED, record.at, "error")
 
 
 def _op_created(state: PassState, record: LogRecord) -> None:
@@ -162,7 +172,7 @@ def _op_created(state: PassState, record: LogRecord) -> None:
     _take_what_made_it(state, op)
     op.add(record, op.certainty if op.run_dir else _ADJACENT)
     if op.name in MERE_CHECKS:
-        op.end(OpStatus.ENDED, record.at)
+        op.end(_ENDED, record.at)
 
 
 def _take_what_made_it(state: PassState, op: OpTrack) -> None:
@@ -183,7 +193,8 @@ def _take_what_made_it(state: PassState, op: OpTrack) -> None:
 
 def _slot(state: PassState, record: LogRecord) -> None:
     jid = jid_in(record)
-    op = latest_op(state, record, lambda t: not t.sends and (jid is None or t.jid in (None, jid)))
+    found = [t for t in state.named(record) if not t.sends and (jid is None or t.jid in (None, jid))]
+    op = latest_op(record, found)
     if op is None:
         about_job(state, record)
     else:
@@ -198,29 +209,31 @@ def _cancel(state: PassState, record: LogRecord) -> None:
     timed_out = read_message(args).op_id
     named = set(_NAMED_OP.findall(args))
     for op in state.ops.of_job(jid):
+        if not op.is_open:
+            continue
         if timed_out:
             hit, step = op.op == op_prefix(timed_out), "canceled by the time limit"
         elif named:
             hit, step = op.name != "cancel" and (op.name, op.op) in named, "canceled"
         else:
             hit, step = op.name == "run", "canceled by the user"
-        if hit and op.is_open:
+        if hit:
             op.op_id = timed_out or op.op_id
             op.add(record, _FULL if timed_out else _JID, step)
-            op.end(OpStatus.ENDED, record.at, "canceled")
+            op.end(_ENDED, record.at, "canceled")
 
 
 def _of_op(state: PassState, record: LogRecord) -> None:
     """A line that names only an op: it means the last op with this prefix."""
     sent = _SENT_OR_NOT.get(record.shape)
-    op = latest_op(state, record, lambda t: sent is None or sent == (t.sends > 0))
+    op = latest_op(record, [t for t in state.named(record) if sent is None or sent == (t.sends > 0)])
     if op is None:
         return
     op.saw_destroyed |= record.fields.get("dead") is not None
     op.add(record, _PREFIX)
     op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
     if record.shape in _ENDS or record.fields.get("dead"):
-        op.end(OpStatus.DESTROYED, record.at)
+        op.end(_DESTROYED, record.at)
 
 
 _AGENT_ENDS: Mapping[str, tuple[AgentState, str, str]] = {
@@ -233,11 +246,11 @@ _AGENT_ENDS: Mapping[str, tuple[AgentState, str, str]] = {
     "agent_idle": (AgentState.KILLED, "stopped when idle", ""),
 }  # fmt: skip
 """An agent's end by the shape of the line: its state then, the reason, and the step of the ops it had."""
-_ENDED = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
+_OVER = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
 """States after an end: further lines about it come from the cleanup and are ignored."""
 
 _HELD = re.compile(r"_Op\(\w+, (\w{4})")
-_STARTING = frozenset({"agent_exec_dir", "container_up"})
+_SHOW_A_START = frozenset({"agent_exec_dir", "container_up"})
 """Lines that show a start if its first line was not read."""
 FREED_BY_START = "_agent_start"
 """The supervisor's function that gives up an agent whose start has failed."""
@@ -253,16 +266,16 @@ def _agent_line(state: PassState, record: LogRecord) -> None:
     agent.learn_command(fields.get("command") or "")
     if record.shape == "container_up":
         agent.learn_container(fields["container"] or "", fields["cid"] or "")
-    if record.shape in _STARTING and agent.state is AgentState.UNKNOWN:
-        agent.enter(AgentState.STARTING, record.at)
+    if record.shape in _SHOW_A_START and agent.state is _UNKNOWN:
+        agent.enter(_STARTING, record.at)
 
 
 def _agent_ended(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
     life, words, step = _AGENT_ENDS[record.shape]
     why = words.format_map(record.fields)
-    if agent.state not in _ENDED:
-        never = agent.state is AgentState.STARTING
+    if agent.state not in _OVER:
+        never = agent.state is _STARTING
         known = agent.why if agent.why.startswith("docker ") else why
         agent.fall(AgentState.NEVER_CONNECTED if never else life, record.at, known)
     elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
@@ -270,7 +283,7 @@ def _agent_ended(state: PassState, record: LogRecord) -> None:
     for op in _lost_ops(state, record, agent) if step else ():
         op.add(record, _PREFIX, step)
         if op.sends:
-            op.end(OpStatus.DESTROYED, record.at)
+            op.end(_DESTROYED, record.at)
 
 
 def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[OpTrack]:
@@ -281,14 +294,14 @@ def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[Op
         if op.any_agent == agent.agent and op.kind == agent.kind and op.belongs_to_user(agent.uid)
     ]
     held = _HELD.findall(record.fields["held"] or "") if record.shape == "agent_exited" else ()
-    ended = (state.ops.kept_with(prefix, lambda op: op.has_agent(agent))[-1:] for prefix in held)
-    return lost + [op for ops in ended for op in ops if op.status is OpStatus.DESTROYED]
+    ended = ([op for op in state.ops.kept_with(prefix) if op.has_agent(agent)][-1:] for prefix in held)
+    return lost + [op for ops in ended for op in ops if op.status is _DESTROYED]
 
 
 def _agent_freed(state: PassState, record: LogRecord) -> None:
     """Resources are freed: after an end that another line reports, or after a failed start."""
     agent = state.agents.of_driver(record)
-    if record.fields["caller"] == FREED_BY_START and agent.state is AgentState.STARTING:
+    if record.fields["caller"] == FREED_BY_START and agent.state is _STARTING:
         agent.fall(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
 
 
@@ -296,7 +309,7 @@ def _driver_note(state: PassState, record: LogRecord) -> None:
     """Another line of a driver: an error while its agent starts is the reason for its end."""
     agent = state.agents.of_driver(record)
     rest = record.fields["rest"] or ""
-    if agent.state is AgentState.STARTING and rest.startswith("error="):
+    if agent.state is _STARTING and rest.startswith("error="):
         error = rest.removeprefix("error=")
         found = _REASON.search(error)  # in a logged exception; else the line before its traceback tells
         agent.explain(f"its start failed: {found[1] if found else error.partition(' stack=')[0]}")
@@ -331,19 +344,20 @@ _WAYPOINTS = frozenset({"agent_start_wanted", "agent_wait", "agent_ready", "slot
 
 def _op_assigned(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
-    found = state.named(
-        record,
-        lambda t: t.is_open and t.assigned_agent is None and not t.sends and t.belongs_to_user(agent.uid),
-    )
+    found = [
+        t
+        for t in state.named(record)
+        if t.is_open and t.assigned_agent is None and not t.sends and t.belongs_to_user(agent.uid)
+    ]
     op = found[-1] if found else _adopt(state, record, agent)
     certain = op is state.newest or len(found) == 1
     op.assigned_agent = agent.agent
     op.driver, op.kind = agent.driver, agent.kind
     op.learn_user(agent.uid)
-    op.status = OpStatus.WAITING
+    op.status = _WAITING
     add_step(op, record, _PREFIX, () if certain else found)
     if op.name in NEVER_SENT:
-        op.end(OpStatus.ENDED, record.at)
+        op.end(_ENDED, record.at)
 
 
 def _op_sent(state: PassState, record: LogRecord) -> None:
@@ -364,7 +378,7 @@ def _op_sent(state: PassState, record: LogRecord) -> None:
     op.sends += 1
     op.sent_at = record.at
     op.sent_turn = op.shared.given
-    op.status = OpStatus.SENT
+    op.status = _SENT
     add_step(op, record, _JID if jid is not None else _PREFIX, found if jid is None else ())
 
 
@@ -376,16 +390,15 @@ def _unsent(
     An op that was assigned to this agent comes before one whose agent was replaced or that was not assigned
     (such as the cancel of a time limit); the one just created comes before those that wait.
     """
-    found = state.named(
-        record,
-        lambda t: (
-            t.is_open
-            and not t.sends
-            and (jid is None or t.jid is None or t.jid == jid)
-            and t.belongs_to_user(agent.uid)
-            and (t.kind is None or (t.kind, t.driver) == (agent.kind, agent.driver))
-        ),
-    )
+    found = [
+        t
+        for t in state.named(record)
+        if t.is_open
+        and not t.sends
+        and (jid is None or t.jid is None or t.jid == jid)
+        and t.belongs_to_user(agent.uid)
+        and (t.kind is None or (t.kind, t.driver) == (agent.kind, agent.driver))
+    ]
     fitting = [t for t in found if t.assigned_agent == agent.agent] or found
     if not fitting:
         return _adopt(state, record, agent), []
@@ -400,11 +413,11 @@ def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
 
 
 def _not_delivered(state: PassState, record: LogRecord) -> None:
-    op = latest_op(state, record, lambda t: t.sends > 0)
+    op = latest_op(record, [t for t in state.named(record) if t.sends])
     if op is not None:
         op.error = record.fields.get("error") or "websocket closed"
         op.add(record, _ADJACENT)
-        op.end(OpStatus.DESTROYED, record.at, "error")
+        op.end(_DESTROYED, record.at, "error")
 
 
 def _on_the_way(state: PassState, record: LogRecord) -> None:
@@ -415,16 +428,16 @@ def _on_the_way(state: PassState, record: LogRecord) -> None:
         agent.supervisor_at = record.offset
         agent.starts += 1
         agent.why = ""
-        agent.enter(AgentState.STARTING, record.at)
-    found = state.named(record, lambda t: not t.sends and t.belongs_to_user(agent.uid))
+        agent.enter(_STARTING, record.at)
+    found = [t for t in state.named(record) if not t.sends and t.belongs_to_user(agent.uid)]
     fitting = [t for t in found if t.assigned_agent == agent.agent] or found
     if not fitting:
         return
     op = fitting[-1]
     if op.name in NEVER_SENT:
-        state.ops.reopen(op, OpStatus.WAITING)
+        state.ops.reopen(op, _WAITING)
         if record.shape == "agent_ready":
-            op.end(OpStatus.ENDED, record.at)
+            op.end(_ENDED, record.at)
     add_step(op, record, _PREFIX, fitting)
 
 
@@ -437,8 +450,9 @@ def _agent_message(state: PassState, record: LogRecord) -> None:
     elif name == "run_status_update":
         return
     elif record.fields["o"] != "None":
-        debug = state.debug
-        op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
+        before = state.before
+        full_id = message_in(before).op_id if before and before.shape == "debug_message" else None
+        op_id = full_id if full_id and op_prefix(full_id) == record.fields["o"] else None
         message = AgentMessage(op_id, name, None, None, None)
         _reply(state, record, agent, record.fields["o"] or "", message)
     elif name == "alive":
@@ -450,7 +464,8 @@ def _agent_message(state: PassState, record: LogRecord) -> None:
 def _sent_stderr(state: PassState, record: LogRecord) -> None:
     """An agent sends on what job_cmd wrote, and for which op it does not say: it counts where it has one."""
     agent, held = state.agents.of_driver(record), _HELD.findall(record.fields["held"] or "")
-    found = state.ops.kept_with(held[0], lambda t: t.is_open and t.has_agent(agent)) if len(held) == 1 else []
+    ops = state.ops.kept_with(held[0]) if len(held) == 1 else ()
+    found = [t for t in ops if t.is_open and t.has_agent(agent)]
     for op in found if len(found) == 1 else ():
         op.wrote_stderr = True
         op.note_change()
@@ -489,9 +504,9 @@ def _reply(
     step = "reply error" if failed else f"reply {message.op_name}"
     add_step(op, record, _FULL if message.op_id else _PREFIX, waiting, step)
     if op.name == "run_status" or (op.name == "run" and not failed):
-        op.status = OpStatus.REPLIED
+        op.status = _REPLIED
     else:
-        op.end(OpStatus.ENDED, record.at, "error" if failed else "ok")
+        op.end(_ENDED, record.at, "error" if failed else "ok")
 
 
 def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: AgentMessage) -> list[OpTrack]:
@@ -500,7 +515,7 @@ def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Agent
     Until 2024 a reply to a run or an analysis had the op's name, and each state of a run came as another
     reply: an agent has one run at a time, the one sent last. A canceled op may still be answered.
     """
-    sent = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    sent = [t for t in state.ops.kept_with(prefix) if t.sends and t.has_agent(agent)]
     found = [t for t in sent if t.is_open]
     if message.op_id and (known := [t for t in found if t.op_id == message.op_id]):
         return known
@@ -510,7 +525,7 @@ def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Agent
             return [max(found, key=lambda t: t.sent_turn)]
     elif state.replies_bear_names:
         found = [t for t in found if t.name not in NAMED_IN_REPLIES] or found
-    kept = [t for t in sent if not t.replies and t.status is not OpStatus.LOST]
+    kept = [t for t in sent if not t.replies and t.status is not _LOST]
     return [t for t in found if not t.replies] or kept[-1:]
 
 
@@ -519,7 +534,7 @@ def _late_reply(state: PassState, record: LogRecord) -> None:
     agent = state.agents.of_driver(record)
     name = record.fields["op_name"] or ""
     prefix = op_prefix(name) if is_full_id(name) else record.fields["o"] or ""
-    found = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    found = [t for t in state.ops.kept_with(prefix) if t.sends and t.has_agent(agent)]
     if found:
         add_step(found[-1], record, _PREFIX, found)
 
@@ -529,7 +544,7 @@ def _stray_message(state: PassState, record: LogRecord) -> None:
     op_id = message_in(record).op_id
     if op_id is None:
         about_job(state, record)
-    elif found := state.ops.kept_with(op_prefix(op_id), lambda t: t.op_id in (None, op_id)):
+    elif found := [t for t in state.ops.kept_with(op_prefix(op_id)) if t.op_id in (None, op_id)]:
         add_step(found[-1], record, _FULL if found[-1].op_id else _PREFIX, found)
 
 

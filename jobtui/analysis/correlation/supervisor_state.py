@@ -119,13 +119,12 @@ class Restarts:
         """Note a line of a log, and the one before it."""
         if record.pid != log.pid:
             log.pid, log.before = record.pid, before
-        if (at := record.at) is None:
+        if (at := record.at) is None or (log.at is not None and at <= log.at):
             return
+        log.at = at
+        log = self._whole(log)
         if log.at is None or at > log.at:
             log.at = at
-        if (whole := self._whole(log)) is not log and (whole.at is None or at > whole.at):
-            whole.at = at
-        log = whole
         if log.lost_at is None or at <= log.lost_at:
             return
         lost, log.lost, log.lost_at = log.lost, [], None
@@ -194,33 +193,29 @@ FINAL_STATES = frozenset({"completed", "error", "canceled", "missing", "job_run_
 """Words for the state of a run after which no more comes."""
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class PassState:
     """State of the pass over one supervisor's log.
 
-    `before` is its line before this one; `update` an agent's news whose job the next line names; `debug` the
-    full message that a debug line has shown; `newest` the op created last; `replies_bear_names` means that
-    the supervisor is one of until 2024, whose agents answer a run or an analysis by its name.
+    `before` is its line before this one; `update` an agent's news whose job the next line names; `newest` the
+    op created last; `replies_bear_names` means that the supervisor is one of until 2024, whose agents answer
+    a run or an analysis by its name.
     """
 
-    def __init__(
-        self, source: str, ops: OpIndex, agents: Agents, events: JobEvents, restarts: Restarts
-    ) -> None:
-        self.ops = ops
-        self.agents = agents
-        self.events = events
-        self.restarts = restarts
-        self.source = source
-        self.log = restarts.log(source)
-        self.before: LogRecord | None = None
-        self.update: LogRecord | None = None
-        self.debug: AgentMessage | None = None
-        self.newest: OpTrack | None = None
-        self.replies_bear_names = False
+    log: SupervisorLog
+    ops: OpIndex
+    agents: Agents
+    events: JobEvents
+    restarts: Restarts
+    before: LogRecord | None = None
+    update: LogRecord | None = None
+    newest: OpTrack | None = None
+    replies_bear_names: bool = False
 
-    def named(self, record: LogRecord, fits: Callable[[OpTrack], bool]) -> list[OpTrack]:
-        """The kept ops with the prefix and the name in a line that fit, oldest first."""
+    def named(self, record: LogRecord) -> list[OpTrack]:
+        """The kept ops with the prefix and the name in a line, oldest first."""
         name = record.fields["name"]
-        return self.ops.kept_with(record.fields["o"] or "", lambda t: t.name == name and fits(t))
+        return [op for op in self.ops.kept_with(record.fields["o"] or "") if op.name == name]
 
 
 Handler = Callable[[PassState, LogRecord], None]
@@ -244,18 +239,19 @@ def add_step(
     op: OpTrack, record: LogRecord, certainty: Certainty, found: Sequence[OpTrack], step: str = ""
 ) -> None:
     """Add a driver's step, less certain if the line may as well have meant one of `found` of another job."""
-    rivals = others(op, found) if len(found) > 1 and certainty is not Certainty.FULL_ID else ()
-    if rivals:
+    if len(found) > 1 and certainty is not Certainty.FULL_ID and (rivals := others(op, found)):
         op.candidates = tuple(dict.fromkeys((*op.candidates, *rivals)))
-    op.add(record, Certainty.ADJACENT if rivals else certainty, step)
+        certainty = Certainty.ADJACENT
+    op.add(record, certainty, step)
 
 
-def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], bool]) -> OpTrack | None:
-    """The op of a line's prefix and name that the supervisor spoke of last.
+def latest_op(record: LogRecord, kept: Sequence[OpTrack]) -> OpTrack | None:
+    """Of the ops that a line may mean the one that the supervisor spoke of last.
 
     A line that calls its op destroyed means one that was given up before it was answered, if there is one.
     """
-    kept = state.named(record, fits)
+    if len(kept) == 1:
+        return kept[0]
     still_open, given_up = [t for t in kept if t.is_open], []
     if record.fields.get("dead"):
         ended = (t for t in kept if not t.is_open and t.status is not OpStatus.LOST)

@@ -20,7 +20,7 @@ from jobtui.backends.journal.records import (
     WantedStreams,
     gap_words,
 )
-from jobtui.formats.parser import LINE
+from jobtui.formats.parser import split
 from jobtui.model import journal
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
@@ -215,7 +215,7 @@ class Journal(PolledSource):
                     if entry.cursor in left:
                         left.remove(entry.cursor)
                         following[process] = found[entry.cursor] = [entry.message]
-                    elif texts is not None and (LINE.match(entry.message) or len(texts) > CONTINUING_ENTRIES):
+                    elif texts is not None and (split(entry.message) or len(texts) > CONTINUING_ENTRIES):
                         del following[process]
                     elif texts is not None:
                         texts.append(entry.message)

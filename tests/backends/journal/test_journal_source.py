@@ -1,6 +1,6 @@
 """The journal as a source: the ops of a capture, what is asked for, what is missing."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ async def records(source: Journal) -> list[LogRecord]:
     return [record for batch in batches for record in batch.records]
 
 
-def ops_in(found: Iterable[LogRecord]) -> list[object]:
+def ops_in(found: Sequence[LogRecord]) -> list[object]:
     correlator = Correlator()
     correlator.feed(found)
     return sorted(map(seen, correlator.ops()), key=str)
@@ -64,7 +64,7 @@ async def test_ops_out_of_files_are_as_they_were_when_read_again(way: Way, journ
             await source.aclose()
             rows = [*supervisor_rows("docker"), *container_rows("docker")]
             assert sum(batch.count for batch in batches) == len(rows)
-            correlator.feed(record for batch in batches for record in batch.records)
+            correlator.feed([record for batch in batches for record in batch.records])
             assert sorted(map(seen, correlator.ops()), key=str) == sorted(true_ops("docker"), key=str)
     assert not [op for op in correlator.ops() if op.sends and op.arrived_at is None]
 
