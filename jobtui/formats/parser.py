@@ -154,9 +154,8 @@ class LogParser:
                     Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
                 )
         damage = []
-        for begin in damaged_offsets(
-            block
-        ):  # the record is for correlation, the skip for whoever looks at the source
+        for begin in damaged_offsets(block):
+            # the record is for correlation, the skip for whoever looks at the source
             number = line + block.count(b"\n", 0, begin)
             records.append(LogRecord(self._source, number, offset + begin, None, None, SHAPE, {}, WHY))
             damage.append(Skip(f"{self._source}:{number}", WHY))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
@@ -29,6 +30,7 @@ FALLS_KEPT = 12
 _UNKNOWN = AgentState.UNKNOWN
 
 AgentKey = tuple[str | None, str | None, str | None, str | None]
+_key_in = itemgetter("driver", "a", "k", "u")
 
 
 class AgentTrack(AgentFacts, eq=False, kw_only=True):
@@ -142,7 +144,7 @@ class Agents:
 
     def of_driver(self, record: LogRecord) -> AgentTrack:
         fields = record.fields
-        key = (fields["driver"], fields["a"], fields["k"], fields["u"])
+        key = _key_in(fields)
         track = self._tracks.get(key)
         if track is None:
             driver, agent, kind, uid = (part or "" for part in key)

@@ -125,7 +125,10 @@ class RepeatFilter:
         self.repeated[source, owner] += 1
         if self.repeated[source, owner] == SURE and self.origin(owner) != source:
             self._origins[source] = self.origin(owner)
-            self._ends = {source: second, owner: second, **self._ends}
+            for one in {source, owner} - self._ends.keys():
+                self._ends[one] = max(
+                    second, *(known[3] for known in self._lines.values() if known[0] == one)
+                )
         return False
 
     def _forget(self) -> None:

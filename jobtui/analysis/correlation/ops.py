@@ -120,9 +120,12 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         self.last_named = shared.given
 
     def remove(self, step: str, key: tuple[int | None, str]) -> None:
-        before = self.size
-        self.steps = [one for one in self.steps if one.step != step or line_key(one) != key]
-        self.shared.taken += self.size - before
+        self.keep([one for one in self.steps if one.step != step or line_key(one) != key])
+
+    def keep(self, steps: list[Step]) -> None:
+        """Keep only these of its steps."""
+        self.shared.taken += sum(map(_size, steps)) - sum(map(_size, self.steps))
+        self.steps = steps
         self.note_change()
 
     def add_rest(self, other: "OpTrack") -> None:

@@ -94,9 +94,7 @@ class Restarts:
         self._starts: dict[str, deque[tuple[int, LogRecord]]] = {}
 
     def log(self, source: str) -> SupervisorLog:
-        if (log := self._logs.get(source)) is None:  # not `setdefault`: each line comes here
-            log = self._logs[source] = SupervisorLog(source)
-        return log
+        return self._logs.setdefault(source, SupervisorLog(source))
 
     def writers(self) -> dict[str, Writer]:
         return {log.source: Writer(log.pid, log.before, log.at) for log in self._logs.values()}
@@ -130,7 +128,7 @@ class Restarts:
         lost, log.lost, log.lost_at = log.lost, [], None
         for op, status in lost:
             self._ops.reopen(op, status)
-            op.steps = [step for step in op.steps if step.step != STEP]
+            op.keep([step for step in op.steps if step.step != STEP])
 
     def learn_run_dir(self, log: SupervisorLog, run_dir: str) -> None:
         """Learn the database root of a log from a run directory, and so which ops a restart has ended."""
