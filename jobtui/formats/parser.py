@@ -19,13 +19,13 @@ a message of a release that is not known yet.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 from jobtui.formats.schema import MATCH_LIMIT, load, sift
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import MONTHS, TIME_LENGTH, Nanos, latest, time_of_iso
 from jobtui.model.health import FAULTS, Skip
 from jobtui.model.ids import system_job_id
@@ -67,7 +67,7 @@ CONTAINERS_KEPT = 1_000
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
 _LINE = re.compile(rf"({_TIME} +\d+ +\d+ )?([^ ]{{1,1000}}) ((\w*).*)", re.ASCII | re.DOTALL)
 """Time, pid and thread; a word that may be a call site; the message, and its first word."""
-_SITE = re.compile(r"[^\s:]+:\d+:([\w<>]+)", re.ASCII)
+_site_in = lru_cache(1_000)(re.compile(r"[^\s:]+:\d+:([\w<>]+)", re.ASCII).fullmatch)  # a program has few
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
 _FORWARDED = re.compile(r"(srj-[sp]-\w+) (.*)", re.ASCII | re.DOTALL)
 
@@ -90,20 +90,14 @@ _HEAD_LENGTH = 250
 """Characters of a line's head at most: time, pid, thread and the path of a source file."""
 
 
-@lru_cache(1_000)  # a program has few
-def _function_at(site: str) -> str | None:
-    found = _SITE.fullmatch(site)
-    return None if found is None else found[1]
-
-
 def split(text: str) -> tuple[str | None, str, str, str] | None:
     """Of a line with a call site: time with pid and thread, function, message, the message's first word."""
     found = _LINE.match(text)
     if found is None:
         return None
     stamp, site, message, head = found.groups()
-    func = _function_at(site)
-    return None if func is None else (stamp, func, message, head)
+    known = _site_in(site)
+    return None if known is None else (stamp, known[1], message, head)
 
 
 R = TypeVar("R")
@@ -124,17 +118,14 @@ class LogParser:
         self._source = source
         self._format = load("sirepo")
         self._newest = Nanos(0)
-        self._stamp = ""
-        self._at: Nanos | None = None
-        self._pid: int | None = None
-        """Time and process of the last lines: they come in runs of the same."""
-        self._held: dict[str, str] = {}
-        self._seen: OrderedDict[int, None] = OrderedDict()
-        self._last_line: OrderedDict[int, int] = OrderedDict()
+        self._stamp: tuple[str, Nanos | None, int | None] = "", None, None
+        self._held = Bounded[str, str](CONTAINERS_KEPT)
+        self._seen = Bounded[int, None](REPEATS_KEPT)
+        self._last_line = Bounded[int, int](REPEATS_KEPT)
         self._records: list[LogRecord] = []
 
     def _begin(self, newest: Nanos) -> list[LogRecord]:
-        self._newest, self._stamp, self._records = newest, "", []
+        self._newest, self._stamp, self._records = newest, ("", None, None), []
         return self._records
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
@@ -144,24 +135,22 @@ class LogParser:
         file's mtime, or now. Never raises on any bytes.
         """
         records = self._begin(newest)
-        lost = []
+        skips = []
         count, lines = sift(block, self._format)
         for number, start, text in lines:
             try:
                 self._read(text.decode("utf-8", "replace"), line + number, offset + start)
             except Exception as error:  # noqa: BLE001 - it costs this line
-                lost.append(
-                    Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
-                )
-        damage = []
+                why = FAULTS.note(error, "reading a line").words
+                skips.append(Skip(f"{self._source}:{line + number}", why))
         for begin in damaged_offsets(block):
             # the record is for correlation, the skip for whoever looks at the source
             number = line + block.count(b"\n", 0, begin)
             records.append(LogRecord(self._source, number, offset + begin, None, None, SHAPE, {}, WHY))
-            damage.append(Skip(f"{self._source}:{number}", WHY))
-        if damage:
+            skips.append(Skip(f"{self._source}:{number}", WHY))
+        if skips:
             records.sort(key=lambda record: record.offset)
-        return Parsed(records, count, [*lost, *damage])
+        return Parsed(records, count, skips)
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
@@ -203,10 +192,10 @@ class LogParser:
         if matched is None:
             return False
         if stamp:
-            if stamp != self._stamp:
-                self._stamp, self._at = stamp, latest(stamp[:TIME_LENGTH], self._newest)
-                self._pid = whole(stamp[TIME_LENGTH:].split()[0])
-            at, pid = self._at, self._pid
+            if stamp != self._stamp[0]:  # lines come in runs of the same second and process
+                at, pid = latest(stamp[:TIME_LENGTH], self._newest), whole(stamp[TIME_LENGTH:].split()[0])
+                self._stamp = stamp, at, pid
+            _, at, pid = self._stamp
         shape, fields = matched
         if shape.from_agent:
             if pid is not None and self._is_repeat(at, pid, message, "o" in fields):
@@ -238,23 +227,16 @@ class LogParser:
                 rest = text[start:]
         if 0 < len(rest) <= MATCH_LIMIT:
             self._held[container] = rest
-            if len(self._held) > CONTAINERS_KEPT:
-                del self._held[next(iter(self._held))]
 
     def _is_repeat(self, at: Nanos | None, pid: int, message: str, names_op: bool) -> bool:
         """Whether a process said this before; of what names no op, whether after the same line as now."""
         mark = hash((at, pid, message))
-        before = self._last_line.pop(pid, 0)
-        self._last_line[pid] = mark
+        before, self._last_line[pid] = self._last_line.get(pid, 0), mark
         if not names_op:
             mark = hash((mark, before))
         if mark in self._seen:
             return True
         self._seen[mark] = None
-        if len(self._seen) > REPEATS_KEPT:
-            self._seen.popitem(last=False)
-            if len(self._last_line) > REPEATS_KEPT:
-                self._last_line.popitem(last=False)
         return False
 
 
@@ -294,19 +276,15 @@ class SiteLogParser:
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         """The records of a block of whole lines; `offset` and `line` are those of its first. Never raises."""
-        records = []
         count, lines = sift(block, self._format)
-        for number, start, raw in lines:
-            text = raw.decode("utf-8", "replace").rstrip("\r")
-            if (record := self._record(text, line + number, offset + start)) is not None:
-                records.append(record)
-        return Parsed(records, count, [])
+        found = (self._record(raw, line + number, offset + start) for number, start, raw in lines)
+        return Parsed([record for record in found if record is not None], count, [])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return read_time(line[:TIME_BYTES].decode("ascii", "replace"))
 
-    def _record(self, text: str, line: int, offset: int) -> LogRecord | None:
-        found = _SITE_LINE.match(text)
+    def _record(self, raw: bytes, line: int, offset: int) -> LogRecord | None:
+        found = _SITE_LINE.match(raw.decode("utf-8", "replace").rstrip("\r"))
         if found is None:
             return None
         matched = self._format.match(found["message"], found["level"], found["head"])

@@ -150,10 +150,8 @@ class AgentPass:
     def _remember(self, number: int, record: LogRecord, op: OpTrack | None) -> None:
         """Remember the op that a process writes of, unless a later line of it has set another one."""
         key = _process(record)
-        before = self._last.get(key)
-        if before is not None and before.number > number:
-            return
-        self._last[key] = _LastOp(number, record.at, op)
+        if (before := self._last.get(key)) is None or before.number <= number:
+            self._last[key] = _LastOp(number, record.at, op)
 
     def _after_last(self, record: LogRecord) -> None:
         """Link a line that names nothing to the op of which its process wrote just before."""

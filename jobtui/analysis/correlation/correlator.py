@@ -17,7 +17,6 @@ are linked to them afterwards, in whatever order the files are read. The rules a
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 
 import msgspec
@@ -27,9 +26,8 @@ from jobtui.analysis.correlation.agent_lines import AgentPass, is_note, job_of, 
 from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents, place_calls
 from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, known_agents, step_of
-from jobtui.analysis.correlation.supervisor_lines import HANDLERS, REPLY_WORDS, STATUS_NEWS, note_place
-from jobtui.analysis.correlation.supervisor_state import STEP, Handler, PassState, Restarts
-from jobtui.formats.parser import FORMAT
+from jobtui.analysis.correlation.supervisor_lines import HANDLERS, NOTED, REPLY_WORDS, note_place
+from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
 from jobtui.model.bounded import Bounded
@@ -126,9 +124,8 @@ class RepeatFilter:
         if self.repeated[source, owner] == SURE and self.origin(owner) != source:
             self._origins[source] = self.origin(owner)
             for one in {source, owner} - self._ends.keys():
-                self._ends[one] = max(
-                    second, *(known[3] for known in self._lines.values() if known[0] == one)
-                )
+                seconds = (known[3] for known in self._lines.values() if known[0] == one)
+                self._ends[one] = max(seconds, default=second)
         return False
 
     def _forget(self) -> None:
@@ -196,38 +193,12 @@ class WriterSurvey:
 
     @property
     def writers_read(self) -> WritersRead:
-        components = _components()
-        known = frozenset(components[shape] for shape in self._shapes if shape in components)
+        known = frozenset(one.component for one in load("sirepo").shapes if one.name in self._shapes)
         damaged = {source: tuple(damages) for source, damages in self._damaged.items()}
         return WritersRead(known, damaged=damaged)
 
 
-@cache
-def _components() -> dict[str, Component]:
-    return {shape.name: shape.component for shape in load("sirepo").shapes}
-
-
 WHY = "its state comes from events; this is what its site wrote"
-
-
-@cache
-def _site_shapes() -> frozenset[str]:
-    return frozenset(shape.name for shape in load(FORMAT).shapes)
-
-
-def _end_update(state: PassState, record: LogRecord) -> None:
-    state.update = None
-    if record.shape == "supervisor_started":
-        state.newest = None
-
-
-_AFTERWARDS: Mapping[str, Handler] = {
-    **dict.fromkeys(("agent_error", "agent_message"), note_place),
-    **dict.fromkeys(
-        ("foreign_update", "status_update", "stray_message", "supervisor_started", *STATUS_NEWS), _end_update
-    ),
-}
-"""What the next line needs to know of a line of such a shape, also of what a copy had before."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -251,8 +222,8 @@ class SupervisorPass(PassState):
         elif shape == "op_created":
             made = [op for op in self.named(record) if op.created_at == record.at]
             self.newest = made[-1] if made else None
-        if (note := _AFTERWARDS.get(shape)) is not None:
-            note(self, record)
+        if shape in NOTED:
+            note_place(self, record)
         self.before = record
         return is_new
 
@@ -300,7 +271,7 @@ class Correlator(Correlation):
             self._agent_pass.read(record)
         elif shape == "api_called":
             self._events.called(record)
-        elif shape in _site_shapes() and (job_id := JobId(record.fields.get("jid") or "")):
+        elif job_id := JobId(record.fields.get("jid") or ""):  # a line of a site of Balsam
             self._events.keep(job_id, record, WHY)
 
     def take_in(self, other: "Correlator") -> None:
@@ -346,16 +317,18 @@ class Correlator(Correlation):
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         tracks = list(self._ops.of_job(job_id))
-        calls, _ = place_calls(self._events.calls_of(job_id), tracks)
-        notes, _ = place_notes(self._events.notes_of(job_id), tracks)
+        events = self._events.of(job_id)
+        calls, _ = place_calls(events.calls, tracks)
+        notes, _ = place_notes(events.notes, tracks)
         return tuple(
             _with_steps(track.freeze(), calls.get(track.key), notes.get(track.key, ())) for track in tracks
         )
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
         tracks = list(self._ops.of_job(job_id))
-        _, calls = place_calls(self._events.calls_of(job_id), tracks)
-        _, notes = place_notes(self._events.notes_of(job_id), tracks)
+        events = self._events.of(job_id)
+        _, calls = place_calls(events.calls, tracks)
+        _, notes = place_notes(events.notes, tracks)
         return (
             *(Unlinked(job_id, _loose(r, Component.SERVER), "this call made no op") for r in calls),
             *self._events.unlinked_of(job_id),

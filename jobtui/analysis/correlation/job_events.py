@@ -25,7 +25,7 @@ _JID, _ADJACENT = Certainty.JID, Certainty.ADJACENT
 
 
 @dataclass(slots=True, eq=False)
-class _Events:
+class Events:
     """The events of one job. Lists and not deques: most are empty, and a deque takes ten times as much."""
 
     requests: list[tuple[LogRecord, ...]] = field(default_factory=list)
@@ -34,7 +34,7 @@ class _Events:
     unlinked: list[Unlinked] = field(default_factory=list)
 
 
-_NOTHING = _Events()
+_NOTHING = Events()
 
 
 def _missing(theirs: Sequence[LogRecord], own: Sequence[LogRecord]) -> list[LogRecord]:
@@ -51,23 +51,27 @@ class JobEvents:
     """Lines that name a job and no op, by job, within bounds."""
 
     def __init__(self, changed: set[JobId]) -> None:
-        self._jobs = Bounded[JobId, _Events](JOBS_KEPT)
+        self._jobs = Bounded[JobId, Events](JOBS_KEPT)
         self._changed = changed
 
-    def _of(self, jid: JobId) -> _Events:
+    def _begun(self, jid: JobId) -> Events:
         events = self._jobs.get(jid)
         if events is None:
-            events = self._jobs[jid] = _Events()
+            events = self._jobs[jid] = Events()
         self._jobs.move_to_end(jid)
         self._changed.add(jid)
         return events
+
+    def of(self, jid: JobId) -> Events:
+        """The events of a job. Do not change them."""
+        return self._jobs.get(jid, _NOTHING)
 
     def requested(self, record: LogRecord) -> None:
         """Keep a request until it makes an op. A request that names no job is not kept."""
         jid = record.fields["jid"] or ""
         if split_jid(jid) is None:
             return
-        requests = self._of(JobId(jid)).requests
+        requests = self._begun(JobId(jid)).requests
         last = requests[-1][-1] if requests else None
         is_same = last is not None and last.shape == "request" and last.fields["api"] == record.fields["api"]
         if record.shape == "analysis_wanted" and is_same:  # about the request of the line before it
@@ -121,25 +125,19 @@ class JobEvents:
 
     def called(self, record: LogRecord) -> None:
         if (jid := jid_of_run_dir(record.fields["run_dir"] or "")) is not None:
-            _keep(self._of(jid).calls, record)
-
-    def calls_of(self, jid: JobId) -> tuple[LogRecord, ...]:
-        return tuple(self._jobs.get(jid, _NOTHING).calls)
+            _keep(self._begun(jid).calls, record)
 
     def noted(self, jid: JobId, record: LogRecord) -> None:
         """Keep a line about the polling of an sbatch run. The supervisor's copy of it is the same line."""
-        notes = self._of(jid).notes
+        notes = self._begun(jid).notes
         if not any(note.text == record.text and note.at == record.at for note in notes):
             _keep(notes, record)
 
-    def notes_of(self, jid: JobId) -> tuple[LogRecord, ...]:
-        return tuple(self._jobs.get(jid, _NOTHING).notes)
-
     def keep(self, jid: JobId, record: LogRecord, why: str, step: str = "") -> None:
-        _keep(self._of(jid).unlinked, Unlinked(jid, step_of(record, Certainty.JID, step), why))
+        _keep(self._begun(jid).unlinked, Unlinked(jid, step_of(record, Certainty.JID, step), why))
 
     def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
-        events = self._jobs.get(jid, _NOTHING)
+        events = self.of(jid)
         waiting = (
             Unlinked(jid, step_of(r, Certainty.JID, "request"), "no op followed")
             for request in events.requests
@@ -153,7 +151,7 @@ _JOB_CMDS = {"run": "compute", "io": "download_run_file"}
 
 
 def place_calls(
-    calls: tuple[LogRecord, ...], ops: list[OpTrack]
+    calls: Sequence[LogRecord], ops: list[OpTrack]
 ) -> tuple[dict[int, Step], tuple[LogRecord, ...]]:
     """The server's call of each op (by key), and the calls without an op.
 

@@ -119,13 +119,11 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         shared.taken += STEP_BYTES + len(record.text)
         self.last_named = shared.given
 
-    def remove(self, step: str, key: tuple[int | None, str]) -> None:
-        self.keep([one for one in self.steps if one.step != step or line_key(one) != key])
-
-    def keep(self, steps: list[Step]) -> None:
-        """Keep only these of its steps."""
-        self.shared.taken += sum(map(_size, steps)) - sum(map(_size, self.steps))
-        self.steps = steps
+    def remove(self, step: str, key: tuple[int | None, str] | None = None) -> None:
+        """Remove its steps in these words, or only that of one line."""
+        kept = [one for one in self.steps if one.step != step or key not in (None, line_key(one))]
+        self.shared.taken += sum(map(_size, kept)) - sum(map(_size, self.steps))
+        self.steps = kept
         self.note_change()
 
     def add_rest(self, other: "OpTrack") -> None:
@@ -149,19 +147,15 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     def move_to(self, shared: SharedCounts) -> None:
         self.last_named -= self.shared.given
         self.sent_turn -= self.shared.given
-        self.leave_room()
+        shared.taken += self.leave_room()
         self.shared = shared
-        shared.taken += self.size
 
-    def leave_room(self) -> None:
-        """Free its memory: it is no longer kept, and further lines are ignored."""
-        self.shared.taken -= self.size
+    def leave_room(self) -> int:
+        """Free its memory, and tell how much: it is no longer kept, and further lines are ignored."""
+        size = OP_BYTES + sum(map(_size, self.steps))
+        self.shared.taken -= size
         self.shared = SharedCounts()
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        return OP_BYTES + sum(map(_size, self.steps))
+        return size
 
     def freeze(self) -> Op:
         """The record of the op now; the same object until something changes."""

@@ -1,7 +1,7 @@
 """Lines of a supervisor: about jobs, requests and ops; those of its drivers about agents and their ops."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping
 
 from jobtui.analysis.correlation.agents import AgentTrack
 from jobtui.analysis.correlation.job_events import MERE_CHECKS
@@ -52,7 +52,7 @@ def _is_before(op: OpTrack, at: Nanos | None) -> bool:
     return at is None or op.created_at is None or not SECOND <= op.created_at - at < LATE
 
 
-def _newest_of(state: PassState, jid: JobId, at: Nanos | None, names: Set[str]) -> OpTrack | None:
+def _newest_of(state: PassState, jid: JobId, at: Nanos | None, names: Collection[str]) -> OpTrack | None:
     """The newest op of a job with one of these names that was created by a time."""
     for op in reversed(state.ops.of_job(jid)):
         if op.name in names and _is_before(op, at):
@@ -88,7 +88,7 @@ def _run_status_result(state: PassState, record: LogRecord) -> None:
     if jid is None:
         return
     word = read_message(record.fields.get("reply") or "").state
-    op = _newest_of(state, jid, record.at, _RUN_STATUS)
+    op = _newest_of(state, jid, record.at, ("run_status",))
     if op is None:
         about_job(state, record)
         return
@@ -104,7 +104,7 @@ def about_job(state: PassState, record: LogRecord) -> None:
         jid = jid_in(state.before) if state.before.shape in _NAMING_A_JOB else None
     if jid is None:
         return
-    op = _newest_of(state, jid, record.at, _RUN)
+    op = _newest_of(state, jid, record.at, ("run",))
     if op is None:
         state.events.keep(jid, record, _NO_RUN)
         return
@@ -114,7 +114,6 @@ def about_job(state: PassState, record: LogRecord) -> None:
 
 
 _NO_RUN = "no run op of this job is known"
-_RUN, _RUN_STATUS = frozenset({"run"}), frozenset({"run_status"})
 
 
 def _restarted(state: PassState, record: LogRecord) -> None:
@@ -130,18 +129,12 @@ _NAMING_A_JOB = frozenset({"request", "analysis_wanted", "cancel"})
 _NAMED_OP = re.compile(r"_Op\((?:DESTROYED, )?(\w+), (\w{4})", re.ASCII)
 """An op in the text of a cancel until 2024. Today a cancel has a full id, or none."""
 
-_OF_AN_OP = frozenset(
-    {"reply_wait", "no_reply", "time_limit", "op_failed", "op_destroyed", "op_superseded", "op_agent_ready",
-     "agent_start_delayed"}
-)  # fmt: skip
-_ENDS = frozenset({"no_reply", "op_destroyed"})
-_SENT_OR_NOT: Mapping[str, bool] = {
-    "reply_wait": True,
-    "no_reply": True,
-    "time_limit": True,
-    "op_destroyed": False,
-}
-"""Whether the op of a line must have been sent."""
+_OF_AN_OP: Mapping[str, tuple[bool | None, bool]] = {
+    "reply_wait": (True, False), "no_reply": (True, True), "time_limit": (True, False),
+    "op_destroyed": (False, True), "op_failed": (None, False), "op_superseded": (None, False),
+    "op_agent_ready": (None, False), "agent_start_delayed": (None, False),
+}  # fmt: skip
+"""Lines that name only an op: whether it must have been sent, None if it may; whether they end it."""
 
 
 def _request_failed(state: PassState, record: LogRecord) -> None:
@@ -225,14 +218,14 @@ def _cancel(state: PassState, record: LogRecord) -> None:
 
 def _of_op(state: PassState, record: LogRecord) -> None:
     """A line that names only an op: it means the last op with this prefix."""
-    sent = _SENT_OR_NOT.get(record.shape)
+    sent, is_end = _OF_AN_OP[record.shape]
     op = latest_op(record, [t for t in state.named(record) if sent is None or sent == (t.sends > 0)])
     if op is None:
         return
     op.saw_destroyed |= record.fields.get("dead") is not None
     op.add(record, _PREFIX)
     op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
-    if record.shape in _ENDS or record.fields.get("dead"):
+    if is_end or record.fields.get("dead"):
         op.end(_DESTROYED, record.at)
 
 
@@ -548,6 +541,13 @@ def _stray_message(state: PassState, record: LogRecord) -> None:
         add_step(found[-1], record, _FULL if found[-1].op_id else _PREFIX, found)
 
 
+NOTED = frozenset(
+    {"agent_error", "agent_message", "foreign_update", "status_update", "stray_message", "supervisor_started",
+     *STATUS_NEWS}
+)  # fmt: skip
+"""Lines of which the next one needs to know, also if a copy had them before."""
+
+
 def note_place(state: PassState, record: LogRecord) -> None:
     if record.shape == "agent_error":
         message = message_in(record)
@@ -555,6 +555,10 @@ def note_place(state: PassState, record: LogRecord) -> None:
             state.update = record if message.jid else None
         elif message.op_name not in REPLY_WORDS:
             state.replies_bear_names = True
+    elif record.shape != "agent_message":
+        state.update = None
+        if record.shape == "supervisor_started":
+            state.newest = None
     elif record.fields["op_name"] == "run_status_update":
         state.update = record
     elif record.fields["o"] != "None" and record.fields["op_name"] not in REPLY_WORDS:

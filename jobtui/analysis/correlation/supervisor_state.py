@@ -128,7 +128,7 @@ class Restarts:
         lost, log.lost, log.lost_at = log.lost, [], None
         for op, status in lost:
             self._ops.reopen(op, status)
-            op.keep([step for step in op.steps if step.step != STEP])
+            op.remove(STEP)
 
     def learn_run_dir(self, log: SupervisorLog, run_dir: str) -> None:
         """Learn the database root of a log from a run directory, and so which ops a restart has ended."""
