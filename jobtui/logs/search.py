@@ -209,7 +209,7 @@ LIMIT_S = 20.0
 HITS_KEPT = 1_000_000
 """Lines that are kept; more are not looked for."""
 CHUNK_BYTES = 1 << 20
-ABOVE_BYTES, KEY_BYTES = 8 << 10, 64
+ABOVE_BYTES, KEY_BYTES = 64 << 10, 64
 """Read above a hit at most, to know whether it is the value of a secret key; how long a key is at most."""
 CHECKED_BYTES = 64 << 10
 """Read from a hit on to see the line it is in; of a longer line the rest is not looked at."""
@@ -315,7 +315,8 @@ class _ShownLines:
             begin = line_start(self._source, offset)
             first = max(0, begin - ABOVE_BYTES)
             head = b"\n" if first else b"\n" + self._above().removesuffix(b"\n") + b"\n"
-            self._data = head + self._source.read(first, offset - first + CHECKED_BYTES)
+            ahead = CHECKED_BYTES * (8 if 0 < offset - self._begin - len(self._data) < CHECKED_BYTES else 1)
+            self._data = head + self._source.read(first, offset - first + ahead)
             self._begin = first - len(head)
             before, self._known_to = begin - self._begin - 1, 0
             self._has_key.cache_clear()
@@ -323,12 +324,12 @@ class _ShownLines:
         end = end if end >= 0 else len(self._data)
         line = _text(self._data[before + 1 : end])
         part = before // ABOVE_BYTES
-        may_be_hidden = not is_settled(line) and (self._has_key(part) or self._has_key(part - 1))
-        return line, self._hidden(line, before + 1, end) if may_be_hidden else line
+        is_below_key = (self._has_key(part) or self._has_key(part - 1)) and not is_settled(line)
+        return line, self._hidden(line, before + 1, end) if is_below_key else line
 
     def _may_hold_key(self, part: int) -> bool:
         data = self._data[max(0, part) * ABOVE_BYTES : (part + 1) * ABOVE_BYTES + KEY_BYTES]
-        return may_have_key(data.decode("utf-8", "replace").lower())
+        return b"eyJ" in data or may_have_key(data.decode("utf-8", "replace").lower())
 
     def _hidden(self, line: str, begin: int, end: int) -> str:
         above, at, is_known = list[str](), begin, False

@@ -24,8 +24,6 @@ _TIME = r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d "
 _RECORD = re.compile(_TIME)
 """The time at the head of a log record, which may be glued to the end of the one before."""
 _RECORD_LENGTH = len("Nov 20 20:34:30 ")
-_GROWS = "\u0130"
-"""The one character whose lower case is longer than itself."""
 _SNIP = "<SNIP>"
 _KEPT_VALUES = {"", "#", "|", "|-", "|+", ">", ">-", ">+", "<REDACTED>", secret_words.MASK} | {
     *("None", "null", "true", "false", "True", "False", "yes", "no")
@@ -154,8 +152,6 @@ _TORN = re.compile(
     re.ASCII,
 )
 """The end of a secret whose key, or part of it, was cut off: forwarded output is cut anywhere."""
-_NO_SECRETS = ("opid", "hash")
-"""How keys of ids end that are no secrets."""
 _PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
 _STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
 _JOINED = re.compile(r"(?:\\{1,4}'|\\*\"\\*'\\*\"|(?<='))(?P<quote>\\*')")
@@ -182,7 +178,7 @@ def without_values_below(text: str) -> str:
 
 def masked(text: str) -> str:
     """`text` with every secret after a key masked. Reads it once, from one possible secret to the next."""
-    low = text.replace(_GROWS, "i").lower()
+    low = text.replace("\u0130", "i").lower()  # the one character whose lower case is longer than itself
     parts: list[str] = []
     done = at = 0
     while (begin := _ANY_START.search(low, at)) and (found := _START.match(low, begin.start())):
@@ -198,7 +194,7 @@ def masked(text: str) -> str:
 def without_torn(text: str) -> str:
     """`text` with the end of a torn secret masked, at its start or at the start of output forwarded in it."""
     found = _TORN.match(text)
-    if found is None or (found["key"] and found["key"].strip("\\'=: ").lower().endswith(_NO_SECRETS)):
+    if found is None or (found["key"] and found["key"].strip("\\'=: ").lower().endswith(("opid", "hash"))):
         return text
     group = "tail" if found["key"] is None else "value"
     return text[: found.start(group)] + secret_words.MASK + text[found.end(group) :]

@@ -49,7 +49,6 @@ SECRET_OPTIONS = (
     ("(?:sshpass|(?:docker|podman|helm|az|oc) login|(?:mongo|snowsql)[a-z]*)", "-p%s"), ("redis-cli", "-a%s"),
     ("ldap[a-z]+", "-w%s"), ("openssl", "-(?:k|pass(?:in|out)?)%s(?:pass:)?"), ("snmp[a-z]+", "-[cAX]%s"),
     ("smbclient", r"-U%s[^\s'\"%%]*%%"), ("(?:(?:un)?zip|ipmitool)", "-P%s"), ("(?:plink|pscp)", "-pw%s"),
-    ("lftp", r"-u%s[^\s'\",]+,"),
 )  # fmt: skip
 """Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 

@@ -77,7 +77,7 @@ MAY_BE_MASKED = (
     r"|sess(?:ion)?(?:\b|[._-]?id)|sid\b|[cx]srf|s?sess[0-9a-f]{32}|shibsession|remember_|wordpress_|aspxauth|aspnetcore"
     r"|castgc|_identity\b|_oauth2_proxy|\bauth\b|\bbasic\b"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
-    r"|mongo|snowsql|openssl|zip|7z|unrar|ipmitool|snmp|plink|pscp|lftp"
+    r"|mongo|snowsql|openssl|zip|7z|unrar|ipmitool|snmp|plink|pscp"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
     r"|sg\.[a-z0-9_-]{16}|npm_[a-z0-9]{36}|pypi-[a-z0-9_-]{50}|hf_[a-z]{30}|dckr_pat_|hvs\.|sk-(?:ant-|proj-|[a-z0-9]{32})|age-secret|hooks\.slack"
     r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
@@ -154,7 +154,7 @@ _FORM_SIGNS = (
 )  # fmt: skip
 _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
-    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp",
+    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp",
 )  # fmt: skip
 _KEY_SIGNS = (
     "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "://",

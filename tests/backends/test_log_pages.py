@@ -596,6 +596,20 @@ async def test_search_finds_no_masked_text(tmp_path: Path, installed: bool, kind
     await log.aclose()
 
 
+@with_and_without_ripgrep
+@pytest.mark.parametrize("typed", ["violet", "~v.olet", "rose"])
+async def test_a_search_finds_nothing_in_a_long_block(pages: LogPages, installed: bool, typed: str) -> None:
+    block = [
+        b"client_secret: |",
+        *(b"  violet %d rose" % n for n in range(2_000)),
+        b"no rose",
+        b"at 1 violet",
+    ]
+    write_bytes(pages, b"\n".join(block))
+    search = await searched(pages, typed, END)
+    assert await all_found(pages, search) == ["at 1 violet" if "v" in typed else "no rose"]
+
+
 _PIECES = [
     "token", "=", "'", ":", " ", "Bearer ", "://", "u:pw@", "\x1b[1m", "\u200b", "agent", "_id",
     "srj-p-", "API-key", "sid", "_session", "csrf", "private", "é", "İ", "K",
