@@ -32,16 +32,12 @@ class DeviceLogin:
     """The device flow, as strict as the real one: `fixtures/balsam/auth_device_flow.json`.
 
     One attempt at a time. What a person does in the browser is `approve` and `deny`. What is asked wrongly is
-    refused as the real one does, with its words; `slow_down` is what RFC 8628 adds for who asks too often.
-
-    `clock` gives seconds; `asked_at` are the times at which it was asked whether it was approved.
+    refused as the real one does, with its words. `clock` gives seconds.
     """
 
     def __init__(self, token: str, clock: Callable[[], float] = lambda: 0.0) -> None:
         self.clock = clock
-        self.interval_s = INTERVAL_S
         self.expiration = "2026-11-22T19:31:25.715129"
-        self.asked_at: list[float] = []
         self.pending: list[tuple[int, Record]] = []
         """Answers given instead of its own, one after the other."""
         self._token = token
@@ -64,7 +60,7 @@ class DeviceLogin:
         self._attempts = {(code, form["client_id"]): self.clock()}
         told = {
             "device_code": code, "user_code": USER_CODE, "verification_uri": PAGE, "expires_in": EXPIRES_S,
-            "verification_uri_complete": f"{PAGE}?user_code={USER_CODE}", "interval": self.interval_s,
+            "verification_uri_complete": f"{PAGE}?user_code={USER_CODE}", "interval": INTERVAL_S,
         }  # fmt: skip
         return httpx.Response(200, json=told)
 
@@ -75,15 +71,11 @@ class DeviceLogin:
         attempt = (form.get("device_code", ""), form.get("client_id", ""))
         if attempt not in self._attempts:
             return _refused(400, "invalid_client")
-        is_early = bool(self.asked_at) and now - self.asked_at[-1] < self.interval_s
-        self.asked_at.append(now)
         if self.pending:
             status, body = self.pending.pop(0)
             return httpx.Response(status, json=body)
         if now - self._attempts[attempt] > EXPIRES_S:
             return _refused(400, "expired_token")
-        if is_early:
-            return _refused(400, "slow_down")
         return self._decide(attempt)
 
     def _decide(self, attempt: tuple[str, str]) -> httpx.Response:

@@ -133,8 +133,9 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_unread(self) -> bool:
         """Whether nothing that it is read for could be read: it is down, or its main part never came."""
-        is_without = any(part.is_main and part.since is None for part in self.failing)
-        return is_without or self.state is SourceState.DOWN
+        return self.state is SourceState.DOWN or any(
+            one.is_main and one.since is None for one in self.failing
+        )
 
     @property
     def reason(self) -> str:

@@ -185,9 +185,7 @@ LONGEST_S = 3600.0
 PLAIN = frozenset({403, 429, 501, 502, 503, 504})
 """Answers that are reported by their status as usual; the text of any other may repeat what was sent."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
-SLOWER_S = 5.0
-"""How much longer to wait between questions once a server asks for it (RFC 8628, 3.5)."""
+PENDING = "authorization_pending"
 REFUSALS = {
     "access_denied": "it was denied",
     "expired_token": "it took too long: start again",
@@ -285,8 +283,7 @@ class LoginServer:
     ) -> GrantedLogin:
         """The login, when it was approved. Raises SourceError if it is not approved, or not in time.
 
-        A server that does not answer for a while is asked again. A server that says it is asked too often
-        is asked less often.
+        A server that does not answer for a while is asked again.
         """
         path, longest_s = "/auth/device/token", min(LONGEST_S, device.expires_in)
         form = lambda: {  # noqa: E731 - made where it is sent, so that it is no part of a traceback
@@ -304,9 +301,7 @@ class LoginServer:
                 failure = error
                 continue
             said = self._reason(answer)
-            if said == SLOW_DOWN:
-                device.interval = device.interval_s + SLOWER_S
-            elif said != PENDING:
+            if said != PENDING:
                 raise SourceDenied(f"{self._name}: not logged in: {REFUSALS.get(said, said or 'refused')}")
         if failure is not None:
             raise failure

@@ -56,33 +56,24 @@ async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, objec
         raise SourceUnreachable(f"{where}: the record is not understood: {error}") from error
 
 
-_Beside = tuple[
-    records.DecodedList[records.EventRow], records.AppRow | None, records.SiteRow | None,
-    records.BatchJobRow | None, tuple[FailingPart, ...],
-]  # fmt: skip
-"""What is stored beside the record of a job, and the parts of that which cannot be read."""
+class _PartReader:
+    """Reads what is stored beside the record of a job; `failing` are the parts that cannot be read."""
 
+    def __init__(self, client: BalsamClient) -> None:
+        self._client = client
+        self.failing: list[FailingPart] = []
 
-async def _beside(client: BalsamClient, job: records.JobRow) -> _Beside:
-    failing: list[FailingPart] = []
-
-    async def read(path: str, kind: type[records.Row], asked: Parameters) -> records.DecodedList[records.Row]:
+    async def rows(self, path: str, kind: type[Any], asked: Parameters) -> records.DecodedList[Any]:
         try:
-            return await client.rows(path, kind, asked)
+            return await self._client.rows(path, kind, asked)
         except SourceError as error:
-            failing.append(FailingPart(path.strip("/"), str(error).removeprefix(f"{client.name}: ")))
+            why = str(error).removeprefix(f"{self._client.name}: ")
+            self.failing.append(FailingPart(path.strip("/"), why))
             return records.DecodedList(0, [], 0)
 
-    async def one(path: str, kind: type[Any], number: int | None) -> Any:
-        rows = () if number is None else (await read(path, kind, {"id": number, "limit": 1})).rows
+    async def one(self, path: str, kind: type[Any], number: int | None) -> Any:
+        rows = () if number is None else (await self.rows(path, kind, {"id": number, "limit": 1})).rows
         return next((row for row in rows if row.id == number), None)
-
-    asked: Parameters = {"job_id": job.id, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
-    events = await read("/events/", records.EventRow, asked)
-    app: records.AppRow | None = await one("/apps/", records.AppRow, job.app_id)
-    site = await one("/sites/", records.SiteRow, app.site_id if app is not None else None)
-    batch_job = await one("/batch-jobs/", records.BatchJobRow, job.batch_job_id)
-    return events, app, site, batch_job, tuple(failing)
 
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
@@ -92,7 +83,13 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
     if (found := await _record_of(client, number)) is None:
         return None
     native, row = found
-    events, app, site, batch_job, failing = await _beside(client, row)
+    asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
+    parts = _PartReader(client)
+    events = await parts.rows("/events/", records.EventRow, asked)
+    app: records.AppRow | None = await parts.one("/apps/", records.AppRow, row.app_id)
+    site = await parts.one("/sites/", records.SiteRow, app.site_id if app is not None else None)
+    batch_job = await parts.one("/batch-jobs/", records.BatchJobRow, row.batch_job_id)
+    failing = tuple(parts.failing)
     known = KnownRows(client.name, owner, client.system)
     known.apps = {app.id: app} if app is not None else {}
     known.sites = {site.id: site} if site is not None else {}
@@ -119,7 +116,7 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         path=f"{client.name}/jobs/{row.id}",
         directory=directory,
         outputs=(posixpath.join(directory, OUTPUT),) if directory is not None else (),
-        facts=(*_facts(client.system, row, site, batch_job), *((part.name, part.words) for part in failing)),
+        facts=(*_facts(client.system, row, site, batch_job), *((one.name, one.words) for one in failing)),
         failing=failing,
         site=records.site_of(site, client.name) if site is not None else None,
     )

@@ -146,7 +146,6 @@ def attempt() -> Attempt:
 def test_the_stand_in_answers_as_the_recorded_server() -> None:
     exchanges = json.loads((FOLDER / "auth_device_flow.json").read_text())["exchanges"]
     login = DeviceLogin(TOKEN)
-    login.interval_s = 0.0
     code, checked = "", 0
     for one in exchanges:
         asked, answered = one["request"], one["response"]
@@ -178,14 +177,6 @@ def test_a_login_that_is_approved_after_a_while_and_faults(attempt: Attempt) -> 
     assert (attempt.begun.user_code, attempt.wait()) == (balsam_server.USER_CODE, TOKEN)
     assert attempt.slept == [balsam_server.INTERVAL_S] * 7
     assert "code of" not in repr(attempt.begun)
-
-
-def test_a_client_slows_down_when_asked(attempt: Attempt) -> None:
-    attempt.device.interval_s = 12.0
-    attempt.device.approve()
-    attempt.device.pending = [(400, {"detail": "authorization_pending"})]
-    assert attempt.wait() == TOKEN
-    assert attempt.slept == [3.0, 3.0, 8.0, 13.0]  # pending, too early, too early, late enough
 
 
 @pytest.mark.parametrize(
