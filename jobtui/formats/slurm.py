@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import NamedTuple
 
 import msgspec
 
@@ -150,14 +149,12 @@ Row = Mapping[str, str]
 PART_BYTES = 1 << 18
 
 
-Pieces = tuple[Iterator[tuple[str, ...]], tuple[Skip, ...]]
-"""The rows of a table as they come, and what of it made no sense."""
-
-
-def pieces_of(printed: bytes, separator: str, count: int, where: str) -> Pieces:
+def pieces_of(
+    printed: bytes, separator: str, count: int, where: str
+) -> tuple[Iterator[tuple[str, ...]], tuple[Skip, ...]]:
     """The rows of a table in which a separator follows each of `count` fields, also the last one of a row.
 
-    What is left at the end is a row that was cut off.
+    What is left at the end is a row that was cut off: it made no sense.
     """
     mark = separator.encode()
     total, end = printed.count(mark), printed.rfind(mark)
@@ -368,18 +365,11 @@ def fields_of_line(text: str, last_counts: Set[str] = frozenset()) -> dict[str, 
     return found
 
 
-class JsonEnd(NamedTuple):
-    """How a job ended as the JSON of sacct tells it, where exit codes are whole; in 24.11 also its output."""
+def ends_in_json(printed: bytes) -> dict[str, SlurmJob]:
+    """The end of each job by its number, with whole exit codes; in 24.11 also its output.
 
-    submitted_at: Nanos | None
-    state: str
-    exit: SlurmExit | None
-    stdout: str
-    stderr: str
-
-
-def ends_in_json(printed: bytes) -> dict[str, JsonEnd]:
-    """The end of each job by its number. Raises ValueError for what is no answer of sacct."""
+    Raises ValueError for what is no answer of sacct.
+    """
     document = read_json(printed)
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
@@ -392,7 +382,8 @@ def ends_in_json(printed: bytes) -> dict[str, JsonEnd]:
             continue
         code = _number(job, "exit_code.return_code")
         signal = _number(job, "exit_code.signal.id", "exit_code.signal.signal_id")
-        found[str(number)] = JsonEnd(
+        found[str(number)] = SlurmJob(
+            id=str(number),
             submitted_at=time_of_seconds(_number(job, "time.submission")),
             state=states[0],
             exit=None if signal is None and code is None else SlurmExit(code or 0, signal or 0),

@@ -6,7 +6,7 @@ Names of fields hold no blank; the reason of a node, which a person wrote, comes
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -104,6 +104,10 @@ class NodeRequest(NamedTuple):
     reservation: str = ""
     is_exclusive: bool = False
 
+    def allows(self, node: Node) -> bool:
+        is_there = bool(self.partitions & set(node.partitions.split(",")))
+        return is_there and (not self.only or node.name in self.only)
+
 
 def wants_of(said: Mapping[str, str]) -> NodeRequest:
     """What `scontrol show job` says that a job asks for."""
@@ -140,11 +144,6 @@ def gres_of(text: str) -> dict[str, int]:
         for key in filter(None, (name, f"{name}:{kind}" if kind else "")):
             found[key] = found.get(key, 0) + count
     return found
-
-
-def allowed_nodes(nodes: Iterable[Node], wants: NodeRequest) -> list[Node]:
-    mine = (node for node in nodes if wants.partitions & set(node.partitions.split(",")))
-    return [node for node in mine if not wants.only or node.name in wants.only]
 
 
 def tally_of(mine: Sequence[Node], wants: NodeRequest) -> NodeTally:
@@ -196,10 +195,6 @@ def has_features(has: str, wants: str) -> bool:
     return any(set(filter(None, re.split("[&,]", either))) <= own for either in wants.split("|"))
 
 
-def is_of_qos(word: str) -> bool:
-    return word.startswith("QOS")
-
-
 def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: str) -> Limit | None:
     """The limit that a reason is about, out of `scontrol --oneliner show assoc_mgr`; None without one."""
     limit = LIMIT.fullmatch(word)
@@ -216,9 +211,9 @@ def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: 
         each_end = "" if begin == "Grp" else end or "PJ"
         name, resource = f"{begin}TRES{minutes}{each_end}", words_of("limit_resources", limit["what"]) or ""
     owner = {"User": user, "Account": account}.get(each or "", "")
-    for of, text in _records(printed, user=user, account=account, qos=qos if is_of_qos(word) else ""):
+    for of, text in _records(printed, user=user, account=account, qos=qos if word.startswith("QOS") else ""):
         is_own, scope = True, text
-        if owner and is_of_qos(word):
+        if owner and word.startswith("QOS"):
             # the limits of a QOS for this user or account; if it lists only another one, that has the same
             given = dict(_EACH.findall(text))
             own = next((said for who, said in given.items() if who.partition("(")[0] == owner), None)

@@ -262,17 +262,15 @@ def _is_node(name: str) -> bool:
 
 
 def _ended_by_slurm(matter: SlurmCase) -> Ruling:
-    job = matter.job
-    if job.native_status == "TIMEOUT":
-        of = f" of {job.limit_s / 60:g} min" if job.limit_s else ""
-        return Ruling(Code.TIMED_OUT, f"It was ended by Slurm at its time limit{of}.", CERTAIN)
-    if job.native_status == "PREEMPTED":
-        sentence = f"It was preempted{matter.after()}: a job of higher priority took its nodes."
-        return Ruling(Code.PREEMPTED, sentence, CERTAIN)
-    if job.native_status == "DEADLINE":
-        sentence = f"It was ended by Slurm{matter.after()}: its deadline passed."
-        return Ruling(Code.TIMED_OUT, sentence, CERTAIN)
-    return Ruling(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN)
+    job, after = matter.job, matter.after()
+    of = f" of {job.limit_s / 60:g} min" if job.limit_s else ""
+    never = Code.LAUNCH_FAILED, f"It never ran: {job.error}."
+    code, sentence = {
+        "TIMEOUT": (Code.TIMED_OUT, f"It was ended by Slurm at its time limit{of}."),
+        "PREEMPTED": (Code.PREEMPTED, f"It was preempted{after}: a job of higher priority took its nodes."),
+        "DEADLINE": (Code.TIMED_OUT, f"It was ended by Slurm{after}: its deadline passed."),
+    }.get(job.native_status, never)
+    return Ruling(code, sentence, CERTAIN)
 
 
 def _unknown(matter: SlurmCase) -> Ruling:

@@ -6,7 +6,8 @@ ever run. Times come in UTC, and settings of the user that would change an answe
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS, SUBMITTED
@@ -86,23 +87,19 @@ class Commands:
         self.name = self._shell.name
 
     async def queue(self) -> CommandAnswer:
-        separator = _separator()
-        return await self._answer(squeue_words(separator), QUEUE_S, separator)
+        return await self._table(squeue_words, QUEUE_S)
 
     async def accounted(self, since: Nanos) -> CommandAnswer:
-        separator = _separator()
-        return await self._answer(sacct_words(separator, since), ACCOUNT_S, separator)
+        return await self._table(partial(sacct_words, since=since), ACCOUNT_S)
 
     async def accounted_job(self, native: str) -> CommandAnswer:
-        separator = _separator()
-        words = [*_sacct(separator, (*SACCT, *STEP_FIELDS)), "--duplicates", f"--jobs={native}"]
-        return await self._answer(words, ACCOUNT_S, separator)
+        more = ("--duplicates", f"--jobs={native}")
+        return await self._table(lambda mark: [*_sacct(mark, (*SACCT, *STEP_FIELDS)), *more], ACCOUNT_S)
 
     async def submitted(self, native: str) -> CommandAnswer:
         """The lines that jobs were submitted by, which accounting keeps since 21.08. Raises SourceError."""
-        separator = _separator()
-        words = [*_sacct(separator, SUBMITTED), "--allocations", f"--jobs={native}"]
-        return await self._answer(words, ACCOUNT_S, separator)
+        more = ("--allocations", f"--jobs={native}")
+        return await self._table(lambda mark: [*_sacct(mark, SUBMITTED), *more], ACCOUNT_S)
 
     async def sacct(self, option: str, native: str) -> CommandAnswer:
         """What accounting knows about one job, in a form of its own. Raises SourceError."""
@@ -114,6 +111,11 @@ class Commands:
 
     async def sdiag(self) -> CommandAnswer:
         return await self._answer(["sdiag"], SHOW_S)
+
+    async def _table(self, words: Callable[[str], Sequence[str]], most_s: float) -> CommandAnswer:
+        """The answer whose fields are separated by a word that nobody can have put into a name."""
+        separator = f"~{secrets.token_hex(5)}~"
+        return await self._answer(words(separator), most_s, separator)
 
     async def _answer(self, words: Sequence[str], most_s: float, separator: str = "") -> CommandAnswer:
         def silence(begun: bool) -> SourceError:
@@ -132,8 +134,3 @@ class Commands:
                 fault = SourceMissing(f"{self.name}: {why}")
             raise fault
         return CommandAnswer(printed.data, separator, printed.is_cut, printed.stderr)
-
-
-def _separator() -> str:
-    """A word that nobody can have put into a name."""
-    return f"~{secrets.token_hex(5)}~"

@@ -74,7 +74,7 @@ def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
     if category in FOR_NODES or category is Category.REQUEST:
         return ASK_NODES
     if category is Category.LIMIT:
-        return ("show", "assoc_mgr", "flags=qos" if slurm_nodes.is_of_qos(job.reason) else "flags=assoc")
+        return ("show", "assoc_mgr", "flags=qos" if job.reason.startswith("QOS") else "flags=assoc")
     if category is Category.LICENSE:
         return ("show", "licenses")
     if category is Category.PARTITION and job.partition:
@@ -152,7 +152,7 @@ def _answered(
                 changed |= {"eligible_at": begin, "note": f"it starts at {to_rfc3339(begin)}"}
         case _:
             wants = slurm_nodes.wants_of(said)
-            nodes = slurm_nodes.allowed_nodes(slurm_nodes.nodes_of(printed), wants)
+            nodes = [node for node in slurm_nodes.nodes_of(printed) if wants.allows(node)]
             changed["nodes"] = slurm_nodes.tally_of(nodes, wants)
             allowed = {node.name for node in nodes}
             partitions = {name for node in nodes for name in node.partitions.split(",")}
@@ -177,7 +177,7 @@ def _counts_for(one: SlurmJob, job: SlurmJob) -> bool:
     if limit is None or limit["each"] in STUCK_PER:
         return False
     is_mine = one.user == job.user
-    if slurm_nodes.is_of_qos(job.reason):
+    if job.reason.startswith("QOS"):
         each = {"User": is_mine, "Account": one.account == job.account}.get(limit["each"] or "", True)
         return one.qos == job.qos and each
     return one.account == job.account and (is_mine or limit["whose"] == "AssocGrp")
@@ -360,7 +360,7 @@ async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceEr
     return list(islice(shown, MOST_TASKS)), None
 
 
-def _whole(job: SlurmJob, end: slurm.JsonEnd | None) -> SlurmJob:
+def _whole(job: SlurmJob, end: SlurmJob | None) -> SlurmJob:
     if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
     is_same = job.exit and end.exit and job.exit.code == end.exit.code % SHOWN_CODES

@@ -6,7 +6,7 @@ ended. Used by one thread only.
 
 import operator
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from sys import intern
 
 import msgspec
@@ -27,6 +27,7 @@ BY_SHELL = 128
 """A shell gives this and the signal's number as exit code when a signal ended the last command."""
 OUT_OF_MEMORY = 125
 """What Slurm writes in place of a signal for a job that was out of memory."""
+SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
 def key_of(job: SlurmJob) -> str:
@@ -108,21 +109,13 @@ def exit_words(exit_: SlurmExit | None) -> str:
         return words_of("ended_as", "OUT_OF_MEMORY") or ""
     if exit_.signal:
         return f"killed by signal {signal_name(exit_.signal)}"
-    if exit_.code > BY_SHELL and (name := _name_of(exit_.code - BY_SHELL)):
+    if exit_.code > BY_SHELL and (name := SIGNALS.get(exit_.code - BY_SHELL)):
         return f"exit code {exit_.code} (signal {exit_.code - BY_SHELL}, {name})"
     return f"exit code {exit_.code}" if exit_.code else ""
 
 
 def signal_name(number: int) -> str:
-    name = _name_of(number)
-    return f"{number} ({name})" if name else str(number)
-
-
-def _name_of(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return ""
+    return f"{number} ({SIGNALS[number]})" if number in SIGNALS else str(number)
 
 
 MOST_ENDED = 50_000
@@ -130,13 +123,16 @@ MOST_ENDED = 50_000
 UNSEEN_S = 180
 """How long accounting may take to know the end of a job that has left the queue."""
 UNSEEN = "it left the queue; how it ended is not known"
-QUEUE, ACCOUNTS = "squeue", "sacct"
+QUEUE, ACCOUNTS, EARLIER = "squeue", "sacct", "squeue before"
+ENDED = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED)
 SETTLED_S = 10.0
 """slurmctld knows the end of a job at once: an answer this much later cannot show the job as live."""
 GOES_ON = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"})
 """States of a job that has not ended. A job that completes or is requeued may already have an end."""
 
-Make = Callable[[Row], SlurmJob | None]
+TABLES: Mapping[str, tuple[tuple[str, ...], Callable[[Row], SlurmJob | None]]] = {
+    QUEUE: (tuple(SQUEUE), queued_job), ACCOUNTS: (tuple(SACCT), accounted_job)
+}  # fmt: skip
 
 _Sent = tuple[SlurmJob | None, SlurmJob | None, bool, bool, SlurmJob | None, int, Job]
 """What a job was made from: its rows in the queue and in accounting, whether it left, whether that is long
@@ -157,7 +153,9 @@ class ClusterJobs:
         self.queue_at = Nanos(0)
         """When the queue was asked for last, 0 before it was."""
         self._disputed: dict[str, SlurmJob] = {}
-        """What the other command says of jobs on whose state they disagree."""
+        """What the other command says of jobs on whose state they disagree, or the queue said before."""
+        self._farther: dict[str, SlurmJob] = {}
+        """The queue's own word on jobs that were farther by it than they are now."""
         self._sent: dict[str, _Sent] = {}
         self._runs: dict[str, set[Nanos]] = {}
         self._components: dict[str, SlurmJob] = {}
@@ -184,7 +182,7 @@ class ClusterJobs:
     def take_queue(self, answer: CommandAnswer, now: Nanos) -> Batch:
         self.queue_at = now
         self.priorities = {}
-        jobs, skips, recovered = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
+        jobs, skips, recovered = self._read(answer, QUEUE)
         fresh = {key_of(job): job for job in jobs}
         self._components |= {job.raw: job for job in jobs if "+" in job.id}
         self.is_cut = answer.is_cut
@@ -193,6 +191,8 @@ class ClusterJobs:
         for key, job in fresh.items():
             if (before := self.queue.get(key)) is not job:
                 self._note_runs(key, before, job, self._ended.get(key))
+                before = self._farther.pop(key, before)
+                self._farther |= {key: before} if before is not None and _goes_back(before, job) else {}
         for key, job in self.queue.items():
             if key not in fresh and (job.status.is_live or key not in self._ended):
                 self._left.setdefault(key, now)
@@ -210,7 +210,7 @@ class ClusterJobs:
         return self._news(len(jobs), skips, recovered)
 
     def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
-        jobs, skips, recovered = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
+        jobs, skips, recovered = self._read(answer, ACCOUNTS)
         for job in jobs:
             if not answer.is_cut:
                 times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
@@ -244,14 +244,12 @@ class ClusterJobs:
             if last is not None and _is_older(job, last) and (job.name, job.user) == (last.name, last.user):
                 self._runs.setdefault(key, set()).add(_submitted(job))
 
-    def _read(
-        self, answer: CommandAnswer, command: str, fields: tuple[str, ...], make: Make
-    ) -> tuple[list[SlurmJob], list[Skip], int]:
+    def _read(self, answer: CommandAnswer, command: str) -> tuple[list[SlurmJob], list[Skip], int]:
         """The jobs of an answer; for unchanged rows the same objects as before.
 
         Also the rows that make no sense for the first time, and how many rows make sense again.
         """
-        where = f"{self._source}: {command}"
+        where, (fields, make) = f"{self._source}: {command}", TABLES[command]
         rows, skips = pieces_of(answer.printed, answer.separator, len(fields), where)
         before, jobs, seen = self._seen[command], [], {}
         bad: dict[str, Skip] = {skip.why: skip for skip in skips}
@@ -300,7 +298,8 @@ class ClusterJobs:
             if not job.status.is_live and key in self._ended.keys() - self.queue.keys()
         }
         found = ((key, disputing(self.queue[key], self._ended[key], self.queue_at)) for key in both)
-        self._disputed = ended | {key: job for key, job in found if job is not None}
+        self._farther = {key: job for key, job in self._farther.items() if key in self.queue}
+        self._disputed = ended | self._farther | {key: job for key, job in found if job is not None}
 
     def _is_reported(self, key: str) -> bool:
         queued, ended = self.queue.get(key), self._ended.get(key)
@@ -350,7 +349,8 @@ class ClusterJobs:
         is_open = key in self._unseen and made.status.is_live
         job = job_of(made, self._source, self._label, UNSEEN if is_open else "")
         if key in self._disputed:
-            return disputed(job, self._disputed[key], self._label)
+            other = self._disputed[key]
+            return disputed(job, other, self._label, EARLIER if other is self._farther.get(key) else "")
         if key in self._left and job.status.is_live:
             return msgspec.structs.replace(job, message=LEFT)
         return job
@@ -378,8 +378,8 @@ def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | 
     return ended if queued.state in GOES_ON and is_settled else None
 
 
-def disputed(job: Job, other: SlurmJob, label: str) -> Job:
-    command = ACCOUNTS if job.status.is_live else QUEUE
+def disputed(job: Job, other: SlurmJob, label: str, command: str = "") -> Job:
+    command = command or (ACCOUNTS if job.status.is_live else QUEUE)
     return msgspec.structs.replace(job, others=(job_of(other, f"{job.source}: {command}", label),))
 
 
@@ -388,6 +388,15 @@ def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
     if ended.submitted_at is None or queued.submitted_at is None:
         return False
     return ended.submitted_at < queued.submitted_at
+
+
+def _goes_back(before: SlurmJob, job: SlurmJob) -> bool:
+    """Whether a row of the queue is older than one before it: a requeue has another time of submission."""
+    if job.submitted_at is None or job.submitted_at != before.submitted_at:
+        return _is_older(job, before)
+    is_another_run = (job.started_at or 0) > (before.started_at or job.started_at or 0)
+    began = (JobStatus.RUNNING, *ENDED) if job.status is JobStatus.PENDING else ENDED
+    return job.status.is_live and before.status in began and not is_another_run
 
 
 def _submitted(job: SlurmJob) -> Nanos:

@@ -69,8 +69,7 @@ async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
     with suppress(SourceError):
         text = below_rule((await commands.sacct("--env-vars", number)).printed)
         variables = None if text is None else Environment(tuple(variables_of(text)))
-    is_replaced = len(tried) > 1
-    notes = ("from accounting: bytes that are not text were replaced",) if is_replaced else ()
+    notes = ("from accounting: bytes that are not text were replaced",) if len(tried) > 1 else ()
     made = ArchivedScript(
         number=number,
         script=script,

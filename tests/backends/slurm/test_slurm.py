@@ -457,6 +457,18 @@ def test_accounting_and_the_queue_disagree(queue: str, accounts: str, later_s: i
     assert [one.native_status for one in job.others] == other.split()
 
 
+@pytest.mark.parametrize(("rows", "other"), ROWS["answers of squeue"])
+def test_an_answer_that_takes_back_what_the_queue_said_is_doubted(rows: list[list[str]], other: str) -> None:
+    known = ClusterJobs("cori", "slurm")
+    for state, *times in rows:
+        submitted, started = (f"2026-11-20T{time}:00" for time in times)
+        known.take_queue(answer(SQUEUE, [queued("1", state, submitted) | {"%S": started}]), NOW)
+    (job,) = known.forget().jobs
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job))
+    assert [one.native_status for one in job.others] == other.split()
+    assert bool(verdict.doubts) is (verdict.confidence < 0.5) is bool(other)
+
+
 def test_a_job_that_left_the_queue_while_it_was_live_is_not_said_to_run() -> None:
     known = ClusterJobs("cori", "slurm")
     known.take_queue(answer(SQUEUE, [queued("1", "RUNNING", SUBMITTED)]), NOW)
