@@ -44,6 +44,7 @@ from jobtui.model.condor import (
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
 from jobtui.model.numbers import counted, read_json, real, whole
+from jobtui.model.tables import tables_of
 
 MOST_CHARACTERS = 64 << 10
 """Kept of one value."""
@@ -76,6 +77,13 @@ class Attribute(NamedTuple):
     name: str
     value: str | None
     is_text: bool = False
+
+    @property
+    def literal(self) -> str:
+        value = self.value or ""
+        if self.is_text:
+            return f'"{value}"' if len(value) <= LONGEST_VALUE else ""
+        return value.lower() if value.lower() in LITERAL_WORDS or real(value) is not None else ""
 
 
 def attribute(line: str) -> Attribute | None:
@@ -136,13 +144,7 @@ def literals(text: str) -> dict[str, str]:
 
     A literal is a number, true, false, undefined, or a text in quotes; "" where it is an expression or long.
     """
-    return {one.name.lower(): _literal(one.value or "", one.is_text) for one in attributes(text)}
-
-
-def _literal(value: str, is_text: bool) -> str:
-    if is_text:
-        return f'"{value}"' if len(value) <= LONGEST_VALUE else ""
-    return value.lower() if value.lower() in LITERAL_WORDS or real(value) is not None else ""
+    return {one.name.lower(): one.literal for one in attributes(text)}
 
 
 def environment(value: str) -> dict[str, str]:
@@ -221,8 +223,13 @@ _OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
 _NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
 BLANK_BYTES = b" \t\r\n\0"
 OF_ENDS = frozenset({"003", "004", "005", "007", "015"})
-"""Events that tell what a run has sent: another that does is one's beginning and another one's end."""
-_TRAFFIC = re.compile(rb"^\s+\d+  -  (?:Run|Total) Bytes ", re.MULTILINE)
+"""Events that tell what a run sent or used."""
+_HEADS: Mapping[str, Iterable[str]] = tables_of("jobtui.model", "condor")["heads"]
+_OF_ONE_KIND = (
+    (OF_ENDS, re.compile(rb"^\s+\d+  -  (?:Run|Total) Bytes |Partitionable Resources :", re.MULTILINE)),
+    ({"001"}, re.compile(rb"^\tSlotName: ", re.MULTILINE)),
+)
+"""Lines of these events only: another that has one is one's beginning and another one's end."""
 ENDS = (b"}", b"</c>")
 """How an event ends in JSON and XML."""
 _NAMED = re.compile(
@@ -297,9 +304,10 @@ def _classic(data: bytes) -> _Framed:
         heads = [begin + found.start() for found in HEADER.finditer(data[begin:last])]
         starts = sorted({begin, *heads}) if heads else [begin]
         for start, end in pairwise([*starts, last]):
-            if text := data[start:end].strip(BLANK_BYTES):
-                is_whole = end == last and (not heads or start >= heads[0]) and b"\0" not in text
-                frames.append(EventFrame(data[start:end], start, is_whole))
+            piece = data[start:end]
+            if piece.strip(BLANK_BYTES) or b"\0" in piece or not heads:  # one of which nothing is left counts
+                is_whole = end == last and (not heads or start >= heads[0]) and b"\0" not in piece
+                frames.append(EventFrame(piece, start, is_whole))
         begin = dots.end()
     return frames, begin
 
@@ -521,7 +529,9 @@ def _event(data: bytes) -> _EventFact | None:
     parts = (part.decode("utf-8", "replace") for part in head.groups())
     event, cluster, proc, _, date, time, first = parts
     moment, has_year = _time_of(date, time)
-    if moment is None or (event not in OF_ENDS and _TRAFFIC.search(data)):
+    is_cut = not first.startswith(tuple(_HEADS.get(event, ("",)))) or "<" in first.rpartition(">")[2]
+    is_cut |= any(event not in kinds and line.search(data) is not None for kinds, line in _OF_ONE_KIND)
+    if moment is None or is_cut:
         return None
     kind = EVENTS.get(whole(event, -1))
     text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")

@@ -15,6 +15,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.model.clock import SECOND
 from jobtui.model.ids import JobId
+from jobtui.model.tables import tables_of
 from tests.backends.log_fakes import append
 from tests.condor import book_of, event, executing, submitted
 from tests.polling import Reading, polled
@@ -97,7 +98,8 @@ class EventLog:
         path.write_text(HEADS[form].format(0))
 
     def write(self, number: int, proc: int, minute: int) -> None:
-        append(self.path, TOLD[self._form].format(number=number, proc=proc, minute=minute))
+        head = tables_of("jobtui.model", "condor")["heads"][f"{number:03}"][0]
+        append(self.path, TOLD[self._form].format(number=number, proc=proc, minute=minute, head=head))
 
     def rotate(self) -> None:
         self._rotations += 1
@@ -181,7 +183,9 @@ async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_pat
     batches = await all_of(CondorFile(log.path))
     assert [what for what, job in said(batches) if job] == ["submit", "execute", "held", "released"]
     assert len({(fact.rotation, fact.part) for batch in batches for fact in batch.condor if fact.job}) == 4
-    log.path.write_text(TOLD["classic"].format(number=13, proc=0, minute=9))  # a job's log has no such head
+    log.path.write_text(
+        event(13, "2026-11-20 10:09:00Z", "Job was released.")
+    )  # a job's log has no such head
     broken = [("3.gz", b"\x28\xb5\x2f\xfd."), ("old.zst", b"\x28\xb5\x2f\xfd."), ("7.bz2", b"BZh9.")]
     for count, (name, data) in enumerate(broken, 1):
         (tmp_path / f"EventLog.{name}").write_bytes(data)

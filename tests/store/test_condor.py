@@ -484,7 +484,7 @@ async def test_other_tasks_run_while_facts_are_added_and_a_zone_is_learnt(
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
     end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
     log = "".join(event(12, "2026-11-20 10:00:00", "Job was held.", job=job) for job in NUMBERS)
-    log += event(5, "2026-11-20 10:40:00", "", end, job=NUMBERS[0])
+    log += event(5, "2026-11-20 10:40:00", "Job terminated.", end, job=NUMBERS[0])
     *before, last = facts_of(log.encode())
     source = ScriptedSource([Batch(cursor="1", condor=tuple(before)), Batch(cursor="2", condor=(last,))])
     known: list[tuple[int, int]] = []

@@ -28,7 +28,6 @@ from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
-SYSTEMS = frozenset({condor.CONDOR, condor.JOBSUB})
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
 """A live job may be over if nothing was reported about it for this long."""
@@ -59,6 +58,7 @@ WORDS: Mapping[str, str] = {
 """A fact in words."""
 OF_RUNS = frozenset({"image_size", "disconnected", "reconnected"})
 """Events that come only while a job runs."""
+_BROUGHT = re.compile(r"(?:queue to transfer|Started transferring) input")
 PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "file_transfer", "submit_file"})
 
 
@@ -354,8 +354,14 @@ _ENDS = frozenset({"terminated", "ad", condor.END, condor.SIGNAL})
 
 
 def _idle(matter: CondorCase) -> Ruling:
-    """It waits for a machine, for the first time or again."""
+    """It waits for a machine, for the first time or again, or for its input there."""
     turn = matter.life.turns[-1]
+    later = matter.facts[matter.facts.index(turn.fact) :]
+    if (transfer := next((one for one in reversed(later) if one.what == "file_transfer"), None)) is not None:
+        is_brought = _BROUGHT.search(transfer.text) or transfer.values.get("Type") in ("1", "2")
+        sure, doubts = (SURE, ()) if is_brought else (PLAUSIBLE, (_NO_START,))
+        sentence = f"It has a machine, to which its files were transferred{matter.ago(transfer)}."
+        return Ruling(Code.STAGING, sentence, sure, (), doubts)
     analyze = _condor(matter, "see which machines would take it", "condor_q -better-analyze")
     begin, again = "It was released. " if turn.fact.what == "released" else "", ""
     starts, sure = whole(turn.fact.values.get("NumJobStarts"), 0), CERTAIN
