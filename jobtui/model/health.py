@@ -74,9 +74,7 @@ class Skip(msgspec.Struct, frozen=True):
 
 
 class FailingPart(msgspec.Struct, frozen=True):
-    """A part of what a source gives that cannot be read while others can. It last was at `since`. Without one
-    that `is_main` the others say nothing.
-    """
+    """A part that cannot be read, and last was at `since`. Without one that `is_main` others say nothing."""
 
     name: str
     why: str

@@ -264,12 +264,11 @@ def _is_node(name: str) -> bool:
 def _ended_by_slurm(matter: SlurmCase) -> Ruling:
     job, after = matter.job, matter.after()
     of = f" of {job.limit_s / 60:g} min" if job.limit_s else ""
-    never = Code.LAUNCH_FAILED, f"It never ran: {job.error}."
     code, sentence = {
         "TIMEOUT": (Code.TIMED_OUT, f"It was ended by Slurm at its time limit{of}."),
         "PREEMPTED": (Code.PREEMPTED, f"It was preempted{after}: a job of higher priority took its nodes."),
         "DEADLINE": (Code.TIMED_OUT, f"It was ended by Slurm{after}: its deadline passed."),
-    }.get(job.native_status, never)
+    }.get(job.native_status, (Code.LAUNCH_FAILED, f"It never ran: {job.error}."))
     return Ruling(code, sentence, CERTAIN)
 
 
