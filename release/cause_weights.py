@@ -31,9 +31,11 @@ WORDY = ("HEAD ", "LABEL ", "LAST ", "PAIR ", "BEGIN ", "END ")
 NOT_LEARNT = CauseWeights(0.0, {})
 HELD_OUT = "held_out"
 """The file from which nothing is learnt."""
-ROUNDS, AVERAGED, RATE, SHRINK = 16, 12, 0.3, 2.0
-SHARE_ENDED_WELL = 0.5
-"""How much an output of a program that ended well counts, as that it did is mostly known."""
+PASTED = ("issues", "pasted", "held_out_threads")
+"""The files of what users pasted."""
+ROUNDS, AVERAGED, RATE, SHRINK = 24, 18, 0.3, 4.0
+SHARE_ENDED_WELL, SHARE_PASTED = 0.5, 2.0
+"""How much an output of a program that ended well counts, as that it did is mostly known, and a paste."""
 LEAST_RIGHT, PARTS = 0.9, 10
 """The share of outputs that say why whose line must be found; parts of the programs, each left out once."""
 
@@ -45,6 +47,7 @@ class Sample(NamedTuple):
     text: str
     right: frozenset[int]
     family: str = ""
+    is_pasted: bool = False
 
     @property
     def program(self) -> str:
@@ -75,7 +78,8 @@ def _marked_in(path: Path) -> Iterator[Sample]:
         lines = marked.replace("␛", "\x1b").replace("␍", "\r").split("\n")
         right = frozenset(number for number, line in enumerate(lines, 1) if line.startswith("»"))
         assert bool(right) == (family != "-"), name
-        yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
+        text = "\n".join(line.removeprefix("»") for line in lines)
+        yield Sample(name, text, right, family, path.stem in PASTED)
 
 
 class Choice(NamedTuple):
@@ -95,7 +99,7 @@ def choices(of: Sequence[Sample]) -> Iterator[Choice]:
         right = [_is_right(output, at, sample) for at in output.judged]
         if any(right) or not sample.right:
             none = tuple(output.features_of_none())
-            share = SHARE_ENDED_WELL if sample.ended_well else 1.0
+            share = SHARE_ENDED_WELL if sample.ended_well else SHARE_PASTED if sample.is_pasted else 1.0
             yield Choice(sample.program, [*features, none], [*right, not sample.right], share)
 
 

@@ -29,7 +29,8 @@ MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
 """Lines judged, and their characters, lines of a traceback or a chain of causes."""
 MOST_PASTED, FRAMED = 500, 0.8
 """Lines of a text that may have been pasted; the share of lines, from the first, that a frame is around."""
-MOST_ALTERNATIVES = MOST_WORDS_NAMED = 3
+MOST_ALTERNATIVES, MOST_WORDS_NAMED, SHORTEST_SAID = 3, 3, 16
+"""Other lines and words that are named; characters of a line that another may say again."""
 MOST_CERTAIN, MOST_CERTAIN_OF_CUT = 0.95, 0.75
 """How sure a cause is at most, and where what followed is missing: it may have been handled there."""
 WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
@@ -38,6 +39,8 @@ LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
 """Last lines whose roles count, those whose words count, words of each, characters of a beginning."""
 MOST_ABOVE, LONGEST_KEY = 2, 120
 """Lines above a cause that are shown, none from before an empty one; of a key that may end there, at most."""
+WIDTHS, FEWEST_BROKEN = (60, 200), 3
+"""Columns of a terminal that broke lines; how many it broke at least that go on in different words."""
 LENGTHS = 0, 1, 2, 3, 5, 8, 12, 18
 """Numbers of words between which there is no difference."""
 
@@ -95,7 +98,7 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     # That one is the value of a secret key above it is not seen of it alone
-    lines = [*_without_prose(map(SecretBlocks().hide, text.split("\n")))]
+    lines = _unwrapped([*_without_prose([*map(SecretBlocks().hide, text.split("\n"))])])
     frame = _frame(lines)
     for number, raw in enumerate(lines, first_line):
         raw = frame.sub("", raw, count=1) if frame is not None else raw
@@ -109,26 +112,45 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
             yield OutputLine(number, *_without_prefix(part))
 
 
-def _without_prose(lines: Iterable[str]) -> Iterator[str]:
+def _without_prose(lines: Sequence[str]) -> Iterator[str]:
     """What was pasted, without marks and quotes; of what is said of it only what it quotes of an output."""
-    lines = [*lines]
     if len(lines) > MOST_PASTED:
         yield from lines
         return
     marks = [line.strip() for line in lines if _part("fence").match(line)]
     is_fenced, is_inside = len(marks) > 1 or any(mark.strip("`~> ") for mark in marks), False
     first = load_causes().first
-    for line in lines:
+    shown = (_part("entity").sub(lambda found: unescape(found[0]), line) for line in lines)
+    bare = [_part("quote").sub("", line) for line in shown]
+    near = [line[:LONGEST].rstrip() for line in bare]
+    said = [_part("prose").search(line) is not None for line in near]
+    runs_on, goes_on = _part("runs_on").match, _part("goes_on").fullmatch
+    wrapped = [at for at, (line, below) in enumerate(pairwise(near)) if runs_on(line) and goes_on(below)]
+    for at in wrapped:
+        said[at + 1] |= said[at]
+    for at in reversed(wrapped):
+        said[at] |= said[at + 1]
+    for line, text, is_said in zip(lines, bare, said, strict=True):
+        is_said |= is_fenced and not is_inside and text == line
         if _part("fence").match(line):
             is_inside = not is_inside
             yield ""
-            continue
-        bare = _part("quote").sub("", _part("entity").sub(lambda found: unescape(found[0]), line))
-        is_said = (is_fenced and not is_inside and bare == line) or _part("prose").search(bare[:LONGEST])
-        if is_said and not (first("cause", bare) or first("symptom", bare)):
-            quotation = _part("quotation").search(bare[:LONGEST])
-            bare = quotation[1] or quotation[2] if quotation is not None else ""
-        yield bare
+        elif is_said and not (first("cause", text) or first("symptom", text)):
+            quoted = [one or other for one, other in _part("quotation").findall(text[:LONGEST])]
+            yield next(filter(_part("strong").search, quoted), "".join(quoted[:1]))
+        else:
+            yield text
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Lines that a terminal broke at its last column, whole again; what each went on in is an empty line."""
+    width, torn = max(map(len, lines)), _part("torn").match
+    pairs = enumerate(pairwise(lines)) if WIDTHS[0] <= width <= WIDTHS[1] else ()
+    broken = [at for at, (line, below) in pairs if len(line) == width and torn(f"{line[-1]}{below}")]
+    rests = {lines[at + 1][:ALIKE] for at in broken if lines[at][:ALIKE] != lines[at + 1][:ALIKE]}
+    for at in reversed(broken if sum(rest[0].isalpha() for rest in rests) >= FEWEST_BROKEN else ()):
+        lines[at], lines[at + 1] = lines[at] + lines[at + 1], ""
+    return lines
 
 
 def uncoloured(raw: str) -> str:
@@ -189,8 +211,12 @@ class Output:
         self._templates = [_part("number").sub("#", line.text) for line in self.lines]
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self.lines, self._format)
-        self._heads = {one.at: one.head for one in self._tracebacks.raised}
-        self._raised_at = {head: at for at, head in self._heads.items()}
+        self._raised = {one.at: one for one in self._tracebacks.raised}
+        self._raised_at = {one.head: one.at for one in self._tracebacks.raised}
+        is_decoration, is_trouble = _part("decoration").match, _part("trouble").search
+        self._with_words = [at for at, line in enumerate(self.lines) if not is_decoration(line.text)]
+        self._ranks = {at: rank for rank, at in enumerate(self._with_words)}
+        self._troubles = {at for at in self._with_words if is_trouble(self.lines[at].text)}
 
     @cached_property
     def cause(self) -> Cause | None:
@@ -230,20 +256,27 @@ class Output:
         none = weigh(self.features_of_none())
         top = max((none, *weights.values()))
         shares: defaultdict[str, float] = defaultdict(float)
-        named = {at: self._templates[self.named_by(at)] for at in weights}
+        named = {at: self._templates[self.named_by(at)].strip(" .!'\"*") for at in weights}
         for at, weight in weights.items():
             shares[named[at]] += exp(weight - top)
         total = sum(shares.values()) + exp(none - top)
         first = {named[at]: at for at in reversed(weights)}
-        return sorted(
-            (Suspect(at, shares[text] / total) for text, at in first.items()), key=lambda one: -one.chance
-        )
+        found: dict[str, Suspect] = {}
+        for text, share in sorted(shares.items(), key=lambda one: -one[1]):
+            # A line that has all of another, and more around it, says it again
+            alike = (one for one in found if one in text or text in one)
+            said = next((one for one in alike if min(len(one), len(text)) >= SHORTEST_SAID), text)
+            same = found.get(said, Suspect(first[text], 0.0))
+            found[said] = same._replace(chance=same.chance + share / total)
+        return sorted(found.values(), key=lambda one: -one.chance)
 
     def named_by(self, at: int) -> int:
         """The line to show for the cause at a line: the deepest of its chain, or the one it announces."""
         at = self._deepest(at)
-        below = self._below(at)
-        return at if below is None or not self._says_more(below, self.lines[at].tag) else below
+        if (below := self._below(at)) is None or self.lines[below].tag != self.lines[at].tag:
+            return at
+        is_place = any(_part(name).match(self.lines[below].text) for name in ("item", "frame"))
+        return at if is_place or self._is(below, "wrapper") else below
 
     def _why(self, at: int) -> str:
         if at in self._raised:
@@ -288,7 +321,7 @@ class Output:
         yield from (f"{role} AFTER {other}" for role in roles or ("other",) for other in before)
         has_trouble = at in self._troubles
         yield f"TROUBLE {has_trouble}"
-        above = self._ranks.get(self._heads.get(at, at), rank) - 1
+        above = self._ranks.get(self._raised[at].head if at in self._raised else at, rank) - 1
         for name, beside in (("BELOW", rank + 1), ("ABOVE", above)):
             if not 0 <= beside < len(self._with_words):
                 yield f"{name} none"
@@ -303,7 +336,7 @@ class Output:
         """What a line is by its shapes, and by the traceback or stack it is in."""
         roles = [role for role in ROLES_THAT_TELL if self._is(at, role)]
         if at in self._raised:
-            roles.append(self._raised[at])
+            roles.append(self._raised[at].kind)
         elif at in self._tracebacks.inside:
             roles.append("traceback")
         return roles
@@ -323,28 +356,6 @@ class Output:
             yield from (f"LAST{back} {role}" for role in self._roles(at))
         yield from (f"NONE HAS {role}" for role in self._begins)
 
-    @cached_property
-    def _with_words(self) -> list[int]:
-        """Lines with words that are no decoration."""
-        return [at for at, line in enumerate(self.lines) if not _part("decoration").match(line.text)]
-
-    @cached_property
-    def _ranks(self) -> dict[int, int]:
-        return {at: rank for rank, at in enumerate(self._with_words)}
-
-    @cached_property
-    def _troubles(self) -> set[int]:
-        return {at for at in self._with_words if _part("trouble").search(self.lines[at].text)}
-
-    @cached_property
-    def _raised(self) -> dict[int, str]:
-        """What each exception is that began a chain: raised, ignored, or the result of another failure."""
-        result = self._format.exceptions["result"]
-        return {
-            one.at: "ignored" if one.is_ignored else "result" if one.name in result else "raised"
-            for one in self._tracebacks.raised
-        }
-
     def _below(self, at: int) -> int | None:
         """The line that says what a headline announces; of a long message the last one that says why."""
         text, where = self.lines[at].text, _part("where")
@@ -361,11 +372,6 @@ class Output:
         strong = _part("strong").search
         texts = ((at, self.lines[at].text) for at in self._after(at, 7))
         return next((at for at, text in texts if strong(text) or not where.match(text)), None)
-
-    def _says_more(self, below: int, tag: str) -> bool:
-        line = self.lines[below]
-        is_place = any(_part(name).match(line.text) for name in ("item", "frame"))
-        return line.tag == tag and not is_place and not self._is(below, "wrapper")
 
     @cached_property
     def judged(self) -> list[int]:
@@ -426,12 +432,15 @@ def _words(text: str) -> list[str]:
 
 
 class RaisedException(NamedTuple):
-    """An exception with a traceback: its line, the first of its traceback, its name."""
+    """An exception with a traceback: its line, the first of its traceback, its name.
+
+    It is raised, ignored, or the result of another failure.
+    """
 
     at: int
     head: int
     name: str
-    is_ignored: bool
+    kind: str = "raised"
 
 
 HEAD = re.compile(r"Traceback \(most recent call last\)(?::|$)")
@@ -476,7 +485,7 @@ class Tracebacks:
             elif open_heads and at - open_heads[0] < NEAR:
                 self.inside.add(at)
                 if (name := self._exception(text.removeprefix(indent), indexes, rank)) is not None:
-                    raised = RaisedException(at, open_heads.pop(0), name, False)
+                    raised = RaisedException(at, open_heads.pop(0), name)
                     chain.insert(inner if indent.isspace() else len(chain), raised)
                     inner += indent.isspace()
             elif text.startswith(LINKS):
@@ -499,9 +508,9 @@ class Tracebacks:
             self.inside.discard(chain[0].at)
         elif first is not None:
             above = self._lines[chain[0].head - 1].text if chain[0].head else ""
-            self.raised.append(
-                first._replace(head=chain[0].head, is_ignored=bool(_part("ignored").match(above)))
-            )
+            kind = "result" if first.name in self._format.exceptions["result"] else "raised"
+            kind = "ignored" if _part("ignored").match(above) else kind
+            self.raised.append(first._replace(head=chain[0].head, kind=kind))
         return []
 
     def _is_wrapper(self, raised: RaisedException) -> bool:

@@ -7,7 +7,6 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from jobtui.formats.schema import FormatError
 from jobtui.model.numbers import whole
 from jobtui.model.tables import tables_of
 
@@ -58,14 +57,11 @@ class CauseFormat(NamedTuple):
 
 @cache
 def load_causes() -> CauseFormat:
-    """Raises FormatError when the file breaks its own rules."""
+    """What `causes.toml` holds; that it keeps its own rules is tested."""
     document = tables_of("jobtui.formats", "causes")
-    try:
-        shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
-        parts = {name: re.compile(pattern) for name, pattern in document["parts"].items()}
-        exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
-    except (re.error, KeyError, ValueError) as error:
-        raise FormatError(f"causes.toml: {error!r}") from error
+    shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
+    parts = {name: re.compile(pattern) for name, pattern in document["parts"].items()}
+    exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
     shapes.sort(key=lambda shape: -shape.weight)
     by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
     return CauseFormat(by_role, exceptions, tuple(document["needles"]), parts, tuple(document["telling"]))
@@ -119,17 +115,11 @@ class CauseWeights(NamedTuple):
 
 @cache
 def load_weights() -> CauseWeights:
-    """What `python -m release.cause_weights` learnt; raises FormatError when it cannot be read."""
+    """What `python -m release.cause_weights` learnt."""
     document = tables_of("jobtui.formats", "cause_weights")
-    try:
-        weights = document["features"].items()
-        by_feature = {name: float(weight) for weight, names in weights for name in names.split(", ")}
-        return CauseWeights(float(document["least"]), by_feature)
-    except (KeyError, ValueError, AttributeError) as error:
-        raise FormatError(f"cause_weights.toml: {error!r}") from error
-
-
-KILL_ROLES = frozenset(("kill", "crash", "host", "boot", "part", "begin", "trouble"))
+    weights = document["features"].items()
+    by_feature = {name: float(weight) for weight, names in weights for name in names.split(", ")}
+    return CauseWeights(float(document["least"]), by_feature)
 
 
 class KillShape(NamedTuple):
@@ -162,20 +152,14 @@ class KillFormat(NamedTuple):
 
 @cache
 def load_kills() -> KillFormat:
-    """Raises FormatError when the file breaks its own rules."""
+    """What `kills.toml` holds; that it keeps its own rules is tested."""
     document = tables_of("jobtui.formats", "kills")
-    try:
-        shapes = tuple(
-            KillShape(
-                entry["role"], tuple(entry["writers"]), entry.get("weight", 0), tuple(entry.get("says", ())),
-                re.compile(pattern), sample,
-            )
-            for entry in document["lines"]
-            for pattern, sample in entry["shapes"]
-        )  # fmt: skip
-        codes = document["hold_codes"]
-    except (re.error, KeyError, ValueError) as error:
-        raise FormatError(f"kills.toml: {error!r}") from error
-    if odd := [shape.sample for shape in shapes if shape.role not in KILL_ROLES]:
-        raise FormatError(f"kills.toml: unknown role of {odd[0]!r}")
-    return KillFormat(shapes, codes)
+    shapes = tuple(
+        KillShape(
+            entry["role"], tuple(entry["writers"]), entry.get("weight", 0), tuple(entry.get("says", ())),
+            re.compile(pattern), sample,
+        )
+        for entry in document["lines"]
+        for pattern, sample in entry["shapes"]
+    )  # fmt: skip
+    return KillFormat(shapes, document["hold_codes"])

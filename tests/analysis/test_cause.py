@@ -106,6 +106,33 @@ def test_a_cause_leaves_out_what_is_around_its_message() -> None:
         assert find_cause(text.replace(said, "mesh read")) is None
 
 
+TALK = (
+    "The simulation crashes after two hours and a colleague gets a segmentation fault",
+    "# What happens\n- [x] I read all about errors\n\nThe same input cannot fail, as it worked last week with"
+    " the\nolder library, which could not open the file either and then\ncrashed with a fatal error",
+    "Question: how is an array continued\nif a task exits with an error? The man page says that it aborts",
+    "Increasing the limit did not help, setting OMP_NUM_THREADS=1 makes the invalid pointer go away",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("talk", TALK, ids=range(len(TALK)))
+def test_what_people_say_of_a_failure_is_no_cause(talk: str) -> None:
+    said = "ERROR: cannot open restart.h5: No such file or directory"
+    assert find_cause(f"{talk}\n") is None
+    assert some(find_cause(f"{talk}:\n\nstep 1\n{said}\n\n{talk}\n")).text == said
+
+
+def test_a_line_that_a_terminal_broke_is_whole_and_one_that_is_said_again_counts_once() -> None:
+    said = f"ERROR: cannot open {'/scratch/run' * 8}/restart.h5: No such file or directory"
+    lines = [
+        *(f"{name} is read from {f'/scratch/{name}' * 6}" for name in ("mesh", "beamline", "grid")),
+        said,
+    ]
+    broken = "\n".join(line[at : at + 80] for line in lines for at in range(0, len(line), 80))
+    assert some(find_cause(f"{broken}\n")).text == said
+    assert not some(find_cause(f"{said}\nmodel stopped with {said}, giving up\n")).alternatives
+
+
 @pytest.mark.parametrize("cut", ["", "\0", "\0\nstep 2\n"], ids=["in a line", "by a hole", "before a hole"])
 def test_a_cause_after_which_the_output_is_cut_may_have_been_handled(cut: str) -> None:
     said = "ERROR: cannot open restart.h5: No such file or directory"
@@ -166,6 +193,7 @@ def test_every_message_has_the_shape_it_is_a_sample_of() -> None:
         assert found is not None, shape.sample
         assert found[0] is shape, (shape.sample, found[0].pattern.pattern)
         assert bool(shape.says) == (shape.role in ("kill", "crash", "host", "boot"))
+        assert shape.says or shape.role in ("part", "begin", "trouble")
 
 
 VARIANTS = 4
