@@ -59,7 +59,8 @@ _ITEM_SEPARATOR = re.compile(
 )
 """Between the name and the value of `{"name": ..., "value": ...}`, of an attribute of a span, or in XML."""
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
-_LOGIN_HEAD = r"(?:machine\s+\S+|default)(?:\s+(?:login|account)\s+\S+)*\s+"
+_OF_USER = r"(?:login|account)\s+"
+_LOGIN_HEAD = rf"(?:machine\s+[\w-]+\.\S+|(?:machine\s+\S+|default)(?=\s+{_OF_USER}))(?:\s+{_OF_USER}\S+)*\s+"
 _WORD_HEAD = re.compile(rf"\b(?:setenv\s+\w*|{_LOGIN_HEAD})$", re.ASCII)
 _KEY_FORMS = (
     (_WORD_HEAD, _OPTION_SEPARATOR),
