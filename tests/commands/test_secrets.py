@@ -11,8 +11,13 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from jobtui.backends.archive.source import ArchiveDirectory
+from jobtui.backends.condor.source import CondorFile
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.backends.traces.files import TraceFile
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, SystemClock
+from jobtui.model.ids import TraceId
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import T0, archive, journal_line, journald_document
@@ -21,6 +26,10 @@ from tests.condor import JOB as CONDOR
 from tests.condor import event, executing, submitted
 from tests.loopback import response, served
 from tests.rows import table
+from tests.screens.captured import app_on, copied, shown
+from tests.screens.tour import settled, typed
+from tests.waiting import wait_until
+from tests.widgets.widget_app import text
 
 ROWS: dict[str, Any] = table("secrets")["planted"]
 LINES, PASSWORD = ROWS["lines"], ROWS["password"]
@@ -119,3 +128,26 @@ def test_no_planted_secret_is_printed(
     assert len(written) > len(ROWS["logins"])
     assert not [path for path in written if path.stat().st_mode & 0o77]
     assert not [path for path in written for one in contents(path) if b"hunter2" in one]
+
+
+async def test_no_planted_secret_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_world(place := tmp_path)
+    jobs = SirepoDb(place / "db"), CondorFile(place / "ads"), CondorFile(place / "events")
+    more = TraceFile(place / "spans.json"), ArchiveDirectory(str(place)), place / "log"
+    leaks, masked = [], 0
+    async with shown(app_on(*jobs, *more, now=SystemClock().now()), (200, 60)) as (app, pilot):
+        store = app._session.store
+        await wait_until(lambda: all(one.read_at for one in store.sources()) and JOB[:8] in text(app), pilot)
+        await wait_until(lambda: store.traces.size(TraceId(TRACE)), pilot)
+        taken = copied(app, monkeypatch)
+        for keys in ROWS["walked"]:
+            for key in ("escape", "escape", "1", *typed(keys), *("y", "Y", "ctrl+y") * ("=" not in keys)):
+                await pilot.press(key)
+                await settled(app, pilot)
+                await wait_until(lambda: not any(word in text(app) for word in ROWS["awaited"]), pilot)
+            said = [text(app), app.title, *(note.message for note in app._notifications), *taken]
+            masked += "***" in "".join(said)
+            leaks += [(keys, line) for one in said for line in one.split("\n") if "hunter2" in line]
+            taken.clear()
+    assert not leaks
+    assert masked > len(ROWS["walked"]) / 2
