@@ -67,7 +67,7 @@ CONTAINERS_KEPT = 1_000
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
 _LINE = re.compile(rf"({_TIME} +\d+ +\d+ )?([^ ]{{1,1000}}) ((\w*).*)", re.ASCII | re.DOTALL)
 """Time, pid and thread; a word that may be a call site; the message, and its first word."""
-_site_in = lru_cache(1_000)(re.compile(r"[^\s:]+:\d+:([\w<>]+)", re.ASCII).fullmatch)  # a program has few
+_functions_at = lru_cache(1_000)(re.compile(r"\A[^\s:]+:\d+:([\w<>]+)\Z", re.ASCII).findall)  # they are few
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
 _FORWARDED = re.compile(r"(srj-[sp]-\w+) (.*)", re.ASCII | re.DOTALL)
 
@@ -96,8 +96,8 @@ def split(text: str) -> tuple[str | None, str, str, str] | None:
     if found is None:
         return None
     stamp, site, message, head = found.groups()
-    known = _site_in(site)
-    return None if known is None else (stamp, known[1], message, head)
+    functions = _functions_at(site)
+    return (stamp, functions[0], message, head) if functions else None
 
 
 R = TypeVar("R")
