@@ -70,7 +70,7 @@ _KEY_FORMS = (
     (_TAG_HEAD, _TAG_SEPARATOR),
 )
 """What is before a key that no sign of equality follows, and what is between it and its value."""
-_HEAD_LENGTH = 64
+_HEAD_LENGTH, _JUDGED = 64, 200
 _IN_PROSE = re.compile(
     r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
     r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?)[ ]+"
@@ -284,9 +284,16 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
 
 def _find_session(text: str, found: re.Match[str]) -> _Span:
     """The value of a session or a cookie, one word; what is not random is read on, it may hold other keys."""
+    begin = max(0, found.start() - _HEAD_LENGTH)
+    near = text[begin : found.end() + _JUDGED].replace(
+        "\u0130", "i"
+    )  # of a text of nothing else each would be long
+    again = _START.match(near.lower(), found.start() - begin)
+    start, end = _find_key(near, again) if again else (0, 0)
+    if not secret_words.is_random(near[start:end].partition(" ")[0]):
+        return found.end(), found.end()
     start, end = _find_key(text, found)
-    word = text[start:end].partition(" ")[0]
-    return (start, start + len(word)) if secret_words.is_random(word) else (found.end(), found.end())
+    return start, start + len(text[start:end].partition(" ")[0])
 
 
 def _find_after_option(text: str, start: int, word_end: int) -> _Span:
