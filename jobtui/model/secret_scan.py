@@ -251,6 +251,7 @@ def _find_other(text: str, found: re.Match[str]) -> _Span:
         name = "user" if password is None or password["own"] is None else "own"
         return (at, at) if password is None else password.span(name)
     if found["pem"]:
+        at += text.startswith("\n", at)
         closing = _PEM_END.search(text, at)
         end = closing.start() if closing else len(text)
     else:
