@@ -90,9 +90,11 @@ async def run_quietly(
         async with asyncio.timeout(timeout_s):
             await process.communicate(typed)
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return f"was ended after {timeout_s:g} s"
+    finally:  # also where the program ends meanwhile
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     code = process.returncode or 0
     if code < 0:
         return f"was ended by signal {-code}"

@@ -18,11 +18,11 @@ from jobtui.backends.condor.source import LIMITS, CondorFile
 from jobtui.backends.log_start import FromStart
 from jobtui.backends.sirepo import source as sirepo_files
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.backends.slurm import records as slurm_records
 from jobtui.backends.slurm.client import Commands, slurm_faults
 from jobtui.backends.slurm.source import Slurm
 from jobtui.backends.traces.files import TraceFile
 from jobtui.formats import condor_events, spans
+from jobtui.formats import slurm as slurm_format
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock
 from jobtui.model.condor import LOG_GAP
@@ -273,7 +273,7 @@ class LogFileRig(GrowingFileRig):
 
 
 class SlurmRig(Rig):
-    makes = (slurm_records, "queued_job")
+    makes = (slurm_format, "settled")
 
     def __init__(self, folder: Path) -> None:
         self._cluster = StandIn(folder)

@@ -21,7 +21,7 @@ MASKED = [
     # known by their form
     (
         "-----BEGIN PRIVATE KEY-----\nab\ncd\n-----END PRIVATE KEY-----",
-        "-----BEGIN PRIVATE KEY-----***-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\n***-----END PRIVATE KEY-----",
     ),
     (f"sent {JWT} to h", "sent *** to h"),
     (f"git clone https://h x {'ghp_' + 'a1B2c3D4e5' * 4}", "git clone https://h x ***"),

@@ -1,5 +1,6 @@
 """What is taken along: blocks, commands, files in the pager; the mouse; a window of a few lines."""
 
+import asyncio
 import os
 import shlex
 import sys
@@ -81,6 +82,18 @@ def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None
     assert told.read_text() == "$(id);1"
     with pytest.raises(export.NotStarted, match="/nowhere/less: No such file"):
         export.run_program(("/nowhere/less",), os.environ)
+
+
+async def test_a_command_does_not_outlive_the_program(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    command = ("sh", "-c", f"echo $$ > {noted}; exec sleep 600")
+    running = asyncio.create_task(export.run_quietly(command, {}, 600))
+    await wait_until(lambda: noted.exists() and noted.read_text().endswith("\n"))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(noted.read_text()), 0)
 
 
 async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
