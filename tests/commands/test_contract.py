@@ -169,3 +169,13 @@ def test_jobs_that_need_attention_come_first_and_then_the_newest(tmp_path: Path,
     ran = run("jobs", "--srdb", db, "--at", AT, "--json")
     assert [jid.rpartition("-")[2] for jid in ids(ran.out)] == ["hangs", "live", "new", "old"]
     assert ran.json["jobs"][0]["flags"] == ["no_progress"]
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+@pytest.mark.parametrize("form", ["--json", "--csv", "--plain"])
+def test_full_ids_of_agents_are_never_printed(capture: str, form: str, run: Runner) -> None:
+    ran = run("agents", form, "--at", AT, *sources_of(capture))
+    text = (CAPTURES / capture / "supervisor.log").read_text(errors="replace")
+    full = {part[:32] for part in text.split("'agent_id': '")[1:]}
+    assert full
+    assert not [one for one in full if one[:8] in ran.out + ran.err]
