@@ -286,9 +286,8 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
 def _find_session(text: str, found: re.Match[str]) -> _Span:
     """The value of a session or a cookie, one word; what is not random is read on, it may hold other keys."""
     begin = max(0, found.start() - _HEAD_LENGTH)
-    near = text[begin : found.end() + _JUDGED].replace(
-        "\u0130", "i"
-    )  # of a text of nothing else each would be long
+    # only a part is judged first: in a text of nothing else each value would be as long as the text
+    near = text[begin : found.end() + _JUDGED].replace("\u0130", "i")
     again = _START.match(near.lower(), found.start() - begin)
     start, end = _find_key(near, again) if again else (0, 0)
     if not secret_words.is_random(near[start:end].partition(" ")[0]):
