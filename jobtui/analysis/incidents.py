@@ -203,7 +203,7 @@ class Grouping:
         """The groups so far; those that are ongoing at `now` come first."""
         alike: defaultdict[str | IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
         for kind, group in self._groups.items():
-            alike[_same(kind, group)] += group
+            alike[_merge_key(kind, group)] += group
         found = [_incident(group, self._good) for group in alike.values()]
         found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(
@@ -227,8 +227,8 @@ def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
     return IncidentKind("", code, error, shape_of(sample.run))
 
 
-def _same(kind: IncidentKind, group: Sequence[tuple[Sample, Verdict]]) -> str | IncidentKind:
-    """What groups have in common that are one: the only failing line that says why, else their kind."""
+def _merge_key(kind: IncidentKind, group: Sequence[tuple[Sample, Verdict]]) -> str | IncidentKind:
+    """Groups with the same one are one: their only failing line that says why, else their kind."""
     lines = {signature(one.cause.text) for _, one in group if one.cause is not None and not one.cause.is_end}
     return lines.pop() if len(lines) == 1 and not kind.cause else kind
 

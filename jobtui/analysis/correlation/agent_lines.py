@@ -31,7 +31,7 @@ AHEAD = 2 * SECOND
 SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
 """Processes that serve every job of an agent."""
 
-_FULL, _JID, _PREFIX, _ADJACENT = Certainty
+_FULL, _JID, _PREFIX, _ADJACENT = Certainty.FULL_ID, Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT
 _ARRIVALS = frozenset({"op_arrived"})
 _NAMED = frozenset(
     {"op_arrived", "op_raised", "job_cmd_exited", "job_cmd_killed", "job_cmd_ended", "job_cmd_note",

@@ -27,8 +27,9 @@ from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import AgentState, Certainty, OpStatus
 
-_FULL, _JID, _PREFIX, _ADJACENT = Certainty
-_CREATED, _WAITING, _SENT, _REPLIED, _ENDED, _DESTROYED, _LOST = OpStatus
+_FULL, _JID, _PREFIX, _ADJACENT = Certainty.FULL_ID, Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT
+_WAITING, _SENT, _REPLIED = OpStatus.WAITING, OpStatus.SENT, OpStatus.REPLIED
+_ENDED, _DESTROYED, _LOST = OpStatus.ENDED, OpStatus.DESTROYED, OpStatus.LOST
 _STARTING, _UNKNOWN = AgentState.STARTING, AgentState.UNKNOWN
 """By names of their own: to get a member from its class takes twenty times as long in Python 3.11."""
 
