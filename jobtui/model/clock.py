@@ -67,7 +67,7 @@ def seconds_between(start: Nanos, end: Nanos) -> float:
 
 
 def since_s(at: Nanos | None, now: Nanos) -> float | None:
-    """Seconds from a time to now, 0 for one to come; None for None."""
+    """Seconds from a time to now, 0 if it is in the future; None for None."""
     return None if at is None else max(0.0, seconds_between(at, now))
 
 

@@ -44,7 +44,7 @@ KINDS: Mapping[str, type[SourceError]] = {
 """By their words in tables."""
 
 MOST_NEWS = 5
-"""How many of the last polls with news are used to measure how late news come."""
+"""From how many of the last polls with news it is measured how late news comes."""
 GRAIN_S = 2.0
 """Servers give whole seconds: a clock that is off by less than this may be right."""
 QUIET_S = 60.0
@@ -54,7 +54,7 @@ SKIPS_NAMED = 20
 
 
 FEWEST_NEWS, LEAST_PAUSE_S, UNUSUAL, FADING = 10, 120.0, 5.0, 0.95
-"""When a silence is unusual: news counted before, its least length, and how many times the usual one."""
+"""A silence is unusual after so much news, if it is so long, and so many times the usual pause."""
 
 
 class SourceState(StrEnum):
@@ -152,7 +152,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         return seconds if seconds > max(LEAST_PAUSE_S, UNUSUAL * self.pause_s) else 0.0
 
     def with_news(self, now: Nanos) -> Self:
-        """It just gave something new. Of pauses the longest counts, and less and less as others follow."""
+        """The health once something new came. The longest pause counts, and less with each one after it."""
         pause_s = 0.0 if self.news_at is None else seconds_between(self.news_at, now)
         longest_s = max(pause_s, self.pause_s * FADING)
         return msgspec.structs.replace(self, news=self.news + 1, news_at=now, pause_s=longest_s)

@@ -48,7 +48,7 @@ class Category(StrEnum):
 
 
 class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
-    """For what a pending job waited from a time on, in its system's own words; "" for nothing, as it ran."""
+    """What a pending job waited for from a time on, in its system's own words; "" once it ran."""
 
     job_id: JobId
     at: Nanos
@@ -56,9 +56,9 @@ class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that has what another waits for, or that is ahead of it. `has` says what it has, `since` when.
+    """A job that holds what another waits for, or is ahead of it. `has` says what it holds, since `since`.
 
-    `held_s` is for how long, `limit_s` how long at most, `usual_s` how long such jobs usually do.
+    It holds that for `held_s`, at most `limit_s`, usually `usual_s`.
     """
 
     job: str
@@ -71,7 +71,7 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeTally(msgspec.Struct, frozen=True, kw_only=True):
-    """The nodes that a job may run on, each counted once, under the first of these that is so of it.
+    """The nodes that a job may run on, each counted once, under the first of these that applies.
 
     They are down, drained, reserved for others, lack a feature, lack a GRES, are too small, are full, or are
     free. `wanted` is how many the job asks for. `reasons` are those for which nodes are down or drained, each
@@ -235,7 +235,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def reason_words(self) -> str:
-        """For what it waits as its record has it, "" of a job that does not."""
+        """What it waits for by its record, "" if it does not wait."""
         if self.status is not JobStatus.PENDING:
             return ""
         message = self.message if self.needs_logs else None

@@ -35,9 +35,9 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     `text` is decoded with errors replaced, perhaps cut: not masked, not safe for a terminal. `note` says in
     words what of the line is not in `text`. `origin` names its source where lines of several are mixed.
-    `stamped`: the time is not in the text, whoever kept the line knows it. `is_gap`: it is no line, but says
-    that lines are missing here. `unproven`: the clocks of two hosts do not tell whether it comes after the
-    line before it. `folded`: so many lines after it that it stands for, up to `end`.
+    `stamped`: the time is not in the text, it comes from the system that kept the line. `is_gap`: it is no
+    line, but says that lines are missing here. `unproven`: the clocks of two hosts do not tell whether it
+    comes after the line before it. `folded`: how many lines after it, up to `end`, are folded into it.
     """
 
     position: int
@@ -62,9 +62,9 @@ class Page(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """From where to where the log goes. `event` says in words what happened to the file last, if anything.
+    """Where the log begins and ends. `event` says in words what happened to the file last, if anything.
 
-    `revision` is another one when lines have come between others.
+    `revision` changes when lines come between others.
     """
 
     begin: int
@@ -121,7 +121,7 @@ REGEX_SIGN = "~"
 
 
 def query_of(typed: str) -> Query | None:
-    """What somebody typed to search for: small letters match large ones too. None for nothing."""
+    """The query that somebody typed: lower case matches upper case too. None for no text."""
     is_regex = typed.startswith(REGEX_SIGN) and len(typed) > 1
     text = typed[1:] if is_regex else typed
     letters = text
@@ -148,12 +148,12 @@ class Hits:
         return len(self._all)
 
     def add_above(self, positions: Sequence[int], high: int) -> None:
-        """Take in ascending positions behind all others; searched up to `high`."""
+        """Add ascending positions after all others; searched up to `high`."""
         self._all.extend(positions)
         self.high = high
 
     def add_below(self, positions: Sequence[int], low: int) -> None:
-        """Take in ascending positions before all others, which needs `wide`; searched down to `low`."""
+        """Add ascending positions before all others, which needs `wide`; searched down to `low`."""
         assert isinstance(self._all, list)
         self._all[:0] = positions
         self.low = low
@@ -176,7 +176,7 @@ class Hits:
 
 
 class SearchState(StrEnum):
-    """How a search stands."""
+    """The state of a search."""
 
     RUNNING = "running"
     DONE = "done"
@@ -263,7 +263,7 @@ class Log(LineSource, Protocol):
     """A log as a whole: its lines, and what a screen asks about them."""
 
     async def look(self) -> Extent:
-        """How far it goes now. Notices what was written, rotated or cut off. Raises LogUnreadable."""
+        """Its extent now. Notices what was written, rotated or cut off. Raises LogUnreadable."""
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""

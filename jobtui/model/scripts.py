@@ -157,9 +157,9 @@ class ScriptArchive(ScriptSource, Protocol):
     """A source whose scripts can be gone through one by one."""
 
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        """Every script in reach, the newest first where that can be had. `progress` is handed where it is."""
+        """Every script in reach, newest first if the archive has an order. `progress` hears where it is."""
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text in which bytes that are no UTF-8 can be seen for what they are."""
+    """Bytes as text, with each byte that is not UTF-8 written as an escape."""
     return data.decode("utf-8", "backslashreplace")

@@ -66,7 +66,7 @@ class KeyWish(NamedTuple):
 
 
 class Appearance(NamedTuple):
-    """What is not given is as usual.
+    """A field that is not given has the usual value.
 
     `theme`, `glyphs`, `clipboard` and `mouse` are words of the settings of these names, `fps` is how often a
     second the screen may be painted, None for what fits the line to the terminal. `columns` and `sort` are

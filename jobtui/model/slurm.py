@@ -10,7 +10,7 @@ from jobtui.model.jobs import Category, JobStatus, Pending, statuses_of
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
-"""What sacct is to show of a job that ended, for a person."""
+"""The columns of sacct that a person needs about a job that ended."""
 SYSTEM = "slurm"
 LEFT = "it left the queue; accounting does not say yet how it ended"
 """The words for a job that was live when it was last in the queue."""
@@ -226,7 +226,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Controller(msgspec.Struct, frozen=True, kw_only=True):
-    """How the scheduler's own daemons do: what waits for accounting, and how long its rounds took, in ms."""
+    """The scheduler's daemons: what waits for accounting, and how long cycles took, in ms."""
 
     dbd_backlog: int | None = None
     agent_backlog: int | None = None
@@ -238,7 +238,7 @@ class Controller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it, as a source had it at one time."""
+    """A whole cluster, as a source reported it at one time."""
 
     source: str
     at: Nanos

@@ -168,8 +168,8 @@ NO_LOGIN = "a name or password in the address is not accepted"
 def parse_server(setting: str, text: str, instead: str = "", part: str = "") -> SourceSpec:
     """The source that an address of a server names. Raises ValueError for what is none.
 
-    `instead` says whence its login is taken, if not from the configuration, `part` what the last part of its
-    path names, which must be there then.
+    `instead` says where its login comes from, if not from the configuration. `part` says what the last part
+    of its path names; with it a path is required.
     """
     from urllib.parse import urlsplit  # few have a server
 

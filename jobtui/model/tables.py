@@ -1,5 +1,5 @@
-"""Tables that come with the program: what is data stands in TOML beside the code that reads it. And where a
-user's own files are.
+"""Tables that come with the program, as TOML files next to the code that reads them; and where a user's own
+files are.
 """
 
 import os

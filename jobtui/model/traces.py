@@ -316,5 +316,5 @@ def _fits(span: Span, search: TraceSearch) -> bool:
 
 
 def newest(summaries: Iterable[TraceSummary], most: int) -> tuple[TraceSummary, ...]:
-    """The newest of these, the newest first; what has no time comes last."""
+    """The newest of these, newest first; those without a time come last."""
     return tuple(sorted(summaries, key=lambda one: (-(one.started_at or 0), one.trace_id))[:most])

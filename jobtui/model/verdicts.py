@@ -14,7 +14,7 @@ from jobtui.model.ops import Op, Step
 
 
 class Concern(StrEnum):
-    """How much a verdict is a person's concern."""
+    """How much a verdict concerns a person."""
 
     FINE = "fine"
     FAILED = "failed"
@@ -83,7 +83,7 @@ class Code(StrEnum):
 
 
 AS_KNOWN = "As far as is known: "
-"""In a sentence that begins with a doubt: the rest follows."""
+"""Joins a doubt to the sentence that follows it."""
 RELIABLE = 0.8
 """A verdict of at least this confidence can be relied on."""
 

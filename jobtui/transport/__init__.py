@@ -1,1 +1,1 @@
-"""What sources share to reach what they read, and that knows no system."""
+"""How sources reach what they read. Nothing here knows a system."""

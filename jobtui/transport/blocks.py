@@ -1,6 +1,6 @@
 """Whole lines out of a file, block by block; a time or a line number found in it. Reads, and blocks.
 
-Owns where a line begins and ends: unfinished last lines, lines without bound, runs of NUL bytes (left by a
+Defines where a line begins and ends: unfinished last lines, lines without bound, runs of NUL bytes (left by a
 process that goes on writing at its old place in a truncated file; see Sirepo issue 6809). Every byte is
 given, is waiting for its newline, or is reported as skipped. Memory is bounded by one block or one line.
 Reads at offsets only and keeps no bytes between calls, so what was waiting is read again with what followed.
@@ -209,7 +209,7 @@ def skip_at(name: str, position: Position, why: str) -> Skip:
 
 
 def mark_before(read: Callable[[int, int], bytes], offset: int) -> bytes:
-    """What is right before a position, by which a text is known again. Raises OSError."""
+    """The bytes right before a position, to recognize the text later. Raises OSError."""
     begin = max(0, offset - MARK_BYTES)
     return read(begin, offset - begin) if offset else b""
 
@@ -232,11 +232,11 @@ def align(source: ByteSource, offset: int, line_limit: int) -> int | None:
 
 
 PROBE_BYTES = 1 << 20
-"""How far a time is searched for from one position on."""
+"""How many bytes after a position are searched for a time."""
 RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
 SHOWN_BYTES = 4 << 20
-"""How far from its position the lines after it are searched for."""
+"""How many bytes after a line are searched for the lines that follow it."""
 _WINDOW_BYTES = 64 << 10
 _COUNT_READ_BYTES = 1 << 20
 

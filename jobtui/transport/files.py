@@ -1,4 +1,4 @@
-"""The one way to open what others wrote, without harm or waiting, and to read bytes at an offset of it.
+"""The one way to open files that others wrote: it never blocks, and reads bytes at any offset.
 
 Opening a pipe blocks until somebody writes to it, opening a device may do something, and either may have no
 end. Imports nothing that costs the start of the program.
@@ -27,7 +27,7 @@ from jobtui.model.numbers import whole
 from jobtui.transport.unpacking import FILE_PACKINGS, TooLarge, Unpacker, UnpackError, UnpackLimit
 
 PIPE_S = 5.0
-"""How long whoever writes a pipe that a user named may take for all of it."""
+"""How long the writer of a pipe that a user named may take for all of it."""
 
 NOTHING = os.devnull
 """The device that is an empty file to everybody."""
@@ -125,7 +125,7 @@ class FileId(NamedTuple):
 
 
 class FileStat(NamedTuple):
-    """What `stat` says of a file: when any of it differs, reading may find something new."""
+    """What `stat` says of a file: if any of it changed, reading may find something new."""
 
     id: FileId
     size: int
@@ -280,7 +280,7 @@ def look_quietly(path: Path) -> FileStat | None:
 
 
 def packed_allowance() -> UnpackLimit:
-    """What packed files that are read as one may unpack to, beside what is usual."""
+    """What packed files that are read as one may unpack to, beyond the usual ratio."""
     return UnpackLimit(UNPACKED_BYTES, MOST_RATIO)
 
 
@@ -307,7 +307,7 @@ def opened_file(path: Path) -> Iterator[OpenFile]:
 def rotated(path: Path) -> list[Path]:
     """The rotated files of the log at `path`, the oldest first; none when their directory cannot be read.
 
-    They are called as logrotate and Python's logging call them: with a number, the oldest with the largest
+    They are named as logrotate and Python's logging name them: with a number, the oldest with the largest
     (the smallest where that is what their times say), or with a date, after the name or before its ending.
     One that is just being packed is there twice: then the one that is not packed counts. A packed one of the
     same name may also be another, as after a change of how they are packed; then both count, by their times.
@@ -374,9 +374,9 @@ def explained(path: Path | str) -> Iterator[None]:
 
 
 def written_at(opened: OpenFile, seen: FileStat) -> Nanos:
-    """When a file was written last: its own time, or that of its last line if that is later and not to come.
+    """When a file was last written: its own time, or that of its last line if later and not in the future.
 
-    A copy or a clock that is off leaves it older than its lines; by less than half a year, it is supposed.
+    A copy or a clock that is off makes it older than its lines, by less than half a year we assume.
     """
     mtime, now = Nanos(seen.mtime_ns), Nanos(time.time_ns())
     if opened.packed is not None or now <= mtime + SKEW:

@@ -40,7 +40,7 @@ Headers = Mapping[str, str]
 REASON_CHARACTERS = 200
 NOTHING = "nothing"
 PAGE_BYTES = 20_000
-"""How much of an answer that is no document is read."""
+"""How much is read of an answer that is not a document."""
 TOKEN_BYTES = 1 << 16
 AUTHORITY_BYTES = 16 << 20
 LONGEST_PAUSE_S = 10.0
@@ -50,7 +50,7 @@ READ_BYTES = 1 << 16
 
 
 class Silence(SourceUnreachable):
-    """Nothing came for as long as is waited."""
+    """No answer came in time."""
 
 
 class HttpLimits(NamedTuple):
@@ -95,7 +95,7 @@ class Response(NamedTuple):
 
 
 class ServerKind(NamedTuple):
-    """What to say of one kind of server when something is wrong. `{host}` stands for its host.
+    """What to say when something is wrong with one kind of server. `{host}` stands for its host.
 
     `explain` knows answers that only this kind gives.
     """
@@ -222,7 +222,7 @@ class HttpClient:
         raise SourceUnreachable(f"{self.name}: it ended the stream")
 
     async def refused(self, head: Response, pieces: AsyncIterator[bytes]) -> SourceError:
-        """What an answer means that was not asked for and of which only the head is read."""
+        """What an unwanted answer means, of which only the head is read."""
         data = b""
         async with self.deadline():
             async for piece in pieces:
@@ -262,7 +262,7 @@ class HttpClient:
 
     @contextlib.asynccontextmanager
     async def deadline(self) -> AsyncIterator[None]:
-        """What is asked in here ends within `whole_s`. Raises SourceUnreachable."""
+        """A block in which every request ends within `whole_s`. Raises SourceUnreachable."""
         try:
             async with asyncio.timeout(self.limits.whole_s):
                 yield
@@ -371,7 +371,7 @@ class HttpClient:
         return self._http
 
     def _verify(self) -> ssl.SSLContext | bool:
-        """By whom the server is vouched for. Reading the authorities of the system takes 20 ms."""
+        """The authorities that vouch for the server. Reading those of the system takes 20 ms."""
         if not self.url.startswith("https:"):
             return False
         if not self._ca_file:
@@ -545,7 +545,7 @@ def _plain(text: str) -> str:
 
 
 def _seconds_in(text: str | None) -> int | None:
-    """How long a server wants to be left alone, which it gives in seconds or as a date; None for neither."""
+    """The seconds in a Retry-After header, given as a number or a date; None for anything else."""
     seconds = whole((text or "").strip())
     if text and seconds is None and (until := time_of_mail(text)) is not None:
         seconds = max(0, round(to_seconds(until) - time.time()))

@@ -67,7 +67,7 @@ class Running:
         return (self._stderr_begin + self._stderr_end).decode("utf-8", "replace")
 
     async def read(self) -> bytes:
-        await asyncio.sleep(0)  # others get their turn also while it prints quicker than it is read
+        await asyncio.sleep(0)  # other tasks run even while it prints faster than it is read
         while True:
             try:
                 return os.read(self._out.fileno(), READ_BYTES)
@@ -145,7 +145,7 @@ T = TypeVar("T")
 
 
 class SshAnswers:
-    """The answers to one line, one after the other."""
+    """The answers to one line, in order."""
 
     def __init__(self, shell: "Shell", running: Running, mark: str) -> None:
         self._shell = shell
@@ -169,7 +169,7 @@ class SshAnswers:
 
     @contextlib.asynccontextmanager
     async def deadline(self) -> AsyncIterator[None]:
-        """What is read in here comes whole within `WHOLE_S`. Raises SourceError."""
+        """A block in which all reading ends within `WHOLE_S`. Raises SourceError."""
         try:
             async with asyncio.timeout(WHOLE_S):
                 yield
@@ -334,14 +334,14 @@ OPTIONS = (
     "RemoteCommand=none",
     "LogLevel=ERROR",
 )
-"""Whose hosts are trusted, keys, jump hosts and all else are as the user has set them."""
+"""Trusted hosts, keys, jump hosts and everything else are as the user has set them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*", re.ASCII)
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]*", re.ASCII)
 
 
 class Address(NamedTuple):
-    """Where to log in. `directory` instead of the journal of the host itself; "" and None: as ssh is set."""
+    """Where to log in. `directory` instead of the host's own journal; "" and None: as ssh has it."""
 
     host: str
     user: str = ""
@@ -429,7 +429,7 @@ class SshShell:
             raise SourceError(f"{self.name}: ssh could not be run: {error}") from error
 
     async def _settings(self) -> dict[str, str]:
-        """ssh's settings for this host, nothing when it does not tell; connects to nobody."""
+        """ssh's settings for this host, none when it gives none; does not connect."""
         running = self._start("-G", *self._target)
         printed = b""
         try:

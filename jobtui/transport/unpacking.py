@@ -1,4 +1,4 @@
-"""Unpacking what others packed, in steps and up to a limit: nothing small becomes large."""
+"""Unpacks data from outside in steps and up to a limit, so that nothing small becomes large."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ FILE_PACKINGS: Mapping[bytes, Callable[[], Any]] = {
     b"BZh": _bzip2,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
-"""The same by how a file begins."""
+"""The same by the first bytes of a file."""
 PLAIN = frozenset({"", "identity"})
 
 
@@ -62,7 +62,7 @@ class UnpackError(ValueError):
 
 
 class UnknownPacking(UnpackError):
-    """It is packed in a way that is not taken, or several times."""
+    """It is packed in a way that is not supported, or several times."""
 
 
 class TooLarge(UnpackError):
@@ -85,7 +85,7 @@ class Unpacker:
 
     @classmethod
     def of_body(cls, packing: str, most_bytes: int) -> "Unpacker":
-        """That of a body with this Content-Encoding. Raises UnknownPacking."""
+        """The unpacker of a body with this Content-Encoding. Raises UnknownPacking."""
         packing = packing.strip().lower()
         if packing not in PLAIN and packing not in HTTP_PACKINGS:
             raise UnknownPacking(f"it is packed as {packing[:40]!r}; only gzip is accepted, and only once")
@@ -142,7 +142,7 @@ class Unpacker:
         self._beyond = beyond
 
     def give_back(self) -> None:
-        """Let others have what it took of the allowance, as what was unpacked will be unpacked again."""
+        """Return what it took of the allowance, as the data will be unpacked again."""
         self._draw(0)
 
 

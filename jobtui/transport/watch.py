@@ -1,6 +1,6 @@
 """Waits until files change: by inotify(7) where it works, else by looking at them.
 
-Waiting for the kernel wakes nobody while nothing happens. Everything that may block is done in a thread.
+While nothing happens no processor time is used. Everything that may block is done in a thread.
 """
 
 import asyncio
@@ -143,7 +143,7 @@ class Inotify:
         if self._fd < 0:
             return
         if (waiter := self._waiter) is not None:
-            waiter.get_loop().remove_reader(self._fd)  # else a later file of this number is never heard of
+            waiter.get_loop().remove_reader(self._fd)  # else a later file with this number is never reported
             if not waiter.done():
                 waiter.set_result(None)
         os.close(self._fd)
@@ -275,11 +275,11 @@ def _identity(path: str) -> FileId:
 STEP_S = 0.25
 """How long changes are collected before they are reported: a screen shows no more in between."""
 REMOVED = "the directory was removed"
-"""The failure after which another watch can be had as soon as there is a directory again."""
+"""The failure after which another watch is possible once the directory exists again."""
 OVERFLOWN = "changes came faster than they were reported"
 """Another such failure: then anything may have changed."""
 PASSING = frozenset({REMOVED, OVERFLOWN})
-"""Failures after which another watch can be had at once."""
+"""Failures after which another watch is possible at once."""
 _WATCHED = MODIFY | ATTRIB | CREATE | DELETE | MOVED_FROM | MOVED_TO | DELETE_SELF | MOVE_SELF
 _GONE = DELETE_SELF | MOVE_SELF | UNMOUNT | IGNORED
 
@@ -309,7 +309,7 @@ class DirectoryWatch:
     async def wait(self, timeout_s: float) -> None:
         """Return after news, or when it failed, at the latest after `timeout_s`."""
         until = time.monotonic() + timeout_s
-        # Changes come in swarms, and one look at many files is cheaper than many at one
+        # Changes come in bursts, and one look at many files is cheaper than many at one
         await asyncio.sleep(min(timeout_s, max(0.0, self._noticed_at + STEP_S - time.monotonic())))
         if not self._hear():
             await self._queue.wait(until - time.monotonic(), self._hear)

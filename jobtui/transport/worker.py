@@ -16,7 +16,7 @@ from jobtui.model.health import SourceError
 T = TypeVar("T")
 
 FINISH_S = 1.0
-"""How long is waited for the last call of a thread."""
+"""How long to wait for the last call of a thread."""
 NO_THREAD = (
     "no more threads can be started for this user: end other programs, or raise the limit (`ulimit -u`)"
 )
@@ -46,14 +46,14 @@ class Worker:
         return await asyncio.wrap_future(future)
 
     def soon(self, call: Callable[[], object]) -> None:
-        """Run a call after what was asked for, at once where nothing ever ran. Waits for nothing."""
+        """Run a call after those asked for before, at once if nothing ever ran. Does not wait."""
         if self._thread is None:
             call()
         else:
             self._items.put((call, Future()))
 
     async def finish(self, call: Callable[[], object]) -> None:
-        """Run a last call after what was asked for. Waits for it, but not long for one that hangs."""
+        """Run a last call after those asked for before. Waits for it, but not long for one that hangs."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def last() -> None:
@@ -70,7 +70,7 @@ class Worker:
                 await done.wait()
 
     def close(self) -> None:
-        """Let the thread end after what was asked for. Waits for nothing; may be called twice."""
+        """Let the thread end after the calls asked for. Does not wait; may be called twice."""
         if self._thread is not None:
             self._items.put(None)
             self._thread = None

@@ -16,10 +16,10 @@ from jobtui.render.text import Zone, fit, wrapped
 from jobtui.widgets.lines import LineView
 
 FEWEST_CELLS, FEWEST_ROWS = 30, 6
-"""Below either there is one line of bars and a number."""
+"""In fewer cells or rows there is one line of bars and a number."""
 KEYS_AHEAD = 200
 LEGEND_SHARE, LEGEND_FROM = 6, 10
-"""One row in how many the names of curves may take, and from how many rows on."""
+"""The names of curves take at most one row in so many, and need at least so many rows."""
 NOTHING = "no start or end of a job is known"
 
 
@@ -72,7 +72,7 @@ class ChartView(LineView):
         if self.window.cursor is None or self._drawn is None:
             return min(end, self.window.until) if self.window.cursor is None else self.window.cursor
         begin, behind = self._drawn.time_of(self._column(self._drawn))
-        return max(begin, min(Nanos(behind - 1), end))  # its last instant, as far as anything is known
+        return max(begin, min(Nanos(behind - 1), end))  # its last instant of which anything is known
 
     def set_chart(self, chart: Chart) -> None:
         if self._chart is not None and self._chart.kind is not chart.kind:
@@ -97,7 +97,7 @@ class ChartView(LineView):
         self.repaint()
 
     def _wish(self) -> "_DrawRequest | None":
-        """What is to be drawn, None when it is drawn already."""
+        """What to draw, None if that is drawn already."""
         chart, frame, before = self._chart, self.frame, self._drawn_of
         if chart is None or not chart.curves or self.is_small or not self.cells:
             return None
@@ -137,7 +137,7 @@ class ChartView(LineView):
         self.redraw()
 
     def choose(self, by: int) -> None:
-        """Let the next state stand alone; beyond the last one all are there again."""
+        """Show only the next state; after the last one show all again."""
         if self._is_awaited:
             self._keys_ahead.append(partial(self.choose, by))
             return
@@ -186,7 +186,7 @@ class ChartView(LineView):
         return [*self._legend(), *self._picture_lines]
 
     def _legend(self) -> list[Line]:
-        """Which line is which. No values beside the names: they are given above, and would move the names."""
+        """Which line is which. Without values, which are shown above and would move the names."""
         chart = self._chart
         if chart is None or not chart.curves or self.rows_high < LEGEND_FROM:
             return []

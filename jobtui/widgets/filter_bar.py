@@ -51,7 +51,7 @@ class History:
 
 
 class Mistake(NamedTuple):
-    """From where to where the text is wrong, and what is right. The words are safe to show."""
+    """Where the text is wrong, and what is right. The words are safe to show."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class Mistake(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """What may stand in place of the text from `start` to `end`."""
+    """A text that may replace the one from `start` to `end`."""
 
     start: int
     end: int
@@ -67,14 +67,14 @@ class Completion(NamedTuple):
 
 
 Completer = Callable[[str, int], Completion]
-"""Gives what may stand where the cursor is, in a text and at an offset in it."""
+"""Gives the completions at an offset in a text, where the cursor is."""
 
 
 class FilterBar(Vertical):
     """An input. Every change is reported; `enter` closes it with a text, `escape` without.
 
-    With a history `up` and `down` bring back what was typed before; with a completer `tab` completes,
-    and `right` takes what is shown behind the cursor.
+    With a history `up` and `down` bring back what was typed before; with a completer `tab` completes, and
+    `right` takes what is shown after the cursor.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -95,7 +95,7 @@ class FilterBar(Vertical):
 
     @dataclass
     class Closed(Message):
-        """The user is done; `text` is None when the old one is to hold."""
+        """The user is done; `text` is None to keep the old one."""
 
         bar: "FilterBar"
         text: str | None
@@ -117,7 +117,7 @@ class FilterBar(Vertical):
         self.completer = completer
         self._input: FilterInput
         self.had_keys = False
-        """Whether keys have come to go into the input; not yet while it opens."""
+        """Whether keys go into the input; not yet while it opens."""
         self._mistake_line = MistakeLine()
         self.mistake: Mistake | None = None
         self._unreported: str | None = None
@@ -197,7 +197,7 @@ MOST_ROWS = 2
 
 
 class MistakeLine(LineView):
-    """What is wrong with the text, or what may follow; not there when nothing is."""
+    """What is wrong with the text, or may follow; hidden when there is nothing to say."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,7 +226,7 @@ class MistakeLine(LineView):
 
 
 class CommandBar(FilterBar):
-    """An input for a command. It goes only when the command was followed, or at `escape`."""
+    """An input for a command. It closes only once the command was carried out, or at `escape`."""
 
     SIGN = ":"
     PLACEHOLDER = "jobs, sources, filter, sort, ... or anything to go to: an id, a path, a log line"

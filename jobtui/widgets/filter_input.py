@@ -12,9 +12,9 @@ from textual.widgets import Input
 from jobtui.render.text import safe
 
 Completer = Callable[[str, int], tuple[int, int, Sequence[str]]]
-"""As the filter bar has it: from where to where, and what may stand there."""
+"""The completer of the filter bar: start, end and text of a completion."""
 OFFERED_AFTER_S = 0.02
-"""How long after a key it is looked for how a word may go on: by then the key is painted."""
+"""How long after a key completions are looked for: by then the key is painted."""
 
 
 class FilterInput(Input):
@@ -41,7 +41,7 @@ class FilterInput(Input):
         self.focus()
 
     def on_unmount(self) -> None:
-        """Be forgotten: textual 8.2.8 has an input subscribe to its screen, and never end that."""
+        """Unsubscribe from the screen, which the input of textual 8.2.8 never does."""
         self._selection.unsubscribe(self)
 
     def put(self, text: str, cursor: int) -> None:
@@ -66,7 +66,7 @@ class Underline(Highlighter):
 
 
 class Ghost(Suggester):
-    """How the last word may go on, dim behind the cursor; `right` takes it."""
+    """The completion of the last word, dim after the cursor; `right` takes it."""
 
     def __init__(self, complete: Completer) -> None:
         super().__init__(use_cache=False, case_sensitive=True)

@@ -31,7 +31,7 @@ class RuleLine(LineView):
 
 
 class KeyLine(LineView):
-    """Keys with a word each, as many as fit."""
+    """As many keys as fit, each with a word."""
 
     def __init__(self, hints: Sequence[Hint]) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class TabLine(LineView):
 
 
 class NoticeLine(LineView):
-    """Words across all of it. That of a screen is not there when there are none."""
+    """A line of words. That of a screen is hidden when it has none."""
 
     words = ShownAttribute("")
 
@@ -96,7 +96,7 @@ class SourceStrip(LineView):
 
 
 class ProfileLines(LineView):
-    """A line for each of several profiles, counted again now and then."""
+    """A line for each of several profiles, counted again every few ticks."""
 
     EVERY_TICKS = 5
 
@@ -122,11 +122,12 @@ class ProfileLines(LineView):
 COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)
 GAP = Piece("   ", "", 3)
 TRAIL = " › "
-"""Between the steps of a title that says how one came here."""
+"""Between the screens in a title that says how the user got here."""
 
 
 class Header(LineView):
-    """Title on the left; counts, pace and clock on the right. Without room the pace goes, then counts."""
+    """Title on the left; counts, pace and clock on the right. Without room the pace is left out, then
+    counts."""
 
     title = ShownAttribute("")
 
@@ -185,7 +186,7 @@ class Header(LineView):
 
 
 LEAST_CELLS = 12
-"""With less room for it the worst job is left out."""
+"""In fewer cells the worst job is left out."""
 
 
 class OneLine(LineView):

@@ -26,7 +26,7 @@ STYLE = "selection"
 
 
 class TextSelection(NamedTuple):
-    """From the cell at `anchor` to that at `end`, both as (line, column), in either direction; both count."""
+    """The cells from `anchor` to `end`, in either direction, both included; as (line, column)."""
 
     anchor: tuple[int, int]
     end: tuple[int, int]
@@ -97,7 +97,7 @@ class LineView(Widget):
 
     @property
     def cells(self) -> int:
-        """Its width. `Widget.size` works out regions at every call, and there is no border to leave out."""
+        """Its width. `Widget.size` computes regions at every call, and there is no border here."""
         return self._size.width
 
     @property
@@ -116,7 +116,7 @@ class LineView(Widget):
         return (Piece(f" {lines[y]}", "dim"),) if y < len(lines) else ()
 
     def repaint(self) -> None:
-        """Mark for painting whatever differs from what is on the screen; not once it is taken away."""
+        """Mark for painting what differs from the screen; nothing once the widget is removed."""
         if not self.is_attached:
             return
         for y, before in list(self._painted.items()):
@@ -135,7 +135,7 @@ class LineView(Widget):
         return Strip(segments, width_of(line)).adjust_cell_length(self.cells, last)
 
     def _marked_line(self, y: int) -> Line:
-        """A line with what is selected of it; one that fails is reported, and tried at each paint."""
+        """A line with its selection marked. One that fails is reported, and tried again at each paint."""
         try:
             line = self.line(y)
             marked = line if self._selection is None else self._selection.marked(line, y, self.cells)
@@ -157,7 +157,7 @@ class LineView(Widget):
         return (*padded(crop(line, 0, room), room), Piece(sign, "warning", self.cells - room))
 
     def _broken_line(self, y: int, error: Exception) -> Line:
-        """The text in place of a line that cannot be drawn; its fault would repeat, and is counted once."""
+        """The text in place of a line that cannot be drawn. Its fault is counted once, as it would repeat."""
         location = location_of(error)
         known, line = self._broken.get(y, ("", ()))
         if known != location:
@@ -192,7 +192,7 @@ class LineView(Widget):
             self.repaint()
 
     def look(self, names: str) -> Style:
-        """The style of one or several names or attributes; what the theme does not know changes nothing."""
+        """The style of one or more names or attributes; names that the theme does not know are ignored."""
         found = self._looks.get(names)
         if found is None:
             variables = self.app.theme_variables
@@ -211,7 +211,7 @@ class LineView(Widget):
         self.start_over()
 
     def on_unmount(self) -> None:
-        """Drop what was drawn: a cache of textual 8.2.8 keeps a thousand dead widgets with theirs."""
+        """Drop what was drawn: a cache of textual 8.2.8 keeps a thousand closed widgets."""
         self._styles_cache.clear()
 
     def start_over(self) -> None:

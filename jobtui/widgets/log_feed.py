@@ -35,7 +35,7 @@ class LogWindow:
         return bool(self.lines) and self.lines[0].position <= position < self.lines[-1].end
 
     def time_at(self, index: int) -> Nanos | None:
-        """The time of a line; of the nearest one before it, else after it, where it has none itself."""
+        """The time of a line. If it has none, that of the nearest line before it, else after it."""
         times = (line.at for line in (*reversed(self.lines[: index + 1]), *self.lines[index + 1 :]))
         return next((at for at in times if at is not None), None)
 
@@ -46,7 +46,7 @@ class LogWindow:
         return len(fresh)
 
     def append(self, page: Page) -> bool:
-        """Take in lines from the last one on, which may have grown; whether anything is new."""
+        """Add lines from the last one on, which may have grown. True if anything is new."""
         last = self.lines[-1] if self.lines else None
         fresh = [line for line in page.lines if last is None or line.position >= last.position]
         self.at_end = page.at_edge
@@ -58,7 +58,7 @@ class LogWindow:
         return True
 
     def trim(self, first: int, last: int) -> int:
-        """Let lines go that are far from `first` .. `last`; how many went at the beginning."""
+        """Drop lines that are far from `first` .. `last`. Returns how many were dropped at the beginning."""
         surplus = len(self.lines) - KEPT
         if surplus <= 0:
             return 0
@@ -78,7 +78,7 @@ TOGETHER = 16
 
 
 class FilteredLines(LineSource):
-    """The lines with hits. While the search runs there may be more of them the next time."""
+    """The lines with hits. While the search runs, more may be found."""
 
     def __init__(self, source: LineSource, search: LogSearch) -> None:
         self._source = source
@@ -124,7 +124,7 @@ RAW = 500
 LOOKED_AT = 2_000
 """The most lines folded at once."""
 FOLDED = 500
-"""Lines that are folded into one at most."""
+"""The most lines that are folded into one."""
 
 
 class KeptLines(LineSource):
@@ -134,7 +134,7 @@ class KeptLines(LineSource):
         self._source = source
         self._keeps = keeps
         self._done: tuple[int, int, LogLine | None] = (-1, -1, None)
-        """The last line that was given, to where lines after it were looked at, the record there."""
+        """The last line that was given, up to where lines after it were read, and the record there."""
 
     async def before(self, position: int, count: int) -> Page:
         kept: list[LogLine] = []
@@ -166,7 +166,7 @@ class KeptLines(LineSource):
     def _passing(
         self, lines: Iterable[LogLine], head: LogLine | None
     ) -> tuple[list[LogLine], LogLine | None]:
-        """The lines that are kept, and the first line of the record they end in, which `head` is before."""
+        """The kept lines, and the first line of the record they end in; `head` is that before."""
         kept: list[LogLine] = []
         is_kept = head is not None and self._keeps(head)
         for line in lines:
@@ -178,7 +178,7 @@ class KeptLines(LineSource):
 
 
 class Folds:
-    """Which runs of lines are folded: none or all, but for those in some ranges of positions."""
+    """Which runs of lines are folded: none or all, except those in some ranges of positions."""
 
     def __init__(self) -> None:
         self.are_all = False
@@ -200,7 +200,7 @@ class Folds:
 
 
 def runs_of(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
-    """Lines that may be folded into one each, FOLDED at most; most are by themselves."""
+    """Runs of lines that may be folded into one, of FOLDED lines at most; most are single lines."""
     run: list[LogLine] = []
     for line in lines:
         if run and (len(run) >= FOLDED or not goes_on(run[0], run[-1], line)):
@@ -212,7 +212,7 @@ def runs_of(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
 
 
 def folded(run: Sequence[LogLine]) -> LogLine:
-    """One line for a run: its first, as bad as the worst, and the last error that it would hide."""
+    """One line for a run: its first, with the level of the worst; and the last error that it would hide."""
     head = run[0]
     level = min((line.level for line in run), key=SEVERITY.index)
     worst = next((line.text.strip() for line in reversed(run[1:]) if line.level is Level.ERROR), "")
@@ -267,7 +267,7 @@ class FoldedLines(LineSource):
 
 
 AHEAD = 200
-"""Lines that are held ready beyond the screen, and asked for at once."""
+"""Lines that are kept ready beyond the screen, and asked for at once."""
 LAST = 1 << 200
 """A position after every line."""
 
@@ -287,14 +287,14 @@ class LogFeed:
         self.window = window
 
     def wants(self, first: int, last: int) -> int:
-        """Whether lines are missing beyond `first` .. `last`, those on the screen: 1 after, -1 before."""
+        """Where lines beyond those on the screen, `first` .. `last`, are missing: 1 after, -1 before."""
         window = self.window
         if len(window) and not window.at_end and last + AHEAD > len(window):
             return 1
         return -1 if len(window) and not window.at_begin and first < AHEAD else 0
 
     async def fill(self, first: int, last: int) -> int | None:
-        """Ask for lines beyond `first` .. `last`: how far down these moved; None when enough are held."""
+        """Ask for lines beyond `first` .. `last`. Gives how far down these moved; None if none was asked."""
         window, wanted = self.window, self.wants(first, last)
         if wanted > 0:
             page = await self.source.after(window.lines[-1].position, AHEAD)

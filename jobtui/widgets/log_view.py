@@ -27,9 +27,9 @@ DRAWN = 600
 """Drawn lines that are kept."""
 MORE_LEFT, MORE_RIGHT = "‹", "›"
 NEVER_MORE = 50
-"""Rows of one line at most."""
+"""The most rows of one line."""
 SIDE_STEP = 20
-"""Cells a step to the left or right goes."""
+"""How many cells a step to the left or right moves."""
 
 
 class LogView(LineView):
@@ -47,11 +47,11 @@ class LogView(LineView):
     def __init__(self) -> None:
         super().__init__()
         self.bookmarks: set[int] = set()
-        """Lines somebody wants to find again."""
+        """Lines that the user marked."""
         self._look = self._drawn_look = log_lines.LineLook()
         self._find: log_lines.Finder | None = None
         self._bodies: dict[tuple[int, int], Line] = {}
-        """Lines as they are drawn, whole."""
+        """Whole lines as they are drawn."""
         self.wraps = False
         self._left = 0
         self._window = LogWindow()
@@ -211,7 +211,7 @@ class LogView(LineView):
         self._top, self._skip = max(begin, self._begin_above(self._cursor))
 
     def _begin_above(self, index: int) -> tuple[int, int]:
-        """Which line is the first, and how many of its rows are hidden, when a line ends at the bottom."""
+        """The first line, and how many of its rows are hidden, if the given line ends at the bottom."""
         left = self.rows_high
         if not self.wraps:
             return max(0, index - left + 1), 0
@@ -228,7 +228,7 @@ class LogView(LineView):
         self._jump_to(position, self._cursor - self._top)
 
     def take_over(self, feed: LogFeed, position: int | None) -> None:
-        """Show lines that are held already, at `position` or at the end; also before there is a screen."""
+        """Show lines that were read already, at `position` or at the end; also before there is a screen."""
         self._feed = feed
         self._anchor = None
         self.follows = position is None
@@ -381,7 +381,7 @@ def _in_style(line: Line, style: str) -> Line:
 
 
 FEWEST_NAME_CELLS = 8
-"""Cells for the name of the log at least, however much there is to say."""
+"""The fewest cells for the name of the log, however much there is to say."""
 
 
 class LogStatus(NamedTuple):
@@ -390,17 +390,17 @@ class LogStatus(NamedTuple):
     names: tuple[str, ...] = ()
     chosen: int = 0
     words: tuple[tuple[str, str], ...] = ()
-    """Words and their style, each with a place of its own."""
+    """Words and their style, each at its own place."""
 
 
 class LogHeader(LineView):
-    """Names of the logs on the left, the one that is shown standing out; words and clock on the right."""
+    """Names of the logs on the left, the shown one highlighted; words and clock on the right."""
 
     status = ShownAttribute(LogStatus())
     trail = ShownAttribute[tuple[str, ...]](())
     """The screens between the jobs and this one."""
     read_at = ShownAttribute[Nanos | None](None)
-    """When the log was last looked at."""
+    """When the log was last read."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         super().__init__()

@@ -16,11 +16,11 @@ Record = TypeVar("Record")
 
 
 class RecordList(RowView, Generic[Record]):
-    """Records in the order they are handed over. Subclasses give `row`, and `key_of` where records change."""
+    """Records in the order they are given. Subclasses give `row`, and `key_of` if records change."""
 
     @dataclass
     class Highlighted(Message):
-        """The record under the cursor is another, none, or has changed."""
+        """There is another record under the cursor, or none, or it has changed."""
 
         record: Any
 
@@ -45,9 +45,9 @@ class RecordList(RowView, Generic[Record]):
         return self.records[self.cursor] if self.records else None
 
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
-        """Show these; on the first row the cursor stays with whatever comes first.
+        """Show these. On the first row the cursor stays on that row.
 
-        With `at` it is put on that row, and who put it there needs no message.
+        With `at` it is put on that row, without a message.
         """
         self.records = tuple(records)
         keys = enumerate(map(self.key_of, self.records)) if self._held is not None else ()
@@ -64,7 +64,7 @@ class RecordList(RowView, Generic[Record]):
     def follow(self, at: int) -> None:
         """Put the cursor on this row, on the same line of the screen.
 
-        The first row stays in sight while there is room for both: what is new often comes there.
+        The first row stays visible while there is room for both: new records often come there.
         """
         if self.top or at >= self.page:
             self.top += at - self.cursor
@@ -111,7 +111,7 @@ class RecordTable(RecordList[Record]):
         self._look = look
         self._key_of = key_of
         self._texts: dict[str, int] = {}
-        """The cells of the longest text seen in each column, 0 in one that says nothing of what is shown."""
+        """The cells of the longest text seen in each column, 0 if it is empty in all that is shown."""
         self._laid_out: tuple[object, TableLines[Record, Any]] | None = None
         self.sorted_by: str | None = None
         self.reverse = False
@@ -205,7 +205,7 @@ class ColumnList(RecordList[Column]):
         self.repaint()
 
     def toggle(self) -> None:
-        """Show the column under the cursor, or leave it out; one is shown at least."""
+        """Show or hide the column under the cursor; at least one is shown."""
         key = self.records[self.cursor].key
         if self._shown != {key}:
             self._shown ^= {key}

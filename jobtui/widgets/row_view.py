@@ -1,4 +1,4 @@
-"""A list of rows with a cursor, of which only the visible ones are ever asked for."""
+"""A list of rows with a cursor. Only visible rows are asked for."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -26,7 +26,7 @@ class Move(StrEnum):
     BOTTOM = "bottom"
 
     def lines(self, page: int) -> int:
-        """How many lines down a key goes, `page` for a page; 0 if it goes to an end."""
+        """How many lines down the key moves, `page` for a page; 0 if it moves to an end."""
         half = max(1, page // 2)
         steps = {
             Move.UP: -1, Move.DOWN: 1, Move.HALF_UP: -half, Move.HALF_DOWN: half, Move.PAGE_UP: -page,
@@ -39,9 +39,9 @@ class RowView(LineView):
     """Rows below some lines of heading. Subclasses give `count`, `row` and perhaps `heading`."""
 
     HEADINGS = 1
-    """Lines of heading; there are none where all of the widget is one or two lines high."""
+    """Lines of heading; none if the widget is one or two lines high."""
     is_active = ShownAttribute(True)
-    """Whether the keys that move go to it."""
+    """Whether keys that move the cursor go to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class PaneGroup(Container):
 
 
 def rule(cells: int, text: str = "") -> Line:
-    """A rule across the screen, with some words at its right end where there is room for a few."""
+    """A rule across the screen, with words at its right end if there is room."""
     room = cells - 6
     if not text or room < min(width(text.partition(SEPARATOR)[0]), 12):
         return (Piece("─" * cells, "rule", cells),)

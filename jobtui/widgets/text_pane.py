@@ -8,7 +8,7 @@ from jobtui.render.text import SEPARATOR, fit_facts, telling, width, wrapped
 from jobtui.widgets.row_view import RowView
 
 NARROW = 50
-"""In fewer cells names do not stand in a column of their own before what is said of them."""
+"""In fewer cells names have no column of their own."""
 
 
 def wrapped_lines(
@@ -30,14 +30,14 @@ class WrappedText(RowView):
 
     HEADINGS = 0
     HANG = 0
-    """Where further lines of a paragraph begin that does not say so itself."""
+    """Where further lines of a paragraph begin, if it does not say so itself."""
 
     def __init__(self, paragraphs: Iterable[Paragraph] = ()) -> None:
         super().__init__()
         self.paragraphs = tuple(paragraphs)
         self._rows: list[tuple[Line, object]] = []
         self._holds_end = False
-        """Whether the end of a text that grows is in view, and stays there."""
+        """Whether the end of a growing text is visible, and stays so."""
 
     @property
     def count(self) -> int:
@@ -48,7 +48,7 @@ class WrappedText(RowView):
         return "\n".join(part.text for part in self.paragraphs)
 
     def set_text(self, paragraphs: Iterable[Paragraph], *, follow: bool = False) -> None:
-        """Show other paragraphs; with `follow` stay at the end when it is in view."""
+        """Show other paragraphs; with `follow` stay at the end if it is visible."""
         self._holds_end = follow and self.top + self.page >= self.count
         self.paragraphs = tuple(paragraphs)
         self.keep_in_view()
@@ -130,7 +130,7 @@ class WhyList(WrappedText):
         super().keep_in_view()
         items = [item for _, item in self._rows]
         if not self._held:
-            # the verdict itself is in view as long as nobody went on
+            # the verdict itself is visible until somebody moves
             first = next((at for at, item in enumerate(items) if item is not None), 0)
             self.cursor, self.top = first if first < self.page else 0, 0
         elif before is not None and before in items and before != items[self.cursor]:

@@ -20,7 +20,7 @@ from jobtui.widgets.record_list import RecordList
 from jobtui.widgets.row_view import RowView
 
 MOST_SHOWN = 4_000
-"""Characters of a line that may be shown here; what is longer is read on its own screen."""
+"""The most characters of a line shown here; a longer one has a screen of its own."""
 
 
 def where(step: Step, *, full: bool = False) -> str:
@@ -63,11 +63,11 @@ class StepDetail(LineView):
 TIME_CELLS = 7
 PREFIX_CELLS = 6
 EDGE = Piece(" │", "rule", 2)
-"""What parts the ops from the steps beside them."""
+"""The line between the ops and their steps."""
 
 
 class OpList(RecordList[Op]):
-    """Ops, oldest first. As long as nobody moved the cursor, it is on the newest run."""
+    """Ops, oldest first. Until somebody moves the cursor, it is on the newest run."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         super().__init__()
@@ -127,14 +127,14 @@ class TimelineLine(NamedTuple):
 
 
 class Timeline(RowView):
-    """The steps of an op, with long gaps between them marked. Gaps cannot be under the cursor.
+    """The steps of an op, with long gaps between them marked. The cursor skips gaps.
 
-    Steps that repeat are folded into one row; below it they are all shown once it was unfolded.
+    Steps that repeat are folded into one row; unfolded, all are shown below it.
     """
 
     @dataclass
     class StepHighlighted(Message):
-        """The cursor went to another step, or to none."""
+        """The cursor moved to another step, or to none."""
 
         step: Step | None
 
@@ -145,7 +145,7 @@ class Timeline(RowView):
         self._rows: tuple[timeline.TimelineRow, ...] = ()
         self._lines: list[TimelineLine] = []
         self._unfolded: set[Step] = set()
-        """The first steps of what was unfolded."""
+        """The first steps of the rows that were unfolded."""
         self._fine = False
         self._absolute = False
         self.is_active = False
@@ -225,7 +225,7 @@ class Timeline(RowView):
 
     @property
     def _silence_s(self) -> float | None:
-        """For how many seconds an open op has given no sign, None when that is no matter."""
+        """How many seconds an open op has been silent, None if that does not matter."""
         since = timeline.waits_since(self._op) if self._op and self._rows else None
         if since is None:
             return None
@@ -251,11 +251,11 @@ class Timeline(RowView):
 
 
 WHOLE_TAGS_FROM = 50
-"""In a list of fewer cells a tag has three letters."""
+"""In fewer cells a tag has three letters."""
 
 
 class JobLog(RecordList[timeline.JobLine]):
-    """The lines of all logs that belong to one job. On the last one the cursor moves on with new ones."""
+    """The lines of all logs that belong to one job. On the last line the cursor follows new ones."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -41,9 +41,9 @@ MOST_DRAWN = 1_000
 
 
 class WaterfallTrace(NamedTuple):
-    """A trace, all that is to be said of it, and the lines that it can have.
+    """A trace, what was found in it, and the lines that it can have.
 
-    `counts` say how much there is of it, `stages` on what its time went.
+    `counts` says how large it is, `stages` where its time went.
     """
 
     found: Findings
@@ -53,7 +53,7 @@ class WaterfallTrace(NamedTuple):
 
 
 def picture_of(found: Findings) -> WaterfallTrace:
-    """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
+    """A trace as it is shown. Takes time in proportion to its spans: not for the event loop."""
     return WaterfallTrace(found, lay_out(found), waterfall.count_words(found), waterfall.stage_words(found))
 
 
@@ -67,12 +67,12 @@ class Waterfall(RowView):
 
     @dataclass
     class LineHighlighted(Message):
-        """The cursor is on another line, or that line is known better."""
+        """The cursor is on another line, or more is known of that line."""
 
         line: TraceLine | None
 
     class Viewed(Message):
-        """It may be looked at otherwise than before."""
+        """Folds, filter, zoom or marks may have changed."""
 
     def __init__(self, marks: ServiceMarks) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class Waterfall(RowView):
             return  # it is reported again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
         key = self._key
-        # nobody has moved since it was opened: what failed may be known only by now
+        # nobody has moved since it was opened: what failed may be known only now
         is_untouched = key == self._begun and not self._is_scrolled
         self._picture = picture
         tree = picture.found.tree
@@ -242,7 +242,8 @@ class Waterfall(RowView):
         self._announce()
 
     def next_failure(self, step: int) -> tuple[int, int] | None:
-        """Go to the next span that failed, whatever hides it: which one of how many; None when none did."""
+        """Go to the next span that failed, even if hidden. Returns which one of how many; None if none
+        did."""
         if self.found is None:
             return None
         keys = failed_keys(self.found)
@@ -309,7 +310,7 @@ class Waterfall(RowView):
 
     @property
     def _focus(self) -> int:
-        """The time around which is zoomed: the middle of the span under the cursor, where that is seen."""
+        """The time to zoom around: the middle of the span under the cursor, if that is visible."""
         assert self._view is not None
         low, high = self._view.axis.low, self._view.axis.high
         if (line := self.current) is not None and line.span is not None:
@@ -343,7 +344,7 @@ class Waterfall(RowView):
 
 
 def first_to_read(found: Findings) -> LineKey | None:
-    """The line of the span at which things failed, what nobody handled first; None when nothing did."""
+    """The line of the span that failed, unhandled failures first; None if none did."""
     fatal = [cause.span.span_id for cause in found.causes if not cause.is_handled]
     said = [one.span.span_id for one in found.failures if one.kind is not FailureKind.UNFINISHED]
     last = [one.span.span_id for one in found.failures if one.is_last]
@@ -352,7 +353,7 @@ def first_to_read(found: Findings) -> LineKey | None:
 
 
 def failed_keys(found: Findings, *, at_end: bool = True) -> frozenset[LineKey]:
-    """The lines of all spans at which something failed; of those that are merely the last only `at_end`."""
+    """The lines of all spans that failed; those that are merely the last only with `at_end`."""
     causes = (cause.span.span_id for cause in found.causes)
     said = (one for one in found.failures if at_end or one.kind is not FailureKind.UNFINISHED)
     return frozenset((*causes, *(failure.span.span_id for failure in said)))
