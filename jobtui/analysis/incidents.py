@@ -37,8 +37,7 @@ class Sample(NamedTuple):
     """One job to group: its verdict, its latest run, its host, and the agents that flapped meanwhile.
 
     `verdict` is None for a good job that nothing contradicts. A job without `is_grouped` is in none, counts
-    as usual, and is named if its verdict is in doubt. `restart` is the restart of the supervisor that ended
-    the run.
+    as usual, and is named if its verdict is in doubt. `restart` is the supervisor's restart that ended it.
     """
 
     job: Job

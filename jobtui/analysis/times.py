@@ -22,8 +22,7 @@ _MOST_S = 100 * 366 * DAY_S
 def age(seconds: float | None, *, coarse_from_s: float = _COARSE_FROM_S) -> str:
     """An age in useful units: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
 
-    From ten minutes on, or `coarse_from_s`, it changes only once a minute, so that a table of ages sends few
-    bytes.
+    From ten minutes on, or `coarse_from_s`, it changes only once a minute, so a table of ages sends little.
     """
     if seconds is None or not math.isfinite(seconds):
         return NONE

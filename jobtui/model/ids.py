@@ -186,7 +186,7 @@ def meant_by(thing: str, servers: Mapping[str, str], system: str) -> list[JobId]
     """The ids that a typed id may mean on the known servers; the typed id itself if none fits.
 
     `servers` gives the label of each address. Both `balsam/12` and `balsam@host/12` are understood, whichever
-    form is shown.
+    is shown.
     """
     parts = numbered(thing)
     if parts is None or parts.system != system:

@@ -234,8 +234,7 @@ class AgentFacts(msgspec.Struct, kw_only=True):
     state and `why` the reason that a log gives: outside text. `container_id` is the first twelve digits of
     the id of its last container, `image` the image of it, if a log names one. `falls` are the last times at
     which it ended by itself or did not start. `supervisor` is the source of its driver's lines and `log` the
-    source of its own, each with the position of its last start. `cluster_log` is the path of its log on a
-    cluster.
+    source of its own, each with the position of its last start. `cluster_log` is its path on a cluster.
     """
 
     agent: AgentPrefix

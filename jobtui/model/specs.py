@@ -59,8 +59,7 @@ class SourceSpec(NamedTuple):
     """One source as configured: the setting that named it, what it reads, and the role of a log.
 
     `options` is a file of settings, "" for none. `units` are the units of a journal that are wanted, none for
-    the usual ones. `label` tells one of several servers from the others, and `access` is how one wants to be
-    asked.
+    the usual ones. `label` tells one of several servers from the others, and `access` says how to ask it.
     """
 
     setting: str

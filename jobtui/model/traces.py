@@ -1,7 +1,7 @@
 """Spans of a trace, their events, and the log records that carry its id.
 
 Field for field what OpenTelemetry says (https://opentelemetry.io/docs/specs/otel/trace/api/), with our own
-unit of time. Attribute values are what JSON has: not masked, not safe for a terminal. What a trace means is
+unit of time. Attribute values are what JSON has: not masked, not safe for a terminal. Their meaning is in
 `analysis.traces`.
 """
 
@@ -95,8 +95,7 @@ class Resource(msgspec.Struct, frozen=True, gc=False):
 class Span(msgspec.Struct, frozen=True, gc=False):
     """One span. `ended_at` is None while it is open; it may lie before the start, as clocks do.
 
-    `dropped` counts attributes, events and links which its sender left out, `warnings` are those of the
-    server it came from.
+    `dropped` counts attributes, events and links which its sender left out, `warnings` are its server's.
     """
 
     trace_id: TraceId

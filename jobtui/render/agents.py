@@ -41,7 +41,7 @@ def plain_style(agent: Agent, look: TimeLook) -> str:
 
 
 def is_trouble(agent: Agent, now: Nanos) -> bool:
-    """Whether an agent was lost or did not come, and lately. One whose end has no time counts too."""
+    """Whether an agent was lost or did not connect lately. One whose end has no time counts too."""
     if agent.state not in UNWANTED_ENDS:
         return False
     return agent.since is None or seconds_between(agent.since, now) < RECENT_S

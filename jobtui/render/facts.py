@@ -32,7 +32,7 @@ def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
 
 
 def matter(job: Job, now: Nanos) -> Piece:
-    """The one thing to know about it: what it failed of, what it waits for, or that all is well."""
+    """The one thing to know about it: why it failed, what it waits for, or that all is well."""
     if job.error:
         return Piece(show(job.error), STATUS_STYLES[JobStatus.FAILED])
     if job.alert:

@@ -40,7 +40,7 @@ def incident_lines(one: Incident, now: Nanos) -> Iterator[str]:
 def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
-    if len(one.jobs) == 1:  # the line, and where it is, without what leads to it
+    if len(one.jobs) == 1:  # the line and its place, without the words before it
         _, found, rest = one.sentence.partition(f": {text}")
         return show(text + rest if found else one.sentence)
     read = " read" if of < len(one.jobs) else ""
@@ -56,7 +56,7 @@ def shared_words(one: Incident, fact: SharedFact) -> str:
 
 
 def earlier_words(window_s: float, earlier: EarlierFailures, shown: Sequence[Incident]) -> str:
-    """That nothing failed in a window; how many jobs did before, and which of them are shown."""
+    """Says that nothing failed in a window, how many jobs failed before, and which of them are shown."""
     before = max(earlier.jobs, sum(len(one.jobs) for one in shown))
     wide = earlier.window_s
     if shown:
@@ -79,7 +79,7 @@ def _codes(one: Incident) -> str:
 
 
 def _doubt(one: Incident) -> str:
-    """How many of several are doubted; the sentence of a single one says that itself."""
+    """How many of several are in doubt; the sentence about a single one says that itself."""
     return f"not sure of {one.doubtful:,} of them" if one.doubtful and len(one.jobs) > 1 else ""
 
 

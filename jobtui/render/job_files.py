@@ -43,7 +43,7 @@ def formatted(text: str, most: int = MOST_LINES) -> list[str] | None:
 
 
 FIRST_NAMES = (*OUTPUT_NAMES, "in.json", "parameters.py")
-"""Files that people open first; all others by age, the newest first."""
+"""Files that people open first; all others follow, newest first."""
 _UNITS = ("", "k", "M", "G", "T", "P")
 _STEP = 1000
 _KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "missing",
@@ -53,7 +53,7 @@ _KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "m
 def in_order(
     files: Iterable[RunFile], outputs: Sequence[str] = (), lost_kind: FileKind = FileKind.MISSING
 ) -> list[RunFile]:
-    """As they are listed, the job's own output first; `lost_kind` is that of an output not among them."""
+    """The order in a list: the job's own output first. `lost_kind` is that of an output not among them."""
     there = tuple(files)
     names = {file.name for file in there}
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys((*outputs, *FIRST_NAMES)))}
@@ -92,7 +92,7 @@ def part_title(part: FilePart, zone: str) -> str:
 
 
 def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
-    """The text of the part; a line says what is left out, where it would be."""
+    """The text of the part; a line takes the place of what is left out."""
     if part.is_binary:
         yield Piece("not text; nothing of it is shown", "dim")
         return
@@ -118,7 +118,7 @@ def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
 def script_lines(
     script: ArchivedScript, most: int | None = None, longest: int | None = None
 ) -> Iterator[Line]:
-    """The first lines of a script, cut to a length; options of its scheduler and comments stand out."""
+    """The first lines of a script, cut to a length; scheduler options and comments are highlighted."""
     for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
         is_option = line.startswith(("#SBATCH", "#PBS", "#!"))
         style = "accent" if is_option else "settled" if line.lstrip().startswith("#") else ""
@@ -194,7 +194,7 @@ def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: st
 
 
 def _bytes_of(script: bytes) -> str | None:
-    """The bytes themselves where they are no text; with the same parts masked."""
+    """The bytes themselves if they are not text, with the same parts masked."""
     try:
         script.decode()
     except UnicodeDecodeError:
@@ -213,7 +213,7 @@ DIFF_STYLES = {
     scripts.RowKind.OTHER: "error",
 }
 BESIDE_CELLS = 100
-"""Cells from which on the two stand beside each other."""
+"""From this width in cells on the two are side by side."""
 LEAST_CELLS = 20
 
 

@@ -124,7 +124,7 @@ def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
 
 
 def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
-    """Below the last step of an op that is open: for how long nothing has come."""
+    """Below the last step of an open op: for how long nothing has come."""
     return _below(last, f"◌ nothing for {duration(int(seconds))}", cells)
 
 
@@ -178,7 +178,7 @@ def _time(seconds: float | None, fine: bool, sign: str = "") -> str:
 
 
 OP_GLYPHS: Mapping[str, tuple[str, str]] = tables_of("jobtui", "theme")["op_glyphs"]
-"""Sign and style of each status, as long as nothing is known of how it ended."""
+"""Sign and style of each status, while it is not known how the op ended."""
 RESULT_GLYPHS: Mapping[str, tuple[str, str]] = tables_of("jobtui", "theme")["result_glyphs"]
 """The same by how it ended."""
 FAILED = RESULT_GLYPHS["error"]

@@ -48,15 +48,15 @@ class Tags:
         self._cells = min(most, widest)
         self._tags: dict[str, Piece] = {}
         self._styles: dict[str, str] = {}
-        for origin in labels:  # so that a source has one style, whichever is seen first
+        for origin in labels:  # so that a source keeps its style, whichever is seen first
             self.of(origin)
 
     def of(self, origin: str) -> Piece:
-        """The tag of a source, with a blank after it. A source that is not known gets one, too."""
+        """The tag of a source, with a blank after it. An unknown source gets one, too."""
         tag = self._tags.get(origin)
         if tag is None:
             label = self._labels.get(origin) or stream_label(origin)
-            # Where there are cells for few letters what is cut off is not marked
+            # With few cells for letters a cut is not marked
             short = telling(label, self._cells) if self._cells >= MARKED_CELLS else label
             text = fit(short, self._cells, ellipsis="") + " "
             style = TAG_STYLES[len(self._styles) % len(TAG_STYLES)]
@@ -115,7 +115,7 @@ def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Piece
     if line.stamped and line.at is not None:
         clock, head = clock_time(line.at), None
     elif clock is not None and line.at is not None:
-        # In the zone that is wanted; what it says beyond seconds is kept
+        # In the zone of the reader; fractions of seconds are kept
         clock = clock_time(line.at) + clock[len(WHOLE_SECONDS) :]
     if clock is not None:
         text = fit(clock, max(CLOCK_CELLS, len(clock) + 1))
@@ -125,11 +125,11 @@ def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Piece
 
 
 def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
-    """The signs before the line: of a bookmark, a hit out of sight, or a doubt; and the level."""
+    """The signs before the line: for a bookmark, a hit that is not visible, or a doubt; and the level."""
     if bookmarked:
         mark = Piece("◆", "marked", 1)
     elif line.unproven and not hides_hit:
-        mark = Piece("±", "warning", 1)  # it may as well come before the one above it: clocks do not tell
+        mark = Piece("±", "warning", 1)  # it may belong before the one above it: clocks do not tell
     else:
         mark = Piece("/" if hides_hit else " ", "accent", 1)
     return (mark, Piece(line.level.value or " ", LEVEL_STYLES[line.level], 1), Piece(" ", "", 1))
@@ -154,7 +154,7 @@ def tags(lines: Iterable[JobLine], sources: Sequence[SourceHealth]) -> Mapping[s
 
 
 def job_line(line: JobLine, tags: Tags, cells: int) -> Line:
-    """The line; its op goes where it is narrow."""
+    """The line, without its op if there is little room."""
     tag = tags.of(line.source)
     head = CLOCK_CELLS + width(tag.text)
     ops = OP_CELLS if cells >= head + OP_CELLS + LEAST_TEXT_CELLS else 0
@@ -229,7 +229,7 @@ def finder(query: Query) -> Finder | None:
 
 
 def _limit(pattern: str) -> int | None:
-    """How much of a line the expression may be tried on, None for those that may take for ever."""
+    """How much of a line the expression is tried on, None for one that may take forever."""
     if re.search(r"\\\d", pattern):
         return None
     repeats = 0
@@ -275,7 +275,7 @@ SMALLEST = 20
 
 
 class Histogram:
-    """The bars of one overview at one width. Worked out once; only the reader's position moves in them."""
+    """The bars of one overview at one width, computed once; only the reader's position moves."""
 
     def __init__(self, overview: Overview, cells: int) -> None:
         timed = [stretch for stretch in overview.stretches if stretch.at is not None]
@@ -308,7 +308,7 @@ class Histogram:
 
 
 def _frame(timed: Sequence[Stretch], cells: int) -> tuple[str, str, int]:
-    """The times at both ends, as far as there is room for them, and how many bars go between."""
+    """The times at both ends, if there is room, and how many bars are between them."""
     if len(timed) < 2 or cells < SMALLEST:
         return "", "", 0
     first, last = _ends(timed)

@@ -102,7 +102,7 @@ def share_record(share: Share) -> Document:
 
 
 def seen_record(seen: Seen | None) -> Document | None:
-    """A known failure as the JSON contract has it, texts masked."""
+    """A known failure in the form of the JSON contract, texts masked."""
     if seen is None:
         return None
     where = list(map(share_record, seen.where))

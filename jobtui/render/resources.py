@@ -27,7 +27,7 @@ from jobtui.render.styles import signs_of
 from jobtui.render.text import NONE, SEPARATOR, Zone, age, date_time, duration, show
 
 SIGNS = signs_of("nodes")
-"""Sign and style of how a node stands."""
+"""Sign and style of the state of a node."""
 
 
 def _memory(megabytes: int) -> str:
@@ -138,7 +138,7 @@ NOTED = frozenset({"submit_failed", "pending_deletion"})
 """States of which the scheduler's note says why."""
 GLYPHS = {RUNNING: "●", "queued": "○", "pending_submission": "○", "finished": "✓", "submit_failed": "✗"}
 ORDER = (RUNNING, "pending_deletion", "queued", "pending_submission")
-"""Live ones come first, in this order; ended ones come last, the newest first."""
+"""Live ones first, in this order; ended ones last, newest first."""
 _RANKS = {state: rank for rank, state in enumerate(ORDER)}
 
 

@@ -91,7 +91,7 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
 
 
 def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:
-    """A heading and a line for each step, no wider than `cells`; what is alike steps back."""
+    """A heading and a line for each step, at most `cells` wide; equal steps are dim."""
     heads = step_heads(*(f"RUN {number}" for number in numbers))
     heading, *lines = map(words_of, table_rows(heads, [_step_row(pair) for pair in pairs], cells))
     yield Paragraph(heading, "heading")

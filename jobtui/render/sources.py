@@ -87,7 +87,7 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or lag_s is None:
         return polled
-    if newest_s is None:  # when it was read is no age of what it holds
+    if newest_s is None:  # the time of reading says nothing about the age of its records
         return Piece("undated" if source.records else "up", "dim")
     # In minutes: in seconds it would change each second, on every screen
     return Piece("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
@@ -103,7 +103,7 @@ def judge_age(lag_s: float | None) -> Piece:
 
 
 def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Piece:
-    """The least that is to be said of all sources, where there is little room: the worst of them."""
+    """The worst source, for where there is little room."""
     if not sources:
         return Piece("no sources", "warning")
     named = list(zip(labels(sources), sources, strict=True))

@@ -37,7 +37,7 @@ Line = tuple[Piece, ...]
 class Paragraph(NamedTuple):
     """Some text in a style, safe to show; an empty line without text. Further lines begin at `hang`.
 
-    `item` is what it is about. What is not `whole` is cut at the width instead of being wrapped.
+    `item` is what it is about. One that is not `whole` is cut at the width instead of wrapped.
     """
 
     text: str = ""
@@ -164,7 +164,7 @@ def rows(line: Line, cells: int, most: int | None = None) -> list[Line]:
 
 
 def _room_for(text: str, cells: int) -> int:
-    """How many characters go into what is left of a row: up to a blank where one is near its end."""
+    """How many characters fit into the rest of a row: up to a blank if one is near its end."""
     at = cells
     if not text[: cells + 1].isascii():
         ends = accumulate(map(cells_of, text))
@@ -180,9 +180,9 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 def pace_line(pace: "Pace", *, with_ends: bool) -> Line:
-    """Jobs that came and that ended in the last minutes; nothing if there were none.
+    """Jobs that came and jobs that ended in the last minutes; empty if there were none.
 
-    Both have bars on one scale, so that a glance tells whether as much ends as comes.
+    Both have bars on one scale, so that a glance tells whether as many end as come.
     """
     if pace.is_still:
         return ()

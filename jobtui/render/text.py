@@ -90,7 +90,7 @@ def fit(text: str, cells: int, *, align: Align = "left", ellipsis: str = ELLIPSI
 
 
 def telling(text: str, cells: int) -> str:
-    """`safe(text)` cut to these cells: before the words that say how it ended, else in the middle."""
+    """`safe(text)` cut to these cells, before the words that say how it ended, else in its middle."""
     text = safe(text)
     if width(text) <= cells:
         return text
@@ -103,7 +103,7 @@ def telling(text: str, cells: int) -> str:
 
 
 def gist(text: str, cells: int, *, keeps_ends: bool = False) -> str:
-    """`safe(text)`; without the class of its exception where it has no room with it: its words tell more."""
+    """`safe(text)`, without the class of its exception if both do not fit: its words tell more."""
     if keeps_ends:
         return telling(text, cells)
     text = safe(text)
@@ -117,7 +117,7 @@ SEPARATOR = " · "
 def fit_facts(text: str, cells: int) -> str:
     """`safe(text)` in these cells at most. A path that comes first is cut in its middle, all else at its end.
 
-    A fact of which only a few letters would be left is left out, or a number that would be another one.
+    A fact of which only a few letters would be left is left out, and a number that would be cut.
     """
     first = safe(text).partition(SEPARATOR)[0]
     if first.startswith("/") and width(first) > cells:
@@ -206,14 +206,14 @@ class Zone:
 
     @classmethod
     def mark(cls) -> str:
-        """The zone after a time, so that nobody takes one for the other: "Z", or " CET"."""
+        """The zone to put after a time: "Z", or " CET"."""
         if not cls.is_local:
             return "Z"
         return f" {fit(safe(time.strftime('%Z', time.localtime())), 5).rstrip()}"
 
     @classmethod
     def offset_s(cls, at: Nanos) -> int:
-        """How far the zone is before UTC at a time."""
+        """How many seconds the zone is ahead of UTC at a time."""
         return _broken_down(at).tm_gmtoff if cls.is_local else 0
 
 

@@ -57,7 +57,7 @@ from jobtui.render.waterfall import (
 )
 
 GLYPHS = signs_of("traces")
-"""Sign and style of how a trace stands."""
+"""Sign and style of the state of a trace."""
 _ORDER = tuple(GLYPHS)
 
 
@@ -117,7 +117,7 @@ def newest_first(traces: Iterable[ListedTrace]) -> list[ListedTrace]:
 
 
 CHANGES = signs_of("changes")
-"""Words and style of what is with a step beside another trace."""
+"""Words and style for how a step compares with another trace."""
 
 
 def _step(step: StepChange, look: object) -> str:
@@ -158,7 +158,7 @@ def change_words(steps: Iterable[StepChange]) -> str:
 
 
 USUAL_CELLS = 120
-"""Cells of a waterfall where there is no limit to them; its names have as many as they need."""
+"""Cells of a waterfall without a limit, beside names, which have as many as they need."""
 MOST_ROWS = 1_000
 """If a trace has more rows than this, only those that matter are drawn."""
 
@@ -185,9 +185,9 @@ def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Ite
 
 
 def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most: int) -> list[int]:
-    """Rows of what failed, of waits, of what is open, then of what took longest; each with all above it."""
+    """Rows of failures, waits, open spans, then of what took longest; each with all rows above it."""
     row_of: dict[SpanId, int] = {}
-    for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with what is folded into it
+    for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with the lines folded into it
         row_of.update((line.own.span_id, row) for line in layout.lines[row:end] if line.own is not None)
     waits = (row for row in rows if layout.lines[row].wait is not None)
     path = sorted(whole_path(found.tree), key=lambda segment: segment.from_ns - segment.to_ns)
@@ -208,16 +208,16 @@ def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most
 
 
 STACK_LINES = 12
-"""The end of a stack trace is shown, which says most."""
+"""How many lines of a stack trace are shown, from its end, which says most."""
 MOST_UNPLACED = 12
-"""Log records of no span that are shown, the last ones."""
+"""How many log records without a span are shown, the last ones."""
 CAUSES = 10
 
 
 def trace_lines(
     found: Findings, notes: Iterable[str], cells: int | None, most: int | None = MOST_ROWS
 ) -> Iterator[str]:
-    """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
+    """A trace as a person reads it; of a waterfall of more than `most` rows only what matters."""
     tree = found.tree
     yield f"{paint(tree.trace_id, 'heading')}  {painted((sentence_of(found),))}"
     yield from fact_lines(_facts(found, notes), cells)
@@ -259,7 +259,7 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Text]]:
 
 
 MOST_HAPPENINGS = 500
-"""Events and log records shown of one span, the last ones."""
+"""How many events and log records of one span are shown, the last ones."""
 LEVEL_CELLS = 7
 TRAIL = " › "
 BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
@@ -327,7 +327,7 @@ def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator
 
 
 def _when(tree: Tree, span: Span) -> str:
-    """When it was since the beginning of the trace, how long, and what part of its parent that is."""
+    """When it began after the start of the trace, how long it took, and what part of its parent that is."""
     if not span.started_at:
         return "it has no time"
     begin = tree.started_at or 0
@@ -348,7 +348,7 @@ def _moment(at: Nanos) -> str:
 
 
 def _events_and_logs(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
-    """Events and log records by time; those of spans that never came are below one without an end."""
+    """Events and log records by time. Those of spans that were not received go with an open span."""
     logs: Sequence[SpanLog] = cause.logs if cause else found.tree.logs_by_span.get(span.span_id, ())
     open_ids = {one.span.span_id for one in found.failures if one.kind is FailureKind.UNFINISHED}
     if span.span_id in open_ids:

@@ -106,7 +106,7 @@ def step_line(verdict: Verdict) -> str:
 
 
 def history_line(verdict: Verdict) -> str:
-    """What earlier runs were: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); what differs is x"."""
+    """The earlier runs: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); what differs is x"."""
     if (history := verdict.history) is None:
         return ""
     alike = ", ".join(map(str, history.as_runs[-MOST_RUNS:]))
@@ -119,13 +119,13 @@ def history_line(verdict: Verdict) -> str:
 
 
 def evidence_head(evidence: Fact, most: int | None) -> str:
-    """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
+    """When, which step of the flow, and where it is written; in `most` cells if possible."""
     what = f"{fit(clock_time(evidence.at), 8)}  {show(evidence.what)}  "
     return f"{what}{_end_of(show(_where(evidence)), None if most is None else most - cells_of(what))}"
 
 
 def _end_of(path: str, most: int | None) -> str:
-    """A path that fits: its first directories are left out, the file name never."""
+    """A path that fits: its first directories are left out, its file name never is."""
     kept = path
     while most is not None and cells_of(kept) > most and "/" in (rest := kept.removeprefix("…/").strip("/")):
         kept = f"…/{rest.partition('/')[2].lstrip('/')}"
@@ -253,7 +253,7 @@ SUMMARY_ROWS = 3
 
 
 def brief_sentence(verdict: Verdict, cells: int) -> str:
-    """The sentence; of a failure only of what it failed, where there is no room for all."""
+    """The sentence; of a failure only its reason, if there is no room for all."""
     before, known, after = show(verdict.sentence).partition(AS_KNOWN)
     sentence = after if known else before
     is_long = cells_of(sentence) > cells and verdict.concern is Concern.FAILED
@@ -264,7 +264,7 @@ def brief_sentence(verdict: Verdict, cells: int) -> str:
 def summary_parts(
     job_id: JobId, verdict: Verdict | None, keys: Callable[[Sequence[str]], str], cells: int, rows: int
 ) -> Iterator[Paragraph]:
-    """The same for a number of rows, the most telling first. Only which job it is, before there is a verdict.
+    """The same for a number of rows, the most telling first. Without a verdict only the job is named.
 
     `keys` gives what is pressed instead of a command, "" where there are no such keys.
     """
@@ -295,7 +295,7 @@ def summary_parts(
 def why_parts(
     verdict: Verdict, most: int | None = 0, keys: Callable[[Sequence[str]], str] = lambda words: ""
 ) -> Iterator[Paragraph]:
-    """All that is known of why a job stands as it does; places in `most` cells as far as that can be done.
+    """All that is known of why a job is in its state; places in `most` cells if possible.
 
     `keys` are pressed instead of a command, and stand before it.
     """
@@ -333,12 +333,12 @@ def _why_head(title: str) -> Iterator[Paragraph]:
 
 
 LONGEST = 200
-"""Characters of a line of a log that are quoted."""
+"""How many characters of a log line are quoted."""
 _TICKS = re.compile("`+")
 
 
 class PostMortem(NamedTuple):
-    """All there is to say: the job, its verdict, its runs and ops, and what was read."""
+    """All about a job: its verdict, its runs and ops, and what was read."""
 
     job: Job
     verdict: Verdict
@@ -391,7 +391,7 @@ def post_mortem_page(of: PostMortem) -> str:
 
 
 def code(text: str) -> str:
-    """Outside text as Markdown's code, whatever it holds; `|` as a table needs it."""
+    """Outside text as code in Markdown, whatever it holds; `|` is escaped for tables."""
     shown = show(text)
     longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
     fence = "`" * (longest + 1)

@@ -24,7 +24,7 @@ FLAG_WORDS: Mapping[str, str] = tables_of("jobtui.render", "signs")["span_flags"
 
 
 def span_time(nanos: int | None) -> str:
-    """A length of time as spans have it: "1m23s", "2.9s", "845ms", "12.3µs"."""
+    """A length of time in the precision of spans: "1m23s", "2.9s", "845ms", "12.3µs"."""
     if nanos is None:
         return NONE
     if nanos < 0:
@@ -119,7 +119,7 @@ def count_words(found: Findings) -> str:
 ROOT_CAUSE, PASSED_ON, HANDLED = ("✗", "error"), ("↑", "error"), ("!", "warning")
 """Sign and style: where it failed, what an error only passed through, an error that was handled."""
 HIDDEN_ERROR, OPEN_SPAN, NOT_RECEIVED = ("✗", "warning"), ("●", "good"), ("◌", "warning")
-"""The same of what is folded over an error, of what has not ended, of a parent that did not come."""
+"""The same for a fold with an error below, for an open span, for a parent that was not received."""
 AWAITED = "┄"
 """The mark of a time without a span."""
 COLOURS = 6
@@ -129,10 +129,10 @@ Path = Mapping[SpanId, Sequence[PathSegment]]
 
 
 class WaterfallView(NamedTuple):
-    """What a line is drawn by. `failed_at` has the spans at which something failed: whether it was handled.
+    """What a line is drawn from. `failed_at` says of spans that failed whether it was handled.
 
-    `path` is None unless the critical path is marked, with the segments by span. `passes` tells, where there
-    is a filter, which spans pass.
+    `path` has the segments of the critical path by span, None if it is not marked. `passes` tells which spans
+    pass the filter, None without one.
     """
 
     tree: Tree
@@ -220,7 +220,7 @@ EARLIER, LATER = "‹", "›"
 
 
 class Bar:
-    """The cells of an axis, with what is drawn on them: at first where it is squeezed."""
+    """The cells of an axis, and what is drawn on them; at first only marks where it is squeezed."""
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
@@ -239,7 +239,7 @@ class Bar:
         self._put(self._axis.half(at) // 2, sign, style)
 
     def is_beside(self, start: int, end: int) -> bool:
-        """Whether a span is outside of the visible part; a sign then marks the side."""
+        """Whether a span is outside of the visible part; if so, a sign marks on which side."""
         if end < self._axis.low:
             self._put(0, EARLIER, "dim")
         elif start > self._axis.high:
@@ -249,7 +249,7 @@ class Bar:
         return True
 
     def stroke(self, start: int, end: int, sign: str, style: str, *, with_tick: bool = False) -> None:
-        """A stroke from one time to another; one of less than a cell is a tick where that is wanted."""
+        """A stroke from one time to another. With `with_tick` one of less than a cell is a tick."""
         first, last = self._axis.half(start), self._axis.half(end)
         if last - first < 2:
             self._put(first // 2, TICK if with_tick else sign, style)
@@ -323,10 +323,10 @@ WAIT_CELLS = 9
 """The sign of a squeezed stretch; its length is written there."""
 NAME_SHARE, LEAST_NAME, MOST_NAME = 0.42, 26, 64
 LEVELS = 30
-"""Levels that are indented where names have as many cells as they need."""
+"""How many levels are indented if names have as many cells as they need."""
 LEGEND_GAP = "  "
 LEAST_LEGEND = 2 + len(LEGEND_GAP)
-"""Cells of a service in the legend beside its name: its letter and a blank, and those to the next one."""
+"""Cells of a service in the legend besides its name: its letter, a blank, and the gap after it."""
 
 
 class Columns(NamedTuple):
@@ -353,7 +353,7 @@ def heading_line(view: WaterfallView, columns: Columns) -> Line:
 
 
 def _legend(view: WaterfallView, cells: int) -> list[Text]:
-    """As many services as there is room for; a beginning that all names share is cut to make room."""
+    """As many services as fit; a beginning that all names share is cut to make room."""
     services = view.tree.services[: cells // LEAST_LEGEND]
     names = [show(service) or NONE for service in services]
     if sum(map(width, names)) + LEAST_LEGEND * len(names) > cells + len(LEGEND_GAP):
@@ -370,7 +370,7 @@ def _legend(view: WaterfallView, cells: int) -> list[Text]:
 
 
 def _shared_start(names: Sequence[str]) -> int:
-    """How many characters several names begin with alike, up to the end of a word; 0 if one is no longer."""
+    """The length of the words that all names begin with; 0 if that is the whole of one."""
     if len(names) < 2:
         return 0
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
@@ -404,7 +404,7 @@ def trace_line(view: WaterfallView, columns: Columns, index: int, *, is_closed: 
 
 
 def name_cells(view: WaterfallView, index: int) -> int:
-    """The cells that the whole name of a line needs, with its signs and what is remarked on it."""
+    """The cells that the whole name of a line needs, with its signs and remarks."""
     line = view.layout.lines[index]
     words = (name_of(view, line)[0], *remarks_on(view, index, is_closed=True))
     return 20 + 2 * min(line.depth, LEVELS) + sum(2 + width(word) for word in words)

@@ -1,8 +1,7 @@
 """All that is known now: jobs by id, ops by job, state changes, the health of every source.
 
 Plain data behind methods, no locks: only the event loop touches it. It keeps no view state (filter, sort and
-selection belong to screens). It gets a correlation, and uses only its interface: how it works is not known
-here.
+selection belong to screens). It gets a correlation, and uses only its interface.
 """
 
 from bisect import bisect_left

@@ -126,8 +126,7 @@ TRAIL = " › "
 
 
 class Header(LineView):
-    """Title on the left; counts, pace and clock on the right. Without room the pace is left out, then
-    counts."""
+    """Title on the left; counts, pace, clock on the right. Without room the pace is left out, then counts."""
 
     title = ShownAttribute("")
 

@@ -242,8 +242,7 @@ class Waterfall(RowView):
         self._announce()
 
     def next_failure(self, step: int) -> tuple[int, int] | None:
-        """Go to the next span that failed, even if hidden. Returns which one of how many; None if none
-        did."""
+        """Go to the next failed span, even if hidden. Gives which one of how many; None without any."""
         if self.found is None:
             return None
         keys = failed_keys(self.found)

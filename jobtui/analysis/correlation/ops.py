@@ -3,8 +3,7 @@
 A prefix of four characters is never a key: some thousand ops are enough for two with the same one. The
 prefix narrows the search. User, name, agent, run directory and the state of the op decide.
 
-A driver's lines list the ops that its agent holds. An op that has ended since the last such line is no
-longer held.
+A driver's lines list the ops that its agent holds. An op that has ended since is no longer held.
 """
 
 import re

@@ -1,8 +1,7 @@
 """The steps an op must pass, as data, and how long each takes here.
 
 Basis: Sirepo's supervisor, drivers and agents of today and of March 2020 (docs/verdicts.md has the flow in
-words). An agent's own steps are optional: its log may be on another host, and a supervisor that forwards it
-loses lines.
+words). An agent's own steps are optional: its log may be on another host, and a supervisor loses lines of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """What each chart shows, out of what is known of jobs: computed without a terminal.
 
-A record tells when its present run was submitted, began and ended; earlier runs are in its history, where
-that was read.
+A record tells when its present run was submitted, began and ended; earlier runs are in its history, if it was
+read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

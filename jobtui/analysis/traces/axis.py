@@ -1,6 +1,6 @@
-"""The time of a trace on cells, and which part of it is looked at.
+"""The time axis of a trace in cells, and the visible part of it.
 
-A submission takes seconds, its queue hours, the job minutes: to scale the rest would vanish, so stretches in
+A submission takes seconds, its queue hours, the job minutes: to scale, the rest would vanish, so stretches in
 which nothing ran are squeezed. Positions are counted in halves of a cell.
 """
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from jobtui.analysis.traces.tree import SpanWait
 
 WAIT_SHARE = 2
-"""All squeezed parts together take at most one cell in this many."""
+"""All squeezed stretches together take at most one cell in so many."""
 
 
 class AxisBreak(NamedTuple):
-    """A stretch that is not to scale: its cells, and how long it is."""
+    """A squeezed stretch: its cells, and how long it is."""
 
     first: int
     cells: int
@@ -23,7 +23,7 @@ class AxisBreak(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A time worth a mark: at which cell, and how long after `origin_ns` it is.
+    """A mark on the axis: its cell, and how long after `origin_ns` it is.
 
     `origin_ns` is the beginning of the trace, or the end of the squeezed stretch before, since the beginning.
     """
@@ -60,7 +60,7 @@ class Axis:
         self._firsts = [piece.first for piece in self._pieces]
 
     def half(self, at: int) -> int:
-        """The half cell of a time; those before and after have the ends."""
+        """The half cell of a time; times before and after have the first and the last."""
         if at <= self.low:
             return 0
         if at >= self.high:
@@ -104,7 +104,7 @@ class Axis:
         passed, at, half = 0, self.low, 0
         for nth, wait in enumerate(waits):
             passed += wait.start - at
-            # a whole cell, so that what is squeezed can be written in
+            # a whole cell, so that a squeezed stretch can hold words
             end = min(halves, (passed * halves // max(1, active) + 1) // 2 * 2) + 2 * wait_cells * nth
             pieces.append(_Piece(at, wait.start, half, max(half, end), is_squeezed=False))
             half = max(half, end) + 2 * wait_cells
@@ -137,18 +137,18 @@ _CLOCK_STEPS = tuple(
 SHORTEST_NS = 100
 """The shortest stretch that can be chosen."""
 MARGIN = 20
-"""The margin on either side of a chosen span, as one part in this many of it."""
+"""The margin on either side of a chosen span is one part in so many of it."""
 
 
 class TraceWindow:
-    """Times of a trace, nanoseconds since the epoch."""
+    """The visible part of a trace, in nanoseconds since the epoch."""
 
     def __init__(self) -> None:
         self._begin, self._end = 0, 1
         self._chosen: tuple[int, int] | None = None
 
     def set_trace(self, begin: int, end: int) -> None:
-        """From when to when the trace goes. A stretch that was chosen stays."""
+        """Set begin and end of the trace. A stretch that was chosen stays."""
         self._begin, self._end = begin, max(end, begin + 1)
 
     @property
@@ -167,7 +167,7 @@ class TraceWindow:
         self._choose(start - margin, end + margin)
 
     def zoom(self, axis: Axis, factor: float, focus: int) -> None:
-        """Look at less (below 1) or more around a time, as it is seen on the axis."""
+        """Show less (below 1) or more around a time, which keeps its place on the axis."""
         centre, halves = axis.half(focus), 2 * axis.cells
         if factor < 1:
             first = int(centre * (1 - factor))
@@ -178,7 +178,7 @@ class TraceWindow:
             self._choose(axis.low - before, axis.high + more - before)
 
     def pan(self, axis: Axis, part: float) -> None:
-        """Look at what is earlier (below 0) or later by a part of what is seen."""
+        """Show what is earlier (below 0) or later, by a part of what is visible."""
         length = axis.high - axis.low
         seen = axis.time(int(2 * axis.cells * abs(part))) - axis.low
         step = min(seen, self._end - axis.high) if part > 0 else -min(seen, axis.low - self._begin)

@@ -1,7 +1,7 @@
 """Two traces side by side: which steps one lacks, which are new, which failed or took longer.
 
-Steps are matched by the names of all above them, digits aside, and their service. Those below one parent
-that are called alike are one step, so that ten of twelve like calls are seen as such.
+Steps are matched by the names of all above them, digits aside, and their service. Those below one parent with
+the same name are one step, so that ten of twelve like calls show as such.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

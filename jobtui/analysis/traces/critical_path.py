@@ -19,7 +19,7 @@ from jobtui.model.traces import Span
 class PathSegment(NamedTuple):
     """A stretch of time that belongs to one span; nanoseconds since the trace began.
 
-    `is_wait` is set where the span was over and what it had started was not yet there.
+    `is_wait` is set if the span was over and what it had started had not begun.
     """
 
     span: Span
@@ -29,7 +29,7 @@ class PathSegment(NamedTuple):
 
 
 class _Visit(NamedTuple):
-    """A span still to be gone through, within these times; or a stretch of it that is settled."""
+    """A span to be visited, within these times; or a stretch of it that is done."""
 
     span: Span
     low: int

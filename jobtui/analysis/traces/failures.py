@@ -1,4 +1,4 @@
-"""What failed in a trace, where it began, and all else that is found in it.
+"""What failed in a trace, where that began, and what else is found in it.
 
 A root cause is an error span with no error below it: an exception marks every span that it passes through. An
 error above which a span went on well was handled there. A job may fail without any error span: a call that
@@ -17,7 +17,7 @@ EXCEPTION = "exception"
 """The name of the event with which an exception is noted (OpenTelemetry's semantic conventions)."""
 RETURNS = "returns"
 GOOD_RETURNS: Mapping[tuple[str, str], str] = {("jobsub_lite", "submit"): "True"}
-"""What a call returns that went well, by scope and name of its span: jobsub_lite notes what each returned."""
+"""What a successful call returns, by scope and name of its span: jobsub_lite notes return values."""
 EXIT_CODES = ("process.exit.code", "process.exit_code", "exit_code", "exit.status")
 """Attributes that hold the exit status of a process."""
 
@@ -72,14 +72,14 @@ def deepest_errors(tree: Tree) -> tuple[Span, ...]:
 
 
 def root_causes(tree: Tree) -> tuple[RootCause, ...]:
-    """Where things failed: what nobody handled first, the latest of those before others."""
+    """Where things failed: unhandled failures first, the latest of them before others."""
     tops: dict[SpanId, Span] = {}
     causes = [_cause(tree, span, _top(tree, span, tops)) for span in deepest_errors(tree)]
     return tuple(sorted(causes, key=lambda cause: (cause.is_handled, -end_of(cause.span))))
 
 
 def _top(tree: Tree, span: Span, known: dict[SpanId, Span]) -> Span:
-    """The highest error span above one without a span between that is none."""
+    """The highest error span above one with only error spans between."""
     way = [span]
     while way[-1].span_id not in known:
         parent = tree.parent_of(way[-1])
@@ -132,7 +132,7 @@ def _reported(tree: Tree) -> Iterator[Failure]:
 
 
 def _unfinished(tree: Tree) -> Iterator[Failure]:
-    """Processes of which only inner spans came: they were killed, or still run. One for each process."""
+    """Processes of which only inner spans were received: they were killed, or still run. One each."""
     orphans = {span.span_id for spans in tree.missing.values() for span in spans}
     tops: dict[int, list[Span]] = {}
     sent: dict[int, list[Span]] = {}
@@ -153,7 +153,7 @@ def _unfinished(tree: Tree) -> Iterator[Failure]:
 
 
 def _owners(tree: Tree) -> dict[SpanId, int]:
-    """A number for the process of each span: its resource, equal ones being one."""
+    """A number for the process of each span, which is its resource; equal resources are one."""
     numbers: dict[str, int] = {}
     known: dict[int, int] = {}
     owners: dict[SpanId, int] = {}
@@ -187,7 +187,7 @@ class Findings(NamedTuple):
 
     @property
     def failed_at(self) -> Mapping[SpanId, bool]:
-        """The spans at which something failed, errors or not, each with whether it was handled."""
+        """The spans at which something failed, errors or not; for each whether it was handled."""
         said = (one for one in self.failures if one.kind is not FailureKind.UNFINISHED)
         return {
             **{failure.span.span_id: False for failure in said},

@@ -29,7 +29,7 @@ _DOTTED = re.compile(r"(\w+(?:[.-]\w+)+)([:=])(.+)", re.DOTALL)
 
 
 def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
-    """The same test, which knows of these spans already, and looks at each other one once."""
+    """The same test with these answers; it tests every other span once."""
     known = {span.span_id: passes(span) for span in spans}
 
     def test(span: Span) -> bool:
@@ -41,7 +41,7 @@ def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
 
 
 def nanos_of(value: filter_syntax.Value) -> int:
-    """A length of time as one writes it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
+    """A length of time as people write it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
     seconds = parse_duration(value.text, in_order=False)
     if seconds is None:
         raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is not a duration", "10ms")
@@ -74,7 +74,7 @@ def _attribute(name: str) -> filter_syntax.Texts[Span]:
 def duration_test(
     node: filter_syntax.FieldComparison, length: Callable[[filter_syntax.Record], int | None]
 ) -> filter_syntax.Test[filter_syntax.Record]:
-    """Whether something is as long as is asked, nanoseconds; what has no length has none that fits."""
+    """A test of a length in nanoseconds; something without a length never passes."""
     compare = _ORDER.get(node.op)
     if compare is None:
         raise filter_syntax.FilterError(
@@ -116,9 +116,9 @@ SPAN_FIELDS: filter_syntax.TextFields[Span] = filter_syntax.TextFields("spans", 
 
 
 class TraceState(StrEnum):
-    """How a trace stands. `incomplete` is one that lacks something that will not come.
+    """The state of a trace. `incomplete`: something is missing that will not come.
 
-    `failed` is a complete one that shows a failure, even if no span says so itself.
+    `failed`: complete, and it shows a failure, even if no span says so itself.
     """
 
     GROWING = "growing"
@@ -137,7 +137,7 @@ class TraceJudgement(NamedTuple):
 
 
 class ListedTrace(NamedTuple):
-    """A trace of a list, and how it stands."""
+    """A trace of a list, and its state."""
 
     summary: TraceSummary
     judged: TraceJudgement = TraceJudgement()
@@ -157,7 +157,7 @@ class ListedTrace(NamedTuple):
 
 
 USERS = ("enduser.id", "user.name", "user.id", "process.owner")
-"""Attributes that name whose work it is, as OpenTelemetry's conventions have them."""
+"""Attributes that name the user, by OpenTelemetry's conventions."""
 
 
 def judged(trace: Trace | None, now: Nanos) -> TraceJudgement:

@@ -1,9 +1,9 @@
 """From a job to its trace and back: which traces are its own or could be, its processes, its timeline.
 
-The surest way comes first: what a job was handed, what spans say, when it was submitted. A trace that may
+The surest evidence comes first: what a job was given, what spans say, when it was submitted. A trace that may
 be its own gets a score, with the reasons for and against: many users submit at the same time, and submit the
-same thing again. All processes of a cluster are handed one TRACEPARENT; one is known by the attribute in
-which spans name a job, else by its host.
+same thing again. All processes of a cluster get one TRACEPARENT; each is known by the attribute in which
+spans name a job, else by its host.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ _START = 0.5
 
 
 class TraceCandidate(NamedTuple):
-    """A trace that could be a job's. `score` goes from 0 to 1, `why` says what speaks for it and against."""
+    """A trace that could be a job's. `score` is from 0 to 1, `why` gives the reasons for and against."""
 
     trace_id: TraceId
     score: float
@@ -114,7 +114,7 @@ def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Weig
 
 
 class TraceLink(NamedTuple):
-    """The trace of a job, how that is known, and how surely."""
+    """The trace of a job, how that is known, and how sure it is."""
 
     trace_id: TraceId
     why: str

@@ -1,7 +1,7 @@
 """The lines that a waterfall can have, in order, and which of them are shown.
 
-The lines are made once of a trace: spans, runs of like siblings, waits, parents that were not received.
-What is folded or does not pass a filter is left out of those that are shown.
+The lines are made once of a trace: spans, runs of like siblings, waits, parents that were not received. Lines
+that are folded or do not pass a filter are not shown.
 """
 
 import re
@@ -23,7 +23,7 @@ from jobtui.model.traces import Span
 MOST = 1_000
 """How many services have a mark of their own."""
 OTHER = "·"
-"""The sign of those for which no letter is left."""
+"""The sign of services for which no letter is left."""
 
 
 class ServiceMark(NamedTuple):
@@ -120,7 +120,7 @@ class SpanRun:
 
 
 def runs_among(siblings: Iterable[Span], telling: frozenset[SpanId]) -> Iterator[SpanRun]:
-    """Siblings as runs, most of one span. Of `telling` spans there is more to say than of others."""
+    """Siblings as runs, most of one span. `telling` spans are never part of a longer run."""
 
     def likeness(span: Span) -> tuple[str, ...]:
         if span.span_id in telling:
@@ -158,7 +158,7 @@ class TraceLine(msgspec.Struct):
     """A line. `span` is that of a line of a span, the first one of a run, the one that a wait ended with.
 
     `missing` is the id of a parent that was not received. `above` is the number of the line it stands below,
-    -1 at the top, `end` that of the line behind all that is below it. `spans` counts those below and its own,
+    -1 at the top, `end` that of the line after all that are below it. `spans` counts those below and its own,
     `errors` those below that are errors, `last` is when the last of all was over.
     """
 
@@ -176,7 +176,7 @@ class TraceLine(msgspec.Struct):
 
     @property
     def own(self) -> Span | None:
-        """The span of which it is the line, and not one of others."""
+        """The span that the line is for; None if it is for something else."""
         return self.span if self.run is None and self.wait is None else None
 
 
@@ -243,7 +243,7 @@ def _of_runs(siblings: Sequence[Span], depth: int, telling: frozenset[SpanId]) -
 
 
 def _measure(lines: Sequence[TraceLine]) -> None:
-    """Let each line know what it stands below, and what is below it."""
+    """Note for each line what is above it, and what is below it."""
     way: list[int] = []
     for number, line in enumerate(lines):
         while way and lines[way[-1]].depth >= line.depth:
@@ -317,7 +317,7 @@ class ShownLines:
         self._show()
 
     def set_layout(self, layout: TraceLayout) -> None:
-        """The trace has grown: what was folded stays so, and runs that are new are folded."""
+        """The trace has grown: folds stay, and new runs are folded."""
         self.layout = layout
         new = closed_at_first(layout) - self._met
         self._met |= new
@@ -372,7 +372,7 @@ class ShownLines:
         return next((at for at in shown if at is not None), None)
 
     def reveal(self, key: LineKey) -> int | None:
-        """Unfold whatever hides a line, and end a filter that does; where it is shown then."""
+        """Unfold whatever hides a line, and drop a filter that does. Returns where it is shown then."""
         number = self.layout.at.get(key)
         if number is None:
             return None
@@ -384,7 +384,7 @@ class ShownLines:
         return self._index(number)
 
     def toggle_all(self) -> None:
-        """Fold all that has something below it, but what is at the top; when all is folded only the runs."""
+        """Fold every line that has lines below it, except at the top; if all are folded, only the runs."""
         lines = [line for at, line in enumerate(self.layout.lines) if self.layout.has_below(at)]
         runs = {line.key for line in lines if line.run is not None}
         folded = {line.key for line in lines if line.depth or line.run is not None}
@@ -392,7 +392,7 @@ class ShownLines:
         self._show()
 
     def next_of(self, keys: Iterable[LineKey], index: int, step: int) -> LineKey | None:
-        """The next of some lines after a place, or before it; the first follows the last."""
+        """The next of some lines after an index, or before it; the first follows the last."""
         here = self.numbers[index] if self.numbers else 0
         places = sorted(at for key in keys if (at := self.layout.at.get(key)) is not None)
         if not places:

@@ -1,7 +1,7 @@
-"""The tree of a trace, out of spans that may lack parents, come twice, or be their own ancestors; its waits.
+"""The tree of a trace, made of spans that may lack parents, come twice, or be their own ancestors; its waits.
 
-Nothing is left out and no time is changed: what is odd of a span is flagged. Works without recursion, as a
-trace may be as deep as it has spans. A wait is a stretch in which nothing ran, such as a job in its queue.
+Nothing is left out and no time is changed: an odd span has flags. Works without recursion, as a trace may be
+as deep as it has spans. A wait is a stretch in which nothing ran, such as a job in its queue.
 """
 
 from collections import Counter, defaultdict
@@ -35,10 +35,10 @@ class SpanFlag(StrEnum):
 
 
 class Tree:
-    """The spans of a trace by start, each once, and how they hang together.
+    """The spans of a trace by start, each once, and their parents.
 
-    `loops` are those at which a circle of parents was cut, `cut` their ids. `twice` are the ids that several
-    spans have, of which one counts, and `doubles` is how many do not.
+    `loops` are the spans at which a circle of parents was cut, `cut` their ids. `twice` are the ids that
+    several spans have, of which one counts, and `doubles` is how many do not.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -98,7 +98,7 @@ class Tree:
 
     @property
     def root(self) -> Span | None:
-        """The first span that has no parent; without one the first whose parent was not received."""
+        """The first span without a parent, else the first whose parent was not received."""
         whole = (span for span in self.roots if span.parent_id is None)
         return next(whole, self.roots[0] if self.roots else None)
 
@@ -169,7 +169,7 @@ def skew_ns(tree: Tree, span: Span) -> int:
     """How long before its parent a span says that it began, nanoseconds; 0 when it did not.
 
     This is the least by which the clocks of the two differ. A child that begins after its parent's end is
-    none: a job runs when its submission is long over.
+    normal: a job runs long after its submission.
     """
     parent = tree.parent_of(span)
     if parent is None or not span.started_at or not parent.started_at:
@@ -181,7 +181,7 @@ def skew_ns(tree: Tree, span: Span) -> int:
 LEAST_SHARE = 0.05
 """A stretch is listed if it is at least this part of the trace."""
 LEAST_NS = 1_000_000_000
-"""And this long."""
+"""And if it is at least this long, nanoseconds."""
 
 
 class SpanWait(NamedTuple):
@@ -199,7 +199,7 @@ class SpanWait(NamedTuple):
 
 
 def waits_of(tree: Tree) -> tuple[SpanWait, ...]:
-    """The stretches that matter, by time. An open span runs on as far as is known only."""
+    """The stretches that matter, by time. An open span counts up to its start only."""
     least = max(LEAST_NS, int(tree.duration_ns * LEAST_SHARE))
     waits: list[SpanWait] = []
     latest: Span | None = None
