@@ -1,10 +1,10 @@
 """The copies of cluster agents' logs below a database root, as a source of log records, and each to be read.
 
-They are `<root>/user/<uid>/agent-sbatch/<host>/*.log`. Only the directories of those users are looked at who
-have jobs on a cluster: of the many users of a site few do, and a walk through all would load it. The newest
-copies of each come first, at most so many. All of one directory are put together to one log, see
-`formats.agent_copies`: what several of them hold is given once. Positions are those of the copies, the same
-for every reader of the directory. Blocks, but for the source itself.
+They are `<root>/user/<uid>/agent-sbatch/<host>/*.log`. Only the directories of users who have jobs on a
+cluster are read: few of a site's many users do, and a walk through all would load it. The newest copies of
+each are read, up to a limit. All of one directory make one log, see `formats.agent_copies`: what several of
+them hold is given once. Positions are those of the copies, the same for every reader of the directory.
+Blocks, but for the source itself.
 """
 
 import math
@@ -30,17 +30,17 @@ from jobtui.transport.files import FileStat, explained, look, opened_file
 from jobtui.transport.worker import Worker
 
 COPIES_READ = 100
-"""The most copies read in a directory, the newest."""
+"""How many copies are read in a directory, the newest."""
 COPIES_SAMPLED = 20
 COPY_BYTES = 4 << 20
-"""A larger file is no copy: the supervisor writes 200 lines."""
+"""A larger file is not a copy: the supervisor writes 200 lines."""
 TEXT_SHOWN = 8_192
 SETTLED_NS = 3_000_000_000
-"""Two changes of a directory within this time may have the same time of change."""
+"""Two changes of a directory within this time may get the same time stamp."""
 
 
 class NewLines(NamedTuple):
-    """The lines of a copy that those before it lack; with a gap where some lines may be in neither."""
+    """The lines of a copy that those before it lack, with a gap if some lines may be in neither."""
 
     copy: AgentCopy
     written_at: Nanos
@@ -49,7 +49,7 @@ class NewLines(NamedTuple):
 
 
 class CopiesLook(NamedTuple):
-    """What a look at the directory gave; `recovered` copies could not be read before, and can be now."""
+    """The result of reading the directory; `recovered` copies could not be read before, and can be now."""
 
     news: Sequence[NewLines] = ()
     skips: tuple[Skip, ...] = ()
@@ -59,7 +59,7 @@ class CopiesLook(NamedTuple):
 class CopiedLog:
     """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell.
 
-    Of what is new it makes records, or lines to be read on a screen. Only the newest copies are read;
+    It makes records of new lines, or gives the lines for a screen. Only the newest copies are read;
     `left_out` counts older ones.
     """
 
@@ -96,7 +96,7 @@ class CopiedLog:
                 continue
             self._bad.discard(path)
             if name.base <= self._newest:
-                continue  # a name that comes late, or twice: what it holds is in the others
+                continue  # a name that comes late, or twice: the others have its lines
             self._newest = name.base
             added, is_gap = added_lines(self._texts, copy.lines)
             self._texts = tuple(line.text for line in copy.lines) or self._texts
@@ -123,8 +123,8 @@ class CopiedLog:
     def _fresh(self) -> list[tuple[CopyName, Path, FileStat]]:
         """The copies that were not read yet, or are other ones now, in the order of time.
 
-        A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
-        not be read and is mended in its place.
+        The time of a directory shows what came or went, but not within the last seconds, and not a copy that
+        was unreadable and is now mended in place.
         """
         with explained(self.directory):
             changed_ns = os.stat(self.directory).st_mtime_ns
@@ -143,7 +143,7 @@ class CopiedLog:
             try:
                 seen = look(path)
             except SourceError:
-                continue  # it went between listing and looking
+                continue  # it was removed after it was listed
             if self._seen.get(entry) != seen:
                 self._seen[entry] = seen
                 fresh.append((name, path, seen))
@@ -187,7 +187,7 @@ def line_at(begin: int, text: str, parser: LogParser, newest: Nanos, level: Leve
 def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
     """The lines of the newest copies in each of these, for judging how much of them is understood."""
     for directory in directories:
-        with suppress(SourceError):  # whoever reads it reports that
+        with suppress(SourceError):  # its reader reports that
             for new in CopiedLog(directory, most=COPIES_SAMPLED).look().news:
                 yield from (line.text.encode("utf-8", "replace") for line in new.lines if line.text)
 
@@ -216,24 +216,24 @@ def _read(path: Path, name: CopyName) -> AgentCopy:
 
 DIRECTORY = "agent-sbatch"
 USERS_LOOKED_AT = 500
-"""The most users whose directories are read; those named first are left out."""
+"""The most users whose directories are read; the last named ones are kept."""
 FEW_USERS, COPIES_OF_MANY = 20, 20
-"""With more users fewer copies are read of each: a copy costs half a millisecond."""
+"""With more users fewer copies of each are read: a copy costs half a millisecond."""
 HOSTS_LOOKED_AT = 20
 """Clusters of one user."""
 UID_LENGTH = 8
 LOOK_EVERY_S = 10.0
-"""How often directories are looked at. A login makes two copies, and these are about the past."""
+"""How often directories are read. A login makes two copies, and these are about the past."""
 SLICE_S = 0.05
-"""How long directories are read before other tasks have a turn."""
+"""How long directories are read before other tasks run."""
 IDLE_TO_BUSY = 100
-"""How many times as long as the last look took the pause after it is: file systems may be slow."""
+"""The pause after a look is so many times as long as the look took: file systems may be slow."""
 
 Users = Callable[[], Iterable[str]]
 
 
 class AgentCopies(PolledSource):
-    """The copies below one database root, of the users that `users` names; who comes later comes last."""
+    """The copies below one database root, of the users that `users` names; new users come last."""
 
     kind = "agent_copies"
 
@@ -283,7 +283,7 @@ class AgentCopies(PolledSource):
         return merged((*found, Batch(more=self._round is not None, note=note)))
 
     def _look(self) -> list[Batch]:
-        """News of the next few directories; the next round waits, so that reading takes little time."""
+        """News in the next few directories. A round waits for its turn, so that reading takes little time."""
         found: list[Batch] = []
         begun = time.monotonic()
         while self._round is not None:
@@ -303,7 +303,7 @@ class AgentCopies(PolledSource):
     def _found(self, users: Sequence[str]) -> Iterator[CopiedLog]:
         for uid in users[-USERS_LOOKED_AT:]:
             if len(uid) != UID_LENGTH or not uid.isalnum():
-                continue  # out of a record, and about to be a part of a path
+                continue  # it comes from a record, and becomes part of a path
             try:
                 with os.scandir(self.root / "user" / uid / DIRECTORY) as entries:
                     hosts = sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))

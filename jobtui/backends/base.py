@@ -37,15 +37,15 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed. `gone` are jobs that the
     source no longer has, `deleted` those that their system no longer knows at all. `clusters` are all nodes
-    of one, `reasons` for what pending jobs waited one after the other. `spans` and `span_logs` belong to
-    traces, `condor` are facts about jobs of HTCondor. `cursor` is opaque to all but the source. `more` asks
-    for the next poll at once, `left` is how many records are known to come then. `count` is the number of
-    records that were examined, also of those that nobody needs. `skip_count` counts all skipped
-    input, `skipped` names some of it, and `recovered` counts input that was skipped before and is good now.
-    `note` says what the source left out on purpose. `begins_at` is the time from which a log was read if its
-    beginning was not. `ahead_s` is how far the clock of the source is ahead of ours. `is_whole_frame`: there
-    are no other sites and allocations. `failing` are the parts that cannot be read, None where it says
-    nothing of that. `read_at` is when it was read, where that is not now.
+    of one, `reasons` what pending jobs waited for, in order. `spans` and `span_logs` belong to traces,
+    `condor` are facts about jobs of HTCondor. `cursor` is opaque to all but the source. `more` asks for the
+    next poll at once, `left` is how many records are known to come then. `count` is the number of records
+    that were examined, also of those that nobody needs. `skip_count` counts all skipped input, `skipped`
+    names some of it, and `recovered` counts input that was skipped before and is good now. `note` says what
+    the source left out on purpose. `begins_at` is the time from which a log was read if its beginning was
+    not. `ahead_s` is how far the clock of the source is ahead of ours. `is_whole_frame`: there are no other
+    sites and allocations. `failing` are the parts that cannot be read, None where it says nothing of that.
+    `read_at` is when it was read, where that is not now.
     """
 
     cursor: str = ""
@@ -166,7 +166,7 @@ class PolledSource(ABC):
         self._held = held
         self._number = 0
         self._reasons: dict[JobId, ReasonSeen] = {}
-        """For what each pending job waits, since it was first seen to."""
+        """What each pending job waits for, and since when that was seen."""
         self._last: Batch | None = None
         self._reading: asyncio.Future[Batch] | None = None
 
@@ -190,7 +190,7 @@ class PolledSource(ABC):
         return self._last
 
     def _up_to(self, until: Nanos | None, batch: Batch) -> Batch:
-        """What of a batch is not later; where all is, no more is read: one line may have a clock ahead."""
+        """The part of a batch that is not later; if all is, reading ends: one line may have a clock ahead."""
         kept, is_within = [], True
         for record in batch.records:
             is_within = is_within if until is None or record.at is None else record.at <= until
@@ -203,14 +203,14 @@ class PolledSource(ABC):
         return msgspec.structs.replace(batch, records=tuple(kept), note=note, more=batch.more and bool(kept))
 
     def reasons_in(self, batch: Batch) -> Iterator[ReasonSeen]:
-        """For what jobs of a batch wait, "" of those that did and do not now."""
+        """What jobs of a batch wait for, "" for those that waited before and do not now."""
         now, known = self.clock.now(), self._reasons
         for job in batch.jobs:
             if job.status is JobStatus.PENDING or job.id in known:
                 yield ReasonSeen(job.id, now, job.reason_words)
 
     def _new_reasons(self, batch: Batch) -> Iterator[ReasonSeen]:
-        """The reasons of jobs that were seen to wait for something else before, with what that was."""
+        """The reasons of jobs that waited for something else before, with what that was."""
         for job_id in batch.gone:
             self._reasons.pop(job_id, None)
         for seen in self.reasons_in(batch):
@@ -239,17 +239,17 @@ class PolledSource(ABC):
 
 
 class SourceParts:
-    """The parts of what a source gives that are asked for one by one, as one may fail while others do not.
+    """The parts of a source that are asked for one by one, as one may fail while others do not.
 
-    Each has a name, with which its question begins. One that fails is asked for again later and later. `main`
-    is the one without which all others say nothing, if there is one.
+    Each has a name, with which its question begins. One that fails is asked for again after growing pauses.
+    `main` is the one without which all others say nothing, if there is one.
     """
 
     def __init__(self, source: PolledSource, main: str = "") -> None:
         self._source, self._main = source, main
         self._read_at: dict[str, Nanos] = {}
         self._failing: dict[str, tuple[FailingPart, int, float]] = {}
-        """Each with how often it failed in a row, and when it may be asked for again."""
+        """For each how often it failed in a row, and when it may be asked for again."""
 
     @property
     def failing(self) -> tuple[FailingPart, ...]:
@@ -283,7 +283,7 @@ class SourceParts:
 
 
 class Unopened(NamedTuple):
-    """A source that is named and not yet made: its backend is imported after the first paint."""
+    """A source that is named and not made yet: its backend is imported after the first paint."""
 
     name: str
     kind: str
@@ -317,7 +317,7 @@ class FileServer(Protocol):
 
 
 def with_files(detail: JobDetail, sources: Iterable[Source]) -> JobDetail:
-    """The record, with where the files of the job are kept where it does not name that itself."""
+    """The record, with the place of the job's files if it does not name that itself."""
     servers = (source for source in sources if isinstance(source, FileServer))
     kept = next(filter(None, (server.directory_of(detail.job.id) for server in servers)), None)
     return detail if detail.directory or kept is None else msgspec.structs.replace(detail, directory=kept)
@@ -355,7 +355,7 @@ class TraceSource(Source, Protocol):
 
 @runtime_checkable
 class SeesOthers(Protocol):
-    """A source that does not tell again what another one tells."""
+    """A source that does not repeat what another one gives."""
 
     others: Callable[[], Iterable[Any]]
     """All sources in their order, with itself."""

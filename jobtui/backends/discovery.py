@@ -1,6 +1,6 @@
 """Finds sources when none is configured, and further ones that a machine seems to have. Those are only
-suggested, and never read unasked. Looks at names and variables, at Slurm's configuration and the login to
-Balsam, and at nothing else.
+suggested, and never read without being asked for. Looks at names and variables, at Slurm's configuration and
+the login to Balsam, and at nothing else.
 """
 
 import os
@@ -41,7 +41,7 @@ class DiscoveredSource(NamedTuple):
 
 
 def _database(around: DiscoveryScope) -> DiscoveredSource | None:
-    """The one that a variable names, else the nearest: here or above, in a checkout, in the usual one."""
+    """The one that a variable names, else the nearest: here or above, in a checkout, in the usual place."""
     if root := around.environ.get("SIREPO_SRDB_ROOT", "").strip():
         return DiscoveredSource(specs.SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
     checkouts = [around.directory]
@@ -57,7 +57,7 @@ def _database(around: DiscoveryScope) -> DiscoveredSource | None:
 
 
 def _local_journal(around: DiscoveryScope) -> DiscoveredSource | None:
-    """The journal of a machine on which Sirepo's units are installed: it is not opened to find that out."""
+    """The journal of a machine on which Sirepo's units are installed; it is not opened for that."""
     directories = (os.path.join(around.root, name) for name in UNIT_DIRECTORIES)
     units = (os.path.join(directory, unit) for directory in directories for unit in UNITS)
     unit = next(filter(os.path.lexists, units), None)

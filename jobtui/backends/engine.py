@@ -1,8 +1,8 @@
 """Engines that keep logs and are asked by time: pages, following, and a journal made of them.
 
-Rows are ordered by time and id. An engine orders by time only, so pages end where an instant ends. What comes
-late, with an earlier time than what was given, is found for `LATE_S`: following asks for that time again, and
-knows what it gave.
+Rows are ordered by time and id. An engine orders by time only, so pages end where an instant ends. Rows that
+come late, with an earlier time than rows already given, are found for `LATE_S`: following asks for that time
+again, and knows what it gave.
 """
 
 import asyncio
@@ -39,19 +39,19 @@ LATE_S = 30
 PERIOD_S = 3.0
 """How often an engine is asked for new rows."""
 TAILED_PERIOD_S = 15.0
-"""The same while it announces new rows: rows that came late are found this much later."""
+"""The same while it announces new rows: late rows are then found only this often."""
 TOGETHER_S = 1
 """How far before the newest row late ones are asked for, and how often at most."""
 PAGE_ROWS = 1_000
 SPARE_ROWS = 20
-"""So many more are asked for first than a page has, as the last instant of an answer may not be whole."""
+"""How many more than a page are asked for, as the last instant of an answer may be incomplete."""
 INSTANT_ROWS = 10_000
 """The most rows of one and the same time."""
 WORDS_MOST = 500
-"""The most words of which a row has one; those learnt first are no longer asked for."""
+"""The most words to ask for at once; those learnt first are dropped."""
 EVERYTHING = ReadWindow()
 GIVEN_KEPT = 20_000
-"""Rows that are known to have been given; those of earlier times are not looked for again."""
+"""How many given rows are remembered; rows of earlier times are not asked for again."""
 AHEAD_S = 5
 """A row whose time is this far in the future is reported."""
 DOUBTS_KEPT = 5
@@ -61,7 +61,7 @@ INSTANT_NS = 1_000_000
 
 
 class EngineRow(NamedTuple):
-    """One hit or line; `id` tells those of one time apart."""
+    """One hit or line; `id` distinguishes those of one time."""
 
     at: Nanos
     id: str
@@ -90,8 +90,8 @@ class ReadingState:
 class RowQuery(NamedTuple):
     """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
 
-    `without` are ids that are not wanted, as far as the engine can leave them out. Where there are `words`, a
-    row has one of them in its text, or with `every` all of them.
+    `without` are ids that are not wanted, as far as the engine can leave them out. With `words` a row has one
+    of them in its text, or with `every` all of them.
     """
 
     begin: Nanos | None
@@ -106,7 +106,7 @@ class RowQuery(NamedTuple):
 
 
 def united(matches: Matches) -> Iterator[list[tuple[str, list[str]]]]:
-    """For each group its fields with their values; groups that differ in their first value alone are one."""
+    """The fields of each group with their values; groups that differ only in their first value are one."""
     alike: dict[tuple[str, tuple[Match, ...]], list[str]] = {}
     for (field, value), *rest in matches:
         alike.setdefault((field, tuple(rest)), []).append(value)
@@ -127,7 +127,7 @@ STREAM_FIELDS = ("_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME")
 
 
 class Doubts:
-    """What an engine did not give, in words, with how often that was; the last few kinds."""
+    """What an engine did not give, in words, with counts; the last few kinds."""
 
     def __init__(self) -> None:
         self._counts = Bounded[str, int](DOUBTS_KEPT)
@@ -177,7 +177,7 @@ class TailEngine(Protocol):
 
 
 async def document_of(body: bytes) -> Document:
-    """The JSON object of an answer, {} where it is none. Others have their turn while it is decoded."""
+    """The JSON object of an answer, {} if it is none. Other tasks run while it is decoded."""
     try:
         return as_dict(await asyncio.to_thread(decoded, body))
     except ValueError:
@@ -228,7 +228,7 @@ def _note_ahead(engine: Engine, times: Iterable[Nanos]) -> None:
 
 
 def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
-    """The rows as entries; one that makes no sense is counted as missing."""
+    """The rows as entries; one that cannot be understood is counted as missing."""
 
     def made(row: EngineRow) -> JournalEntry | None:
         fields = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
@@ -341,7 +341,7 @@ class EngineFollowing:
         return fresh, self._is_at_edge
 
     async def _last(self, most: int) -> list[EngineRow]:
-        """The last rows there are; later ones are asked for from there on."""
+        """The last rows; following goes on from them."""
         self._only = None
         question = RowQuery(self._begin or None, self._until, self._matches, most, back=True)
         made, found = (
@@ -377,7 +377,7 @@ class EngineFollowing:
         return self.engine.fields(row, ("MESSAGE",)).get("MESSAGE", "")
 
     def _learn(self, rows: Iterable[EngineRow]) -> None:
-        """Ask from now on for the ops that rows name, too, and for their agents where these are wanted."""
+        """From now on ask also for the ops that rows name, and for their agents if these are wanted."""
         always = (START_HAS, self._about) if self._agents else (self._about,)
         for row in rows if self._asked else ():
             text = self._text(row)
@@ -422,9 +422,9 @@ class EngineFollowing:
 
 
 class EngineJournal(JournalReader):
-    """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows.
+    """What an engine keeps, read as a journal. `make_engine` makes one for each that follows.
 
-    Who follows is given at first what is of the `window`.
+    Following begins with the `window`.
     """
 
     def __init__(self, make_engine: Callable[[], Engine], window: ReadWindow = EVERYTHING) -> None:

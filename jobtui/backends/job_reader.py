@@ -35,17 +35,17 @@ Asked = ParamSpec("Asked")
 Answered = TypeVar("Answered")
 OVER_SSH = "ssh://"
 MESSAGES_WITHIN_S = 10.0
-"""How long a journal may take to tell what was written around the end of a job."""
+"""How long a journal may take to give what was written around the end of a job."""
 EXPECTED_CHARACTERS = 200
-"""How much of a line's text must still stand where it was."""
+"""How much of a line's text must still be where it was."""
 
 
 def _answering(
     ask: Callable[Concatenate["JobReader", Asked], Awaitable[Answered]],
 ) -> Callable[Concatenate["JobReader", Asked], Coroutine[Any, Any, Answered]]:
-    """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words.
+    """A question that cannot be answered raises Unreadable and nothing else, also for a fault of ours.
 
-    The answer of a recording counts. Each answer, and why there is none, goes to the observer.
+    A recorded answer is used if there is one. Each answer, or why there is none, goes to the observer.
     """
 
     @wraps(ask)
@@ -105,14 +105,14 @@ class JobReader:
             self._dirs.close()
 
     def begins_after(self, at: Nanos) -> bool:
-        """Whether a log was read from later than `at` only, and could be read from there."""
+        """Whether a log was read only from after `at`, and could be read from there."""
         return any(
             source.begins_after(at) for source in self._sources() if isinstance(source, base.RewindableSource)
         )
 
     @_answering
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        """Read the logs again from `at` on; whether that was needed and done.
+        """Read the logs again from `at` on. True if that was needed and done.
 
         A cancelled call changes nothing. If it would have to read more than a limit, it raises Unreadable.
         """

@@ -1,13 +1,13 @@
 """One log under its name through growth, rotation, truncation and absence. Reads, and blocks.
 
-A renamed file is read to its end before the new one of its name, and looked at for some time after, since
-who writes it may not know yet. A file that is cut short or rewritten begins again at its first byte; the
-rest of what it held is read where it was copied to. Files that came and were rotated away between two looks
-are read, too, in their order, packed or not. A new file that goes on with what was read (a copy kept up to
-date by rename, a file system with passing inode numbers) is read on, not again.
+A renamed file is read to its end before the new file of its name, and watched for some time after that, as
+its writer may not know yet. A file that is truncated or rewritten is read again from its first byte; the
+unread rest is read from its copy. Files that came and were rotated away between two polls are read, too, in
+their order, packed or not. A new file that continues what was read (a copy kept up to date by rename, a file
+system without stable inode numbers) is read on, not again.
 
-Position, mark and records move together: what raises in the middle of a poll is read again, and a line in
-which the parser fails is left out and counted.
+Position, mark and records move together: a poll that raised is repeated, and a line in which the parser fails
+is left out and counted.
 """
 
 import time
@@ -35,22 +35,22 @@ from jobtui.transport import blocks
 from jobtui.transport.files import FileId, FileStat, OpenFile, explained, look, source_error, written_at
 
 HEAD_BYTES = 1_024
-"""How much of a file's beginning tells it again where it was copied or packed."""
+"""How much of a file's beginning identifies it once it was copied or packed."""
 BLOCKS_IN_BATCH = 1_000
-"""Blocks given in one poll at most; they are small where holes are many."""
+"""The most blocks given in one poll; they are small if there are many holes."""
 GIVEN_KEPT = 1_000
-"""Rotated files known again."""
+"""How many rotated files are remembered."""
 RETIRED_KEPT = 4
-"""Rotated files that are still looked at."""
+"""How many rotated files are still watched."""
 RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 
 Read = Callable[[int, int], bytes]
-"""Gives bytes of a text: from which on, and how many."""
+"""Gives bytes of a text, from an offset on."""
 
 
 class PollResult(Generic[R]):
-    """The finds of one poll so far."""
+    """What one poll has found so far."""
 
     def __init__(self, limits: blocks.Limits) -> None:
         self.records: list[R] = []
@@ -114,7 +114,7 @@ class OpenLog(Generic[R]):
         self._broken_noted = False
         self.is_renamed = False
         self.until: float | None = None
-        """Until when a file read to its end is looked at: its writer may not have the new file yet."""
+        """Until when a file read to its end is watched: its writer may not have the new file yet."""
 
     @property
     def position(self) -> blocks.Position:
@@ -126,7 +126,7 @@ class OpenLog(Generic[R]):
 
     @property
     def unread(self) -> int:
-        """How many bytes were there at the last look and are not given yet."""
+        """How many bytes there were at the last look that are not given yet."""
         return 0 if self.opened.packed is not None else max(0, self.looked.size - self.position.offset)
 
     @property
@@ -136,9 +136,9 @@ class OpenLog(Generic[R]):
         return self.unread if packed is None else max(0, packed.size * PACKED_RATIO - self.done)
 
     def is_other_text(self) -> bool:
-        """Whether its beginning, or what was read last, no longer stands where it was.
+        """Whether its beginning, or what was read last, has changed.
 
-        Also when it was empty at the last look, and is not now: what came between left no trace in it.
+        Also true if it was empty at the last look, and is not now: what came in between left no trace.
         """
         return self.is_changed() and (
             not (self.head or self.begin)
@@ -151,11 +151,11 @@ class OpenLog(Generic[R]):
 
     @property
     def cut_off(self) -> int:
-        """How many bytes were there at the last look, are not given yet, and are not there any more."""
+        """How many bytes there were at the last look that are not given yet, and are gone now."""
         if self.opened.packed is not None:
             return 0
         size = self.opened.look().size
-        is_all = size < self.position.offset or not size  # a moment ago: at the next look it is another text
+        is_all = size < self.position.offset or not size  # now: at the next look it is another text
         return 0 if is_all else max(0, self.looked.size - size)
 
     def goes_on_in(self, other: OpenFile) -> bool:
@@ -165,14 +165,14 @@ class OpenLog(Generic[R]):
         return self._mark_in(other.source.read) == self._mark
 
     def is_in(self, other: RotatedFile) -> bool:
-        """Whether another file is this one renamed, or holds its text, copied or packed, maybe less of it."""
+        """Whether another file is this one renamed, or holds its text or a part of it, copied or packed."""
         if not self.head or other.read(self.begin, len(self.head)) != self.head:
             return False
         mark = self._mark_in(other.read)
         return mark == self._mark or (len(mark) < len(self._mark) and other.look.id != self.opened.id)
 
     def learn_head(self) -> bool:
-        """Take in how the file begins, as far as that is written; whether it begins as it did."""
+        """Remember how the file begins, as far as it is written. True if it begins as before."""
         if len(self.head) < HEAD_BYTES:
             begin = self._begin_of(self.opened.source.read)
             head = self.opened.source.read(begin, HEAD_BYTES)
@@ -188,10 +188,10 @@ class OpenLog(Generic[R]):
         self.looked, self._was_read = other.look(), False
 
     def read(self, gathered: PollResult[R], now: float, *, release: bool = False) -> bool:
-        """Read on until the end or until enough is gathered; whether there is more at once.
+        """Read on to the end, or until there is enough. True if there is more at once.
 
         An unfinished last line is given when the file has not changed for long enough, or with `release`.
-        `now` is in seconds of any steady clock. What was gathered is good also when this raises.
+        `now` is in seconds of any steady clock. What was gathered is good even if this raises.
         """
         changed = self._look(now)
         if self._is_cut:
@@ -214,19 +214,19 @@ class OpenLog(Generic[R]):
         is_short = self.opened.packed is None and seen.size < self.position.offset
         self._is_cut = changed and (is_short or not self.learn_head())
         if self._is_cut:
-            return False  # a moment ago: it is seen to be at the next look
+            return False  # it just changed: the next look sees that
         if not self._was_read and time.time() - seen.mtime_ns / SECOND >= self._limits.hold_s:
             self._changed_at = now - self._limits.hold_s
         elif changed:
             self._changed_at = now
         self.looked, self._was_read = seen, True
-        # Not beyond what was seen: what is dropped unfinished must have stood there for its time.
+        # Not beyond what was seen: an unfinished line is dropped only after it was there for its time.
         self._reader.end = None if self.opened.packed is not None else seen.size
         return changed
 
     def _read(self, gathered: PollResult[R], *, release: bool) -> bool:
         stop = self.position.offset + self._limits.skip
-        # The time of now, not of a look that may fail: no line of the blocks can be newer than this.
+        # The present time, not that of a look, which may fail: no line of the blocks is newer.
         newest = written_at(self.opened, self.looked)
         while not gathered.full and self.position.offset < stop:
             block = self._reader.next(release=release)
@@ -237,7 +237,7 @@ class OpenLog(Generic[R]):
         return True
 
     def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed[R]:
-        """The records of a block; what nobody foresaw in it costs the line in which it is."""
+        """The records of a block. A fault costs the line in which it happens."""
         try:
             return self.parser.parse(block.data, block.offset, block.line, newest)
         except Exception:  # noqa: BLE001 - reported with the line where it was raised
@@ -266,7 +266,7 @@ class OpenLog(Generic[R]):
         self._reader.skip_count += 1
 
     def _mark_in(self, read: Read) -> bytes:
-        """What stands in a text before the position of reading, as far as it is never rewritten."""
+        """The text right before the position of reading, as far as it is never rewritten."""
         return blocks.mark_before(read, self.position.offset)[-self._marked :] if self._marked else b""
 
     @property
@@ -279,9 +279,9 @@ class OpenLog(Generic[R]):
 
 
 class _KnownFile(NamedTuple):
-    """A file that was read, or lay beside before reading began, by what tells it again when it is packed.
+    """What identifies a file that was read, or existed before reading began, even once it is packed.
 
-    `tail` is how it ended, empty for one that is packed; `head` is what stands at `begin`.
+    `tail` is its end, empty for a packed one; `head` is the text at `begin`.
     """
 
     look: FileStat
@@ -290,10 +290,10 @@ class _KnownFile(NamedTuple):
     begin: int = 0
 
     def is_in(self, other: RotatedFile, *, is_open: bool) -> bool:
-        """Whether another file is this one, renamed, written on or packed, which keeps its time.
+        """Whether another file is this one, renamed, extended, or packed with its time kept.
 
-        `is_open`: the other is one that is open here. Else its inode may be that of a file deleted since,
-        used again: how both begin and how this one ended decides, if that is more than a few lines.
+        `is_open`: the other is one that is open here. Else its inode may be reused after this one was
+        deleted: the beginnings and this one's end decide, if they are more than a few lines.
         """
         if not self.head:
             return False
@@ -332,7 +332,7 @@ class Follower(Generic[R]):
     ) -> None:
         self.beginning: Beginning | None = None
         self.gaps = 0
-        """How often something was gone before it was read, or may have been."""
+        """How often text was gone before it was read, or may have been."""
         self._path = path
         self._make_parser = make_parser
         self.start = start
@@ -341,14 +341,14 @@ class Follower(Generic[R]):
         self._current: OpenLog[R] | None = None
         self._left: OpenLog[R] | None = None
         self._older: list[OpenLog[R]] = []
-        """The files that are read before the present one, the oldest first, also those that just were."""
+        """The files to read before the present one, oldest first, and those that were just read."""
         self._given: deque[_KnownFile] = deque(maxlen=GIVEN_KEPT)
         self.restart()
 
     def restart(self) -> None:
         """Let the next poll begin where reading begins."""
         self.close()
-        # One for all files: what goes on in the next one, as an agent's log written again, is known there.
+        # One for all files: a record may continue in the next one, as in an agent's log written again.
         self._parser = self._make_parser()
         self._gathered: PollResult[R] = PollResult(self._limits)
         self._read_before = 0
@@ -362,13 +362,13 @@ class Follower(Generic[R]):
         return self._parser
 
     def begin_of(self, read: Read) -> int:
-        """Where in a file begins what is never rewritten."""
+        """The offset in a file from which on it is never rewritten."""
         return 0
 
     def poll(self) -> Batch:
         """What is new since the last batch. Raises SourceError.
 
-        What was gathered when anything else was raised comes with the next batch.
+        If anything else was raised, what was gathered comes with the next batch.
         """
         more = False
         problem = self._keep_up()
@@ -389,7 +389,7 @@ class Follower(Generic[R]):
 
     @property
     def measured(self) -> tuple[int, int]:
-        """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
+        """Bytes read since reading began, and bytes from there to the end, as of the last poll."""
         if self._current is None or self.beginning is None:
             return 0, 0
         read = self._read_before + sum(log.done for log in self._logs())
@@ -397,14 +397,14 @@ class Follower(Generic[R]):
 
     @property
     def rest_s(self) -> float | None:
-        """How soon to poll again although the file at the path stays as it is; None when that is no use."""
+        """How soon to poll again although the file at the path does not change; None if that is no use."""
         if self._older or (self._current is not None and self._problem_since is not None):
             return RESTLESS_S
         return self._limits.hold_s if self._current is not None and self._current.unread else None
 
     @property
     def is_missing(self) -> bool:
-        """Whether nothing is at the path for longer than a rotation takes, as polls have seen."""
+        """Whether polls found nothing at the path for longer than a rotation takes."""
         since = self._problem_since
         return since is not None and self._timer() - since >= self._limits.gone_s
 
@@ -420,7 +420,7 @@ class Follower(Generic[R]):
         self._current = self._left = None
 
     def _keep_up(self) -> SourceError | None:
-        """Have the file open that is at the path now; what keeps it from that, if something does."""
+        """Open the file that is at the path now. Returns what prevents that, if something does."""
         try:
             seen = look(self._path)
             if self._current is None or self._current.opened.id != seen.id:
@@ -446,7 +446,7 @@ class Follower(Generic[R]):
         """Open the file that is at the path now, and what was rotated away since. Raises SourceError."""
         with explained(self._path):
             known = self._current or self._left
-            # Before they are looked for: what is cut afterwards is seen to be at the next look.
+            # Before they are looked for: a later truncation is seen at the next look.
             is_whole = known is not None and known is self._current and not known.is_other_text()
             files = find_log_files(self._path)
             try:
@@ -483,7 +483,7 @@ class Follower(Generic[R]):
         return OpenLog(opened, position, parser, str(self._path), self._limits, self.begin_of)
 
     def _note_all(self, files: Iterable[RotatedFile]) -> None:
-        """Note that these are not to be read. What is packed stays as it is, and needs no head."""
+        """Note that these are not to be read. Packed files never change, and need no head."""
         for file in files:
             self._given.append(_KnownFile(file.look, b"") if file.is_packed else self._given_of(file))
 
@@ -502,11 +502,11 @@ class Follower(Generic[R]):
         return is_given
 
     def _turn_from(self, known: OpenLog[R], files: LogFiles, *, is_whole: bool) -> None:
-        """Read what comes after a file that was moved away or rewritten: its rest first.
+        """Read what comes after a file that was moved or rewritten: its unread rest first.
 
-        That is in the file itself, as long as it is open, or else in the rotated file that holds its text,
-        copied or packed. What comes next are the rotated files after that one; where none holds it, the ones
-        after all that were given.
+        The rest is in the file itself while it is open, else in the rotated file that holds its text, copied
+        or packed. Then come the rotated files after that one; if none holds it, those after all that were
+        given.
         """
         self._given += [_given_here(log) for log in self._older if log.is_changed()]
         if is_whole:
@@ -542,7 +542,7 @@ class Follower(Generic[R]):
     def _rewritten(
         self, known: OpenLog[R], after: Sequence[RotatedFile], present: OpenFile
     ) -> OpenLog[R] | None:
-        """What was written to a file after it was cut, where no name leads to it any more."""
+        """What was written to a file after it was truncated, if no name leads to it any more."""
         again = self._open_log(known.opened, blocks.Position())
         if known.opened.id in {present.id, *(file.look.id for file in after)} or any(map(again.is_in, after)):
             known.opened.close()
@@ -552,9 +552,9 @@ class Follower(Generic[R]):
     def _holder_of(
         self, known: OpenLog[R], older: Sequence[RotatedFile], *, is_whole: bool
     ) -> RotatedFile | None:
-        """The rotated file that a file became, or was copied or packed to. Others may begin as it does.
+        """The rotated file that a file became, or was copied or packed to. Others may begin alike.
 
-        What was copied away from it is the first of the files that are new: those after it came later.
+        Its copy is the first of the new files: those after it came later.
         """
         same = (file for file in older if is_whole and file.look.id == known.opened.id)
         new = reversed(older) if is_whole else (file for file in older if not self._is_given(file))
@@ -588,7 +588,7 @@ class Follower(Generic[R]):
         return self._read_older(now) or (self._current or current).read(self._gathered, now)
 
     def _read_older(self, now: float) -> bool:
-        """Read the files that come before the present one, whether there is more in them."""
+        """Read the files that come before the present one. True if there is more in them."""
         for log in tuple(self._older):
             has_present = self._current is None or self._current.looked.size > 0
             is_over = log.until is not None and now >= log.until and has_present

@@ -1,6 +1,6 @@
 """The files of a log, and where reading it begins: its start, its tail, or a time; the note about the rest.
 
-A log is a file and the ones before it that were rotated away and still lie beside it.
+A log is a file and its rotated files that are still next to it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,13 +32,13 @@ TAIL_BYTES = 32 << 20
 PACKED_RATIO = 10
 """How much text a packed file holds, about, by its size."""
 COMPARED_BYTES = 4_096
-"""How much of the beginning, middle and end of files is compared, to see that one begins with the other."""
+"""How much of the beginning, middle and end is compared to see whether one file begins with another."""
 TRIES = 20
 """How often files are searched for again while they are being renamed."""
 
 
 class BlockParser(Protocol[R]):
-    """What turns the blocks of one log, in order, into records. `formats.parser.LogParser` is one."""
+    """Makes records of the blocks of one log, in order. `formats.parser.LogParser` is one."""
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[R]: ...
 
@@ -60,7 +60,7 @@ class TailBytes(msgspec.Struct, frozen=True):
 class FromTime(msgspec.Struct, frozen=True):
     """Read from the first line that is not older than `at`, also in rotated files.
 
-    Takes the tail when the file has no times.
+    If the file has no times, its tail is read.
     """
 
     at: Nanos
@@ -70,10 +70,10 @@ Start = FromStart | TailBytes | FromTime
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """Where reading of a log began: the time `at` of the first line near it.
+    """Where reading of a log began: `at` is the time of the first line near it.
 
-    `note` says in words what was not read, None when nothing was left. `whole`: there was nothing before it.
-    `timeless`: a time was to be searched for, and the file has none.
+    `note` says in words what was not read, None if nothing was left out. `whole`: there was nothing before
+    it. `timeless`: a time was asked for, and the file has none.
     """
 
     at: Nanos | None
@@ -83,7 +83,7 @@ class Beginning(msgspec.Struct, frozen=True):
 
 
 class RotatedFile(NamedTuple):
-    """A rotated file with text. It is open: the same one whatever is renamed or packed afterwards.
+    """A rotated file with text, kept open: it stays the same whatever is renamed or packed later.
 
     `problem` says why it could not be opened.
     """
@@ -129,8 +129,8 @@ class LogFiles(NamedTuple):
 def find_log_files(path: Path) -> LogFiles:
     """The files of the log at a path. Raises SourceError when there is none at the path, and OSError.
 
-    While they are being renamed or packed they are looked for again, as else one could be missed or be there
-    twice. A file that is just being copied away, and is not cut yet, is no rotated one.
+    While they are being renamed or packed they are searched again, as one could be missed or found twice. A
+    copy of the present file, which is not truncated yet, is no rotated file.
     """
     for tries in range(TRIES + 1):
         files = _open_all(path)
@@ -178,7 +178,7 @@ def _open(path: Path, seen: FileStat, allowance: UnpackLimit) -> RotatedFile:
 def _is_begun_copy(copy: RotatedFile, present: OpenFile) -> bool:
     """Whether a file is the beginning of another. Raises OSError.
 
-    One that is shorter than MARK_BYTES only where it is all of the other: many logs begin with the same line.
+    One shorter than MARK_BYTES only if it is all of the other: many logs begin with the same line.
     """
     size, most = copy.look.size, present.look().size
     is_likely = copy.opened is not None and size <= most and (size >= blocks.MARK_BYTES or size == most)
@@ -198,8 +198,8 @@ def begins_with(whole: OpenFile, part: OpenFile | None, size: int) -> bool:
 
 
 Begun = tuple[list[RotatedFile], blocks.Position, Beginning]
-"""Where to begin: the rotated files to read, the oldest first, and where in the first file that is read, the
-present one where there are none."""
+"""Where to begin: the rotated files to read, oldest first, and the position in the first file to read, which
+is the present one if there are none."""
 
 
 def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[R], limits: blocks.Limits) -> Begun:
@@ -227,8 +227,8 @@ def _wanted(
 ) -> list[RotatedFile]:
     """The rotated files that reading begins in, the oldest first.
 
-    By time those that may hold a line since then; otherwise the newest, as many as there is room for: the
-    oldest of them in part where the end is wanted, if it is not packed.
+    By time those that may hold a line since then; else the newest that fit. Of the oldest of these only a
+    part is read if the end is wanted and it is not packed.
     """
     wanted: list[RotatedFile] = []
     room = (start.size if isinstance(start, TailBytes) else TAIL_BYTES) - present.look().size
@@ -248,8 +248,8 @@ def _wanted(
 def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser[R], before: FileStat) -> bool:
     """Whether a file begins at `since` or later, so that lines since then may be in the one before it.
 
-    By its own lines, as the times of files may be of another clock. One without times begins when the file
-    before it was written last.
+    Judged by its lines, as the times of files may be of another clock. A file without times begins when the
+    one before it was last written.
     """
     if opened is not None and not opened.look().size:
         return True
@@ -285,7 +285,7 @@ def _beginning(
 
 
 def _offset(opened: OpenFile, start: Start, parser: BlockParser[R]) -> tuple[int, bool]:
-    """Near which byte to begin, and whether a time was wanted and could not be found."""
+    """The byte near which to begin, and whether a time was asked for and not found."""
     size = opened.look().size
     if opened.packed is not None or isinstance(start, FromStart) or not size:
         return 0, False

@@ -1,7 +1,7 @@
 """A log file as a source, and the questions about its raw lines. Follows it by name; never blocks the loop.
 
-All reading is done in threads, one for following; a question about lines opens the file for itself, in a
-thread of its own. A file system that hangs delays nobody else, nor the end of the program.
+All reading is done in threads: one follows, and a question about lines opens the file again, in a thread of
+its own. A file system that hangs delays neither others nor the end of the program.
 
 Line numbers are true ones, except that in a file so large that the lines before the tail are not counted
 they are provisional (see `model.logs`).
@@ -30,7 +30,7 @@ from jobtui.transport.worker import Worker
 
 T = TypeVar("T")
 OVERLAP = 2 * SECOND
-"""How much of what another log gave is read again by one that is read on its own: lines are in pairs."""
+"""How much of what another log gave is read again by a log that is now read itself: lines are in pairs."""
 
 
 class LogFile(PolledSource):
@@ -54,17 +54,17 @@ class LogFile(PolledSource):
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: FileStat | None = None
         self.others: Callable[[], Iterable[Source]] = tuple
-        """The logs that are read beside it; it is not read where one before it reads the same file."""
+        """All logs that are read; this one is not read if one before it is the same file."""
         self._led_by: LogFile | None = None
-        """The log that gives what is in this one, which is not read as long as that is so."""
+        """The log that gives what is in this one; until it ends, this one is not read."""
         self._since = Nanos(0)
         self._read_to: Nanos | None = None
-        """The time of the last record that it, or the log that leads it, has given."""
+        """The time of the last record that it, or the log in its place, has given."""
         self._leader: tuple[LogFile, float] | None = None
-        """The log that was the same file at the last look, and when it was last."""
+        """The log that was the same file at the last look, and the time of that look."""
         self._compared: tuple[tuple[str, FileStat, FileStat] | None, bool] = None, False
         self._kept: Batch | None = None
-        """What a poll that failed had read: the next one gives it, and once only, as it may be why."""
+        """What a failed poll had read. The next one gives it once, as it may be the reason."""
 
     @property
     def beginning(self) -> log_start.Beginning | None:
@@ -100,25 +100,25 @@ class LogFile(PolledSource):
             return Batch(note=note)
         leader, self._led_by = self._led_by, None
         if leader is not None and not self._follower.files and leader.beginning is not None:
-            # where the other has read to: a line of long ago would no longer be known again
+            # from where the other has read to: an old line would no longer be recognized
             at = self._read_to
             self._since = Nanos(0) if at is None else Nanos(at - OVERLAP)
             self._follower.start = log_start.TailBytes(0) if at is None else log_start.FromTime(self._since)
         batch = self._follower.poll() if again is None else structs.replace(again, more=True)
         self._kept = batch if again is None else None
         self._read_to = next((one.at for one in reversed(batch.records) if one.at is not None), self._read_to)
-        if self._since:  # what is packed is read from its start
+        if self._since:  # packed files are read from their start
             kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
             batch = structs.replace(batch, records=kept)
         if leader is not None:
-            batch = structs.replace(batch, note=batch.note or "")  # the note about it holds no longer
+            batch = structs.replace(batch, note=batch.note or "")  # the note about it is no longer true
         return batch
 
     def _read_elsewhere(self) -> str | None:
         """The note while another log holds all that this one does; None when none does.
 
-        A path given twice, a link, a copy, a log and a file that was rotated away from it. What is read
-        again when that is over is known line by line, as are copies that are both read.
+        A path given twice, a link, a copy, a log and a file that was rotated away from it. What is read again
+        after that is recognized line by line, as in copies that are both read.
         """
         mine, is_before = self._looked, True
         if mine is None:
@@ -137,7 +137,7 @@ class LogFile(PolledSource):
             if is_same:
                 self._leader = other, self.timer()
             if is_same or self._is_just_parted(other):
-                # the one beside which the rotated files lie is read
+                # the one with the rotated files next to it is read
                 has_rotated, others_has = bool(rotated(self._path)), bool(rotated(other._path))
                 if others_has if has_rotated != others_has else is_before:
                     self._led_by = other
@@ -149,7 +149,7 @@ class LogFile(PolledSource):
         return None
 
     def _is_just_parted(self, other: "LogFile") -> bool:
-        """Whether another log was the same file a moment ago, and may not have read all before this one.
+        """Whether another log was the same file just now, and may not have read all before this one.
 
         It is being rotated, and read before or after that is done.
         """
@@ -185,9 +185,9 @@ class LogFile(PolledSource):
     ) -> tuple[RawLine, ...]:
         """The line at byte `offset` as it is in the file, with those after it, `count` in all.
 
-        `line` is its number where that is known. `expect` is a text that must be in it: when it is not, the
-        file was rotated or rewritten since, and it is looked for in the rotated files; nothing is given
-        when it is in none. Raises SourceError.
+        `line` is its number where that is known. `expect` is a text that must be in it: if it is not, the
+        file was rotated or rewritten since, and the line is looked for in the rotated files. Empty if none
+        has it. Raises SourceError.
         """
 
         def find() -> tuple[RawLine, ...]:

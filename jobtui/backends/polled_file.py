@@ -1,4 +1,4 @@
-"""A file as a source: read on in a thread from where reading ended, and watched for changes. Reads only."""
+"""A file as a source, watched for changes; each poll reads on in a thread. Only reads."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -44,4 +44,4 @@ class PolledFile(PolledSource, Generic[Position]):
 
     @abstractmethod
     def _read_since(self, position: Position, opened: OpenFile, look: FileStat) -> tuple[Batch, Position]:
-        """What an open file says since a position, and where that ends. In the thread; may raise OSError."""
+        """What an open file has since a position, and where that ends. In the thread; may raise OSError."""

@@ -38,7 +38,7 @@ class Gives(Flag):
 
 
 def parsed_in(package: str, text: str) -> SourceSpec:
-    """What `parse` in a source's own folder makes of a value. It is imported then: few have such a source."""
+    """The source that `parse` in the source's own folder makes of a value; imported only then."""
     spec: SourceSpec = import_module(package, "jobtui.backends").parse(text)
     return spec
 

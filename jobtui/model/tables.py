@@ -1,5 +1,4 @@
-"""Tables that come with the program, as TOML next to the code that reads them; where a user's files are.
-"""
+"""Tables that come with the program, as TOML next to the code that reads them; where a user's files are."""
 
 import os
 from functools import cache

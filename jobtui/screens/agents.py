@@ -20,7 +20,7 @@ from jobtui.widgets.text_pane import TextPane
 COPIES = "agent-sbatch"
 """The directory in which the supervisor keeps copies of the logs of agents on clusters."""
 Opening = tuple[str, int | None, Nanos | None]
-"""The name of a log, the position in it, None for its end, and a time to go to instead if it goes so far."""
+"""The name of a log, a position in it (None for its end), and a time to go to instead if the log has it."""
 
 
 class AgentLogScreen(ErrorScreen):
@@ -39,7 +39,7 @@ class AgentLogScreen(ErrorScreen):
 
 
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
-    """At the op it holds, else the end; in a log about others, too, where its own lines begin."""
+    """At the op it holds, else at the end; in a log that is also about others, where its own lines begin."""
     sent = max((op.sent_at for op in agent.ops if op.sent_at is not None), default=None)
     at = None if sent is None else Nanos(sent - SLACK)
     if (path := _path_on_cluster(shared, agent, log)) is not None:
@@ -58,7 +58,7 @@ def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None
 
 
 def _path_on_cluster(shared: Shared, agent: Agent, log: AgentLog) -> str | None:
-    """The log where it is mounted as configured, or over ssh: it says more than copies do."""
+    """The log where it is mounted by the configuration, or over ssh: it has more than its copies."""
     is_read_itself = agent.log not in (None, agent.supervisor) and f"/{COPIES}/" not in (agent.log or "")
     if log.kind is not LogKind.CLUSTER or is_read_itself or not log.path:
         return None

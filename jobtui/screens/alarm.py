@@ -34,7 +34,7 @@ TIMEOUT_S = 30.0
 
 
 def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
-    """Await the end of these jobs, or no longer where that of all is awaited; what to say of it."""
+    """Wait for the end of these jobs, or stop if all are waited for. Returns what to tell the user."""
     live = [job_id for job_id in chosen if (job := shared.live.jobs.get(job_id)) and job.status.is_live]
     if not live:
         return "it has ended" if chosen else ""
@@ -47,7 +47,7 @@ def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
 
 
 class AlarmCommand:
-    """Runs the command that the user wants run on new trouble: its words as configured, and never a shell.
+    """Runs the user's command on new trouble: its words as configured, never through a shell.
 
     Once it has failed it is listed among the sources of `store`.
     """
@@ -60,7 +60,7 @@ class AlarmCommand:
         self._has_failed = False
 
     async def run(self, facts: Mapping[str, str]) -> None:
-        """Run it with these variables beside those of this program, and note how it ended."""
+        """Run it with these variables added to the environment, and note how it ended."""
         problem = await run_quietly(self._command, facts, self._timeout_s)
         if problem is not None:
             self._has_failed = True
@@ -73,7 +73,7 @@ class AlarmCommand:
 
 
 class Alarm:
-    """Runs during a pause of the screens too. Trouble during its rest is reported together afterwards."""
+    """Runs even while the screens are paused. Trouble during its rest is reported together afterwards."""
 
     def __init__(self, app: App[None], shared: Shared, wishes: Alarms, began: Nanos) -> None:
         self._app = app
@@ -110,7 +110,7 @@ class Alarm:
             self._app.run_worker(self._run(self._command, jobs), group="alarm")
 
     def _report_ends(self) -> None:
-        """Say which awaited jobs have ended, in the terminal, on the desktop and to the command."""
+        """Report which awaited jobs have ended: in the terminal, on the desktop and to the command."""
         awaited, jobs = self._shared.awaited, self._shared.live.jobs
         for job_id in sorted(awaited):
             job = jobs.get(job_id)
@@ -123,8 +123,8 @@ class Alarm:
                 self._ring(words)
 
     async def _look_at_sites(self, overview: Callable[[Nanos], MemoryOverview]) -> None:
-        """Say once that sites deviate from their past, whichever and however many, until none does."""
-        # `seen` tells what is wrong with a memory
+        """Say once that sites deviate from their past, and not again until none does."""
+        # `seen` says what is wrong with the memory
         with contained("asking the memory"), suppress(SourceError):
             sites = (await asyncio.to_thread(overview, self._shared.clock.now())).sites
             if sites and not self._deviates:

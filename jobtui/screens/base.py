@@ -1,4 +1,4 @@
-"""What all screens share: live data a few times a second, keys out of the table of actions, room by size.
+"""What all screens share: live data a few times a second, keys from the table of actions, layout by size.
 
 What the first paint does not need is imported in the functions that need it, here and in the other screens.
 """
@@ -43,13 +43,13 @@ Test = TypeVar("Test")
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
 TINY_ROWS = 3
-"""Up to this height there is no room for more than the worst."""
+"""Up to this height only the worst is shown."""
 TICK_S = 1.0
-"""Ages go on this often."""
+"""How often ages are updated."""
 
 
 class LiveScreen(Screen[None], inherit_bindings=False):
-    """A screen on the store, which tells it a few times a second what changed."""
+    """A screen that is told a few times a second what changed in the store."""
 
     @dataclass
     class Pasted(Message):
@@ -57,7 +57,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
         text: str
 
-    ALLOW_SELECT = False  # our lines select for themselves, see LineView
+    ALLOW_SELECT = False  # our lines do their own selection, see LineView
     NAME: ClassVar[ScreenName]
     """Which screen it is in the table of actions."""
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high"), (34, "-tall")]
@@ -88,7 +88,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return top is self or (top is not None and top.styles.background.a < 1)
 
     def open_late(self, screen: Screen[None]) -> None:
-        """Open what took a while to make, unless the user has gone elsewhere or is typing."""
+        """Open a screen that took a while to make, unless the user went elsewhere or is typing."""
         if self.app.screen is self and not self.query(FilterBar):
             self.app.push_screen(screen)
 
@@ -96,7 +96,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         """Show what changed in the store."""
 
     def tick(self) -> None:
-        """Let ages go on."""
+        """Update ages."""
 
     def show_all(self) -> None:
         """Redraw everything, as after a change of how times are shown."""
@@ -135,7 +135,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return known_values(self.shared.store.jobs, self.shared.views)
 
     def follow(self, command: str) -> str | None:
-        """Run a `:` command that only this screen knows: "", or what is wrong with it; None for no such."""
+        """Run a `:` command that only this screen has: "", or what is wrong; None for no such command."""
         return None
 
     @property
@@ -149,7 +149,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return tuple(screen.crumb for screen in below if isinstance(screen, LiveScreen))
 
     def show_trail(self) -> None:
-        """Say where one is: it was come to from elsewhere."""
+        """Show the screens between the jobs and this one."""
 
     async def taken(self) -> CopyTarget | None:
         return None
@@ -226,10 +226,10 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     def pause_begins(self) -> None:
         self.show_pause()
-        self._flush()  # what changes in it from now on is kept by `shared`
+        self._flush()  # `shared` keeps what changes from now on
 
     def pause_ended(self) -> None:
-        """Show all that waited: now if current, else when it is."""
+        """Show all that was held back: now if it is visible, else when it is."""
         self._pending |= self.shared.waiting
         self._missed_pause = True
         if self.is_current:
@@ -245,7 +245,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     @on(events.Resize)
     def _measure(self, event: events.Resize) -> None:
-        """One more class for a screen of a few lines, where only the worst is shown."""
+        """Add a class for a screen of a few lines, where only the worst is shown."""
         self.set_class(event.size.height <= TINY_ROWS, "-tiny")
         self.set_class(event.size.height == 1, "-line")
         self.show_pause()
@@ -378,13 +378,13 @@ def test_of(parse: Callable[[str], Test], text: str) -> tuple[Test | None, Mista
 
 
 class FilteringScreen(HeadedScreen):
-    """A screen of what passes a filter, which is typed above its rule."""
+    """A screen of records that pass a filter, which is typed above its rule."""
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self.filters = History()
         self.filter_text = ""
-        """The filter that holds, "" when all is shown."""
+        """The filter in effect, "" when all is shown."""
         self._passes: Any = None
         """Its test, None if all records pass."""
 
@@ -433,7 +433,7 @@ class FilteringScreen(HeadedScreen):
 
     @on(FilterBar.Edited)
     def _filter_edited(self, message: FilterBar.Edited) -> None:
-        if message.bar.is_attached:  # else it was closed meanwhile
+        if message.bar.is_attached:  # else it was closed in the meantime
             self.edit_filter(message.bar, message.text)
 
     @on(FilterBar.Closed)

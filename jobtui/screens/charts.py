@@ -1,4 +1,4 @@
-"""The charts: how busy all is, how much gets done, how many jobs are in which state and how long."""
+"""The charts: how busy it is, how much is done, how many jobs are in each state, and for how long."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,10 +28,10 @@ from jobtui.widgets.row_view import Move
 OLD_S = 2
 """From this age on the age of a chart is shown."""
 PANS = {Move.TOP: -1e9, Move.PAGE_UP: -1.0, Move.HALF_UP: -0.5, Move.PAGE_DOWN: 1.0, Move.HALF_DOWN: 0.5}
-"""By how many windows a move goes to other times."""
+"""By how many windows a key moves in time."""
 KINDS = tuple(ChartKind)
 REPORTS = {ChartKind.RATE: ChartKind.THROUGHPUT, ChartKind.TIMES: ChartKind.STATES}
-"""The charts whose figures the report of another prints; of others it is called as they are."""
+"""Charts whose figures are in a report of another name."""
 REST_S = 1.0
 RESTS = 20
 """The pause between two drawings: REST_S seconds, or RESTS times as long as a slow drawing took."""
@@ -94,7 +94,7 @@ class ChartsScreen(JobsFilteringScreen):
 
     @property
     def _chart(self) -> Chart | None:
-        """The chart as it was made last, drawn on until now if nothing changed since."""
+        """The chart as it was last made, extended until now if nothing changed since."""
         chart = self._charts.get(self._kind)
         if chart is not None and not self._is_stale and self.shared.paused_at is None:
             chart = self._charts[self._kind] = chart._replace(end=self.shared.now())
@@ -210,7 +210,7 @@ class ChartsScreen(JobsFilteringScreen):
         else:
             super().action_back()
 
-    # What is taken along.
+    # Copying and exporting.
 
     def action_open(self) -> None:
         from jobtui.screens.text import ReadingScreen

@@ -1,4 +1,4 @@
-"""A screen to choose one of several things that may have been meant."""
+"""A screen to choose one of several things that a text may mean."""
 
 import asyncio
 import re
@@ -92,7 +92,7 @@ def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
 
 
 async def look_up(text: str, store: Store, logs: Sequence[str], gatherer: "Gatherer") -> Jump:
-    """The same; where nothing is known of it, what the files of the newest jobs tell."""
+    """The same. If nothing is known of the text, the files of the newest jobs are read."""
     jump = jump_to(text, store, logs) if text.strip() else NOWHERE
     if jump.goals or not text.strip():
         return jump
@@ -254,7 +254,7 @@ class LogSetScreen(HeadedScreen):
 
 
 class FacetsScreen(HeadedScreen):
-    """Choose a value that lines of a log have, to show only those or to leave them out."""
+    """Choose a value in lines of a log, to show only such lines or to leave them out."""
 
     NAME = ScreenName.FACETS
 

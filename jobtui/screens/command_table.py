@@ -41,8 +41,8 @@ COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
 def known_values(jobs: Mapping[JobId, Job], views: Views) -> KnownWords:
     """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views.
 
-    Only what stays as it is in an input, where hostile characters become visible ones. They are looked for
-    when they are needed first, as there may be a hundred thousand jobs.
+    Only those that an input, which makes hostile characters visible, leaves unchanged. They are collected at
+    the first use, as there may be a hundred thousand jobs.
     """
 
     @cache
@@ -69,7 +69,7 @@ def known_values(jobs: Mapping[JobId, Job], views: Views) -> KnownWords:
 
 
 class CommandError(FilterError):
-    """A command that cannot be followed."""
+    """A command that cannot be run."""
 
 
 class ParsedCommand(NamedTuple):
@@ -81,7 +81,7 @@ class ParsedCommand(NamedTuple):
 
 
 def parse_command(text: str) -> ParsedCommand:
-    """The command in a text. A name may be cut as long as only one begins so. Raises CommandError."""
+    """The command in a text. A name may be shortened while only one begins so. Raises CommandError."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     start = text.find(word)
     end = start + len(word)

@@ -39,7 +39,7 @@ class Commander(Guide):
         return screen
 
     async def _at(self, rest: str, start: int) -> None:
-        """Go to a time that was typed, as 20:34, or 15m before where it is."""
+        """Go to a typed time, such as 20:34, or 15m before the present position."""
         if (player := self._shared.player) is None:
             raise CommandError(
                 0, start, "this is live; to go to a time, open a recording: jobtui replay FILE"

@@ -30,7 +30,7 @@ from jobtui.screens.shared import CopyTarget, Shared
 from jobtui.widgets.timeline import where
 
 COPIED_CELLS = 40
-"""How much of a copied text is named."""
+"""How many cells of a copied text are shown in the notice."""
 TMUX_S = 5.0
 """How long tmux may take."""
 
@@ -63,7 +63,7 @@ def write_sequence(app: App[Any], sequence: str) -> None:
 
 
 async def _through_tmux(screen: Screen[None], text: str) -> None:
-    """Make it the newest buffer of tmux, which hands it on to its terminal; it needs no setting for that."""
+    """Make it the newest buffer of tmux, which passes it to its terminal without any setting."""
     load = ("tmux", "load-buffer", "-w", "-")
     if await run_quietly(load, {}, TMUX_S, text.encode("utf-8", "replace")) is None:
         _say_copied(screen, text)
@@ -74,7 +74,7 @@ async def _through_tmux(screen: Screen[None], text: str) -> None:
 async def run_quietly(
     command: Sequence[str], facts: Mapping[str, str], timeout_s: float, typed: bytes = b""
 ) -> str | None:
-    """Run a command with these variables beside those of this program; how it failed, if it did."""
+    """Run a command with these variables added to the environment; how it failed, if it did."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -91,7 +91,7 @@ async def run_quietly(
             await process.communicate(typed)
     except TimeoutError:
         return f"was ended after {timeout_s:g} s"
-    finally:  # also where the program ends meanwhile
+    finally:  # also if the program ends in the meantime
         if process.returncode is None:
             process.kill()
             await process.wait()
@@ -163,7 +163,7 @@ def is_file(shared: Shared, source: str) -> bool:
 
 
 def file_target(path: str, line: int = 0, offset: int = 0) -> CopyTarget:
-    """How to take a line of a file along: its path, and `less` at the line, or at the byte without one."""
+    """How to copy a line of a file: its path, and `less` at the line, or at the byte if it has no number."""
     path = os.path.abspath(path)
     at = f"+{line}" if line else f"+{offset}P" if offset else ""
     return CopyTarget(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)
@@ -185,7 +185,7 @@ class NotStarted(Exception):
 
 
 def pager_call(environ: Mapping[str, str], path: str, line: int = 0) -> tuple[str, ...]:
-    """The user's pager on a file at a line; `less` when it is one that sends on what is in a file."""
+    """The user's pager on a file at a line; `less` in place of one that sends control characters."""
     chosen = _words(environ.get("PAGER", ""))
     if not chosen or os.path.basename(chosen[0]) not in PAGERS:
         chosen = ["less"]
@@ -222,7 +222,7 @@ def check_file(path: str) -> None:
 
 
 def run_program(words: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Run a program until it ends; ctrl+c is for it alone meanwhile. Raises NotStarted."""
+    """Run a program until it ends; ctrl+c goes to it alone until then. Raises NotStarted."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT)}
     for number in before:
         signal.signal(number, lambda *_: None)  # not SIG_IGN, which the program would inherit

@@ -33,9 +33,9 @@ from jobtui.widgets.text_pane import TextPane
 WINDOWS_S = (3_600, 6 * 3_600, 24 * 3_600, 7 * 86_400)
 """The windows of time, in seconds; the third one is used at first."""
 RENEW_S, SHARE = 5.0, 10
-"""How often incidents are searched again at most, and for at most one part in how many of the time."""
+"""How often incidents are searched again at most, and in at most one part in so many of the time."""
 EARLY_S = 1.0
-"""The same after a look at what was not read to its end yet."""
+"""The same while sources are not read to their end."""
 JOBS_LISTED = 1_000
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn("jobs", "JOBS", lambda one, look: f"{len(one.jobs):,}", fixed(5), 100,

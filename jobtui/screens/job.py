@@ -1,4 +1,4 @@
-"""One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
+"""One job: its state, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -43,7 +43,7 @@ from jobtui.widgets.job_facts import JobFacts
 SLACK_S = 600
 """How much is read before the submission of a run, seconds: its agent was started before it."""
 PATIENCE_S = 10.0
-"""How long is waited for logs that were not read at all yet."""
+"""How long to wait for logs that were not read at all yet."""
 MB = 1_000_000
 TELL_S = 0.25
 """How often progress of reading is reported."""
@@ -51,7 +51,7 @@ STOPS = "· esc stops"
 
 
 class LogBackReader:
-    """Reads the logs back to a run where they were not read from early enough."""
+    """Reads the logs back to a run if they were not read from early enough."""
 
     def __init__(self, shared: Shared, changed: Callable[[], None]) -> None:
         self._shared = shared
@@ -60,7 +60,7 @@ class LogBackReader:
         self._problem = ""
         self._posted_at = 0.0
         self.words = ""
-        """Its progress while it reads, else empty; safe to show."""
+        """Its progress while it reads, else ""; safe to show."""
 
     async def reach(self, queued_at: Nanos | None) -> None:
         self._announce("")
@@ -206,7 +206,7 @@ class JobScreen(LiveScreen):
 
     @work(group="cluster", exclusive=True)
     async def _show_cluster(self) -> None:
-        """Which it is in Slurm, and its state by Slurm's own word if there is one, else as noted."""
+        """Its number and state in Slurm: Slurm's own word if there is one, else as the agent noted it."""
         from jobtui.analysis.keys import sirepo_of, slurm_of  # the first paint does not need it
 
         noted = await self.shared.gatherer().noted(self.shared.store.job(self.job_id))
@@ -326,7 +326,7 @@ class JobScreen(LiveScreen):
         )
 
     def _ops_of_states(self) -> tuple[Op, ...]:
-        """The runs of the job by the changes of its state: those read with its record where that has more."""
+        """The runs of the job by its changes of state: those read with its record if these are more."""
         changes = self.shared.store.changes_of(self.job_id)
         if self._detail is not None and len(self._detail.changes) > len(changes):
             changes = self._detail.changes

@@ -1,4 +1,4 @@
-"""The run directory of a job: its files, and what is in one of them, followed while it grows."""
+"""The run directory of a job: its files, and the text of one of them, followed while it grows."""
 
 import asyncio
 from itertools import chain
@@ -156,7 +156,7 @@ class FilesTab(JobTab):
         except Unreadable as error:
             spans = [Piece(show(str(error)), "warning" if file.kind is FileKind.FILE else "dim")]
         else:
-            # large documents take a while to format, and keys are not to wait for it
+            # large documents take a while to format, and keys must not wait for it
             lines = await asyncio.to_thread(list, part_lines(part))
             spans = [Piece(part_title(part, Zone.mark()), "accent"), *lines]
         if self._files.record is not None and self._files.record.name == file.name:

@@ -95,7 +95,7 @@ class ScriptTab(JobTab):
         script, named = answer.script, named_outputs(detail.facts) if detail is not None else ()
         self._read = answer
         self._outputs = named or (outputs_of(script, wanted) if script is not None else ())
-        # a script can be large, and keys are not to wait for it
+        # a script can be large, and keys must not wait for it
         self._set(*await asyncio.to_thread(_drawn, answer, self._outputs))
 
     def _set(self, script: Iterable[Line], about: Iterable[Line]) -> None:

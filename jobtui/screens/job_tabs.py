@@ -78,9 +78,9 @@ class JobTab(PaneGroup):
     COMMAND: ClassVar[tuple[str, ...]] = ("show",)
     """The command of jobtui that shows the same, but for the id."""
     IS_WHOLE: ClassVar[bool] = False
-    """Whether that command shows the same also where a line is under the cursor."""
+    """Whether that command shows the same even if the cursor is on a line."""
     IS_SPLIT: ClassVar[bool] = False
-    """Whether its panes are side by side where there is room for that."""
+    """Whether its panes are side by side if there is room."""
 
     class TextChanged(Message):
         """Its words have changed."""
@@ -100,7 +100,7 @@ class JobTab(PaneGroup):
         yield from (Container(*self.panes, id="panes"),) if self.IS_SPLIT else self.panes
 
     def show_subject(self) -> None:
-        """Show what it is about now; what is the same is not painted again."""
+        """Show its subject as it is now; what did not change is not painted again."""
         raise NotImplementedError
 
     def tick(self) -> None:
@@ -124,7 +124,7 @@ class JobTab(PaneGroup):
 
     @property
     def age(self) -> Piece | None:
-        """The age of what it shows, None where that is the age of the sources."""
+        """The age of what it shows, None if that is the age of the sources."""
         return None
 
     @property
@@ -257,7 +257,7 @@ def _op_text(op: Op) -> Iterator[Paragraph]:
 
 
 class LogsTab(StepTab):
-    """The lines of a job, those of its program's output last, and the whole record of the one chosen."""
+    """The lines of a job, its program's output last, and the whole record of the chosen one."""
 
     NAME = "logs"
     COMMAND = ("logs",)
@@ -388,7 +388,7 @@ class WhyTab(JobTab):
         return self._step_of(item) if isinstance(item, Fact) else None
 
     def _step_of(self, fact: Fact) -> Step | None:
-        """The step that a line of evidence is; None for what is a fact of the record."""
+        """The step that a line of evidence is; None if it is a fact of the record."""
         ops = self.shared.store.correlation.ops_of(self.subject.job_id)
         wanted = (fact.source, fact.line, fact.cursor, fact.text)
         return next(
@@ -448,6 +448,6 @@ class RawTab(JobTab):
         if detail.job.written_at is not None:
             head.append(Paragraph(f"written {date_time(detail.job.written_at)}{Zone.mark()}", "dim"))
         head += (Paragraph(show(f"{name} {text}"), "dim") for name, text in detail.facts)
-        # a record can be large, and keys are not to wait for it
+        # a record can be large, and keys must not wait for it
         lines = await asyncio.to_thread(list, document_lines(detail.native))
         self._text.set_text((*head, Paragraph(), *map(Paragraph, lines)))

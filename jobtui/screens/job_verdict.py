@@ -58,7 +58,7 @@ class JobVerdict:
         """The latest verdict; None before the first."""
 
     def choose(self, job_id: JobId | None) -> None:
-        """Be about another job, of which the record is read here as far as no server must be asked for it."""
+        """Turn to another job. Its record is read here, unless a server must be asked for it."""
         if job_id != self.job_id:
             self.job_id, self.verdict = job_id, None
         if job_id is not None:

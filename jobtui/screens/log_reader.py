@@ -62,7 +62,7 @@ class LogReader:
         """The position when all lines but the hits were hidden."""
         self.problem = ""
         self.read_at: Nanos | None = None
-        """When it was last looked at with success."""
+        """When it was last read without an error."""
         self.seeks = 0
         """The direction of the hit that is awaited: 1 after the cursor, -1 before it, 0 none."""
         self.bookmarks: set[int] = set()
@@ -101,7 +101,7 @@ class LogReader:
         return self.is_searching and is_left
 
     def set_filtered(self, position: int | None, *, on: bool) -> None:
-        """Show only hits, or all lines; `position` is where one is."""
+        """Show only hits, or all lines; `position` is the present one."""
         self.is_filtered = on
         self.left_from = position if on else None
 

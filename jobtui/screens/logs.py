@@ -34,13 +34,13 @@ from jobtui.widgets.log_view import LogHeader, LogHistogram, LogStatus, LogView
 from jobtui.widgets.row_view import Move
 
 FIRST_WAIT_S = 0.05
-"""How long the first paint waits for lines; without them it is made of what there is."""
+"""How long the first paint waits for lines; after that it shows what there is."""
 LOOK_S = 2.0
 """How often a log that does not seem to change is looked at."""
 WORK_S = 0.1
 """How long it is searched between two looks."""
 APART_S = 0.1
-"""How far looks are apart, so that logs that are written all the time leave keys their share."""
+"""The least time between two looks, so that logs that are always written to do not delay keys."""
 OVERVIEW_S = 0.5
 """How often the histogram is redrawn while the log is scanned."""
 NARROW = 70
@@ -106,7 +106,7 @@ class LogScreen(LiveScreen):
 
     @on(events.Mount)
     async def _wait_for_lines(self) -> None:
-        """Let the first paint wait a moment for lines: two paints cost more than one."""
+        """Delay the first paint a moment until there are lines: two paints cost more than one."""
         self._show_status()
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_WAIT_S):
@@ -209,7 +209,7 @@ class LogScreen(LiveScreen):
         self._shown.set()
 
     async def _look(self, reader: LogReader) -> bool:
-        """Notice what was written; whether the log can be read."""
+        """Look for what was written. True if the log can be read."""
         try:
             extent = await reader.log.look()
         except LogUnreadable as error:
@@ -447,7 +447,7 @@ class LogsScreen(LogScreen):
             self._reader.conditions = conditions
             self._show_again(self._reader, None if self._view.follows else self._view.position)
 
-    # Taking along.
+    # Copying and opening outside.
 
     def action_copy(self) -> None:
         line = self._view.line_at_cursor

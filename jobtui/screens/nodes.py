@@ -1,4 +1,4 @@
-"""The nodes of clusters: why they are down or drained, what runs on them; and those that sites were given."""
+"""The nodes of clusters: why they are down or drained, what runs on them; and the allocations of sites."""
 
 from collections.abc import Iterator
 from operator import attrgetter

@@ -36,7 +36,7 @@ KEY_CELLS = 12
 
 
 class LiveProvider(Provider):
-    """Finds something on a screen of ours: the palette opens on no other."""
+    """Finds things on our own screens: the palette opens on no other."""
 
     @property
     def live(self) -> LiveScreen:
@@ -45,7 +45,7 @@ class LiveProvider(Provider):
 
 
 class ActionProvider(LiveProvider):
-    """The actions of the screen the palette was called on; who searches finds those of other screens too."""
+    """The actions of the screen below the palette; a search also finds those of other screens."""
 
     def _actions(self) -> Iterator[Action]:
         replays = self.live.shared.player is not None
@@ -145,7 +145,7 @@ class IdProvider(LiveProvider):
 
 
 class Palette(CommandPalette):
-    """Textual's, with a cursor that does not blink: each blink would be sent over the line."""
+    """Textual's palette with a cursor that does not blink: each blink would be sent over the line."""
 
     def __init__(self) -> None:
         providers = (ActionProvider, JobProvider, IdProvider)
@@ -156,6 +156,6 @@ class Palette(CommandPalette):
 
     @staticmethod
     async def _consume(hits: Hits, commands: Queue[DiscoveryHit | Hit]) -> None:
-        """Offer what a provider finds; one that raises does not silence the others."""
+        """Offer what a provider finds. One that raises does not stop the others."""
         with contained("searching from the palette"):
             await CommandPalette._consume(hits, commands)

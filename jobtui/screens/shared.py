@@ -118,7 +118,7 @@ class Shared:
         return Gatherer(self.store, self.job_reader, self.now(), self.reach, self.reads)
 
     def no_jobs(self) -> tuple[str, ...]:
-        """What was read, where no job is known; nothing while sources are read for the first time."""
+        """What was read, if no job is known; empty while sources are read for the first time."""
         sources = self.store.sources()
         if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
             return ()
@@ -193,7 +193,7 @@ T = TypeVar("T")
 async def in_thread(call: Callable[[], T]) -> T:
     """The result of a long computation in a thread.
 
-    Cycles of garbage are not looked for meanwhile: to look through lists of millions holds up the screen.
+    The garbage collector is off until it ends: walking lists of millions of items would block the screen.
     """
     collects = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The sources: how old their news are, what went wrong, and what was left out."""
+"""The sources: how old their news is, what went wrong, and what was left out."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -81,9 +81,9 @@ class TracePane(PaneGroup):
         self.show_words()
 
     def set_filter(self, text: str) -> Mistake | None:
-        """Show only spans that pass, all when something is wrong with the filter: what it is.
+        """Show only spans that pass. Returns the mistake in the filter, in which case all are shown.
 
-        What looks at every span of a large trace is done beside the event loop.
+        Work on every span of a large trace is done in a thread.
         """
         passes, mistake = test_of(SPAN_FIELDS.parse, text)
         self.filter_text, self._only_failures = "" if mistake else text.strip(), False
@@ -132,7 +132,7 @@ class TracePane(PaneGroup):
 
     @property
     def filter_sign(self) -> str:
-        """The filter that holds, in few cells; "" when all is shown."""
+        """The filter in effect, in few cells; "" when all is shown."""
         return " /failures" if self._only_failures else f" /{safe(self.filter_text)}" * bool(self.filter_text)
 
     @property
@@ -280,7 +280,7 @@ class TraceScreen(FilteringScreen):
         else:
             super().action_back()
 
-    # What is taken along.
+    # Copying.
 
     def copied(self) -> str:
         return self.trace_id

@@ -27,7 +27,7 @@ from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.waterfall import WaterfallTrace, picture_of
 
 SHARE = 10
-"""At most one part in this many of the time is spent on studying a growing trace again."""
+"""At most one part in so many of the time is spent on a growing trace."""
 
 
 class TraceReader:
@@ -47,7 +47,7 @@ class TraceReader:
     ) -> None:
         self.trace_id = trace_id
         self.picture: WaterfallTrace | None = None
-        """The trace as it was studied last, None while it is read, or when nobody has it."""
+        """The trace as it was last studied, None while it is read, or if no source has it."""
         self.growing = ""
         """Why more of it may come, "" when it is complete; outside text."""
         self.notes: tuple[str, ...] = ()
@@ -96,14 +96,14 @@ class TraceReader:
         began = monotonic()
         now = self._shared.now()
         self.picture = await in_thread(lambda: picture_of(study_trace(self._part_of(trace))))
-        if self.growing:  # why is known better than when it was asked for
+        if self.growing:  # the reason is known better now than when it was asked for
             self.growing = await in_thread(lambda: growing(trace, now, now))
         self._rests_until = monotonic() + SHARE * (monotonic() - began)
         self._on_change()
 
 
 MOST_LOOKED_AT = 20
-"""Traces that came at once of which it is asked whether one is the job's."""
+"""How many traces that came together are checked for the job's."""
 
 
 class JobTracing:

@@ -31,12 +31,12 @@ from jobtui.widgets.record_list import RecordTable
 LISTED = 200
 """Traces that are listed."""
 PERIOD_S, SHARE = 10.0, 10
-"""How often servers are asked at most, and for at most one part in how many of the time."""
+"""How often servers are asked at most, and in at most one part in so many of the time."""
 LONGEST_S = 30.0
-"""The longest rest when a source gave no answer: what was waited for costs nobody anything."""
+"""The longest rest if a source gave no answer: waiting for it costs no server anything."""
 SETTLED = frozenset({TraceState.COMPLETE, TraceState.FAILED})
 NEWS_S = 1.0
-"""How soon traces that came by themselves are listed."""
+"""How soon traces that were sent to us are listed."""
 
 
 def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:

@@ -1,15 +1,15 @@
 """One record of Sirepo's job supervisor: the bytes of a file to a Job. Pure; opens no file.
 
-Slower than a strict decoder and wider than JSON: bytes that are not UTF-8, half surrogate pairs, NaN and
-infinite numbers and integers of any length are let in, and turned into something that can be stored, compared
+Slower than a strict decoder and wider than JSON: bytes that are not UTF-8, half surrogate pairs, NaN,
+infinite numbers and integers of any length are accepted, and become something that can be stored, compared
 and written as JSON again.
 
-Format: the record of Sirepo 20261015 and the names of 2020 beside it, of which only those are used that mean
-something to jobtui; `native` keeps the rest. The file's name is the job's id, whatever the record says.
+Format: the record of Sirepo 20261015 and the names of 2020. Only those that mean something to jobtui are
+used; `native` keeps the rest. The file's name is the job's id, whatever the record says.
 
-Times are epoch seconds, 0 is not yet. When a job ended is not stored. For `completed`, `error` and `canceled`
-it is taken to be the last write of the file (`dbUpdateTime`; where that is missing, as before July 2020, the
-last news of the job, then the file's mtime): the same that Sirepo reckons with. The last news is no better,
+Times are epoch seconds, 0 means not yet. When a job ended is not stored. For `completed`, `error` and
+`canceled` it is taken to be the last write of the file (`dbUpdateTime`; where that is missing, as before July
+2020, the last news of the job, then the file's mtime): as Sirepo itself does. The last news is no better,
 since a cancel does not renew it and an agent reports the age of a run directory in it. A record that was
 reset to `missing` or purged was written long after its run ended, so there only the last news counts; today
 such a record has lost its run to the history anyway, and has no end. In the history no time of writing is
@@ -34,7 +34,7 @@ TOO_DEEP = "(nested too deep)"
 
 
 class NotARecord(ValueError):
-    """The bytes are no JSON object at all. The text says why."""
+    """The bytes are not a JSON object. The text says why."""
 
 
 def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
@@ -77,9 +77,9 @@ def _tidy(value: object, depth: int) -> object:
 
 _NO_PARTS = JidParts(Uid(""), SimulationId(""), "")
 LONGEST_TEXT = 4_096
-"""Characters of a name, message or error that are kept in a Job; `native` has all of it."""
+"""How many characters of a name, message or error a Job keeps; `native` has all of it."""
 FAULTS_NAMED = 5
-"""How many oddities of one record are named; the rest are counted."""
+"""How many faults of one record are named; the rest are counted."""
 
 _LAST_SECOND = 253_402_300_799  # the year 9999, the last one that RFC 3339 can write
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None
@@ -107,7 +107,7 @@ class _HistoryEntry(msgspec.Struct, gc=False):
 
 
 class _Record(msgspec.Struct, gc=False):
-    """What is used of a record. In the order in which Sirepo writes it, which the decoder finds quickest."""
+    """The fields of a record that are used, in Sirepo's order, which is the fastest to decode."""
 
     activePlan: _Word = None
     alert: _Text = None
@@ -141,17 +141,17 @@ _NESTED: Mapping[str, type[msgspec.Struct]] = {
 
 
 _AT_WRITE, _AT_NEWS, _NEVER = range(3)
-"""When a run ended: with the last write, with the last news, or not at all."""
+"""When a run ended: at the last write, at the last news, or not at all."""
 
 _GONE = frozenset({JobStatus.MISSING, JobStatus.PURGED})
 _STATUS: Mapping[str | None, tuple[JobStatus, str, int]] = {
     word: (status, word, _NEVER if status.is_live else _AT_NEWS if status in _GONE else _AT_WRITE)
     for word, status in statuses_of(SIREPO).items()
 }
-"""What a status word means, and when a run in that state ended."""
+"""The meaning of a status word, and when a run in that state ended."""
 
 _OFTEN: Mapping[float | None, float] = {0.0: 0.0, 100.0: 100.0}
-"""Percentages that most jobs have, so that they are in memory once."""
+"""Percentages that most jobs have, to keep them in memory once."""
 
 _decode = msgspec.json.Decoder(_Record).decode
 _make_job: Callable[..., Job] = Job
@@ -160,9 +160,9 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job | None, str | None]:
-    """The job in the bytes of `<jid>.json`, and what is wrong with it; None for what there is not.
+    """The job in the bytes of `<jid>.json`, and what is wrong with it; None for either if there is none.
 
-    One odd field costs that field only. `mtime_ns` is the file's, for records without a time of writing.
+    A bad field costs that field only. `mtime_ns` is the file's, for records without a time of writing.
     """
     try:
         record = _decode(data)
@@ -182,7 +182,7 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
 
 
 def _at_odds(record: _Record, jid: JobId) -> str | None:
-    """What a record lacks or contradicts, although each field is what it should be."""
+    """What a record lacks or contradicts, although each field is valid."""
     if record.computeJid is not None and record.computeJid != jid:
         return f"computeJid does not match the file name: {record.computeJid[:100]!r}"
     return None if record.status is not None else "no status"
@@ -293,7 +293,7 @@ def _status(native: str | None) -> tuple[JobStatus, str, int]:
 
 
 def _nanos(seconds: int | None) -> Nanos | None:
-    """The time of whole epoch seconds, of which 0 is not yet."""
+    """The time of whole epoch seconds; None for 0, which means not yet."""
     return seconds * SECOND if seconds else None  # type: ignore[return-value]  # Nanos() takes as long as all
 
 

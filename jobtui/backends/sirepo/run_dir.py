@@ -1,8 +1,8 @@
 """The run directory of a job: its files, a bounded part of one, what an agent noted in it. Reads only.
 
-Only regular files right in the directory are opened, never through a link: a program that runs there can put
-anything into it, and anything in its place. All reading is done in one thread of its own, so that a dead
-mount holds up nothing else.
+Only regular files directly in the directory are opened, never through a link: a program that runs there can
+put anything into it, or in its place. All reading is done in a thread of its own, so that a dead mount delays
+nothing else.
 """
 
 import os
@@ -30,7 +30,7 @@ from jobtui.transport.worker import Worker
 MOST_ENTRIES = 2_000
 """The most entries looked at; the others are only counted."""
 PART_BYTES = 256 << 10
-"""How much of a file is read at most."""
+"""The most bytes read of a file."""
 COUNTED_BYTES, COUNTED_AT_ONCE = 256 << 20, 1 << 20
 """How much of a file is read at most to count its lines."""
 COMPARED_BYTES, COUNTS_KEPT = 64, 64
@@ -52,7 +52,7 @@ class RunDirs:
     def __init__(self) -> None:
         self._worker = Worker("run directories")
         self._known = Bounded[tuple[int, int], tuple[int, int, bytes]](COUNTS_KEPT)
-        """How many lines are before a byte of a file, and the bytes before that one."""
+        """How many lines are before an offset of a file, and the bytes before it."""
 
     async def list_files(self, path: str) -> RunListing:
         return await self._worker.run(partial(list_files, path))
@@ -61,8 +61,8 @@ class RunDirs:
         return await self._worker.run(partial(read_part, path, name, tail=tail, count=self._lines_before))
 
     def _lines_before(self, file: OpenFile, end: int) -> int | None:
-        """The lines before a byte, of a file that grew only what was added to those; None where that is too
-        much to read. Raises OSError.
+        """The number of lines before an offset. Of a file that grew only what was added is counted. None if
+        that is too much to read. Raises OSError.
         """
         status, read = file.plain.status(), file.source.read
         key = status.st_dev, status.st_ino
@@ -92,13 +92,13 @@ def list_files(path: str) -> RunListing:
             try:
                 status = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
             except FileNotFoundError:
-                continue  # it went away meanwhile
+                continue  # it is gone by now
             files.append(_run_file(entry.name, status))
     return RunListing(path, tuple(sorted(files, key=lambda file: file.name)), left_out)
 
 
 def read_part(path: str, name: str, *, tail: bool, count: Callable[[OpenFile, int], int | None]) -> FilePart:
-    """At most PART_BYTES of a file, of the text of a packed one, from its begin or end. Raises Unreadable."""
+    """At most PART_BYTES of a file, or of the text of a packed one, from either end. Raises Unreadable."""
     if os.sep in name or name in ("", ".", ".."):
         raise Unreadable(f"{name}: is not the name of a file in {path}")
     with _directory(path) as directory:
@@ -143,7 +143,7 @@ def _directory(path: str) -> Iterator[int]:
 
 
 def _opened(path: str) -> int:
-    """The directory, opened without following a link in that part of its path that jobs can write."""
+    """The directory, opened without following a link in the part of its path that jobs can write."""
     *known, last = path.rstrip(os.sep).split(os.sep)
     own = [last]
     if len(known) > _BELOW_USER and known[-_BELOW_USER] == "user":  # Sirepo's user/UID/APP/SIMULATION/MODEL

@@ -4,11 +4,11 @@ Sirepo replaces a file by renaming, so its mtime, size and inode together tell w
 follows symbolic links and never blocks: pipes and devices are left alone. A file that cannot be read costs
 its own job only, whose last good record stays valid.
 
-One worker thread does all reading. The first poll gives some jobs at once, the next ones every job, newest
-first; later ones what changed. Which files those are the kernel tells once `changed` was called, which a
-one-shot command never does. Every file is looked at beside that, in a period that grows with what it costs:
-notifications get lost when a queue overflows. Where the kernel cannot know, as of a file that another machine
-writes, each poll looks at every file.
+One worker thread does all reading. The first poll gives some jobs at once, the next ones all jobs, newest
+first; later ones what changed. The kernel reports changed files once `changed` was called, which a one-shot
+command never does. Every file is also checked, less often the more that costs: notifications get lost when a
+queue overflows. If the kernel cannot know, as when another machine writes the files, each poll checks every
+file.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class JobFiles:
         self._where = where
         self._source = source
         self._stamps: dict[JobId, int] = {}
-        """By job, 60 bits of the hash of its file's stamp, which take 16 bytes less than the stamp."""
+        """By job, 60 bits of the hash of its file's stamp, which is 16 bytes smaller than the stamp."""
         self._waiting: list[tuple[int, JobId]] = []
         self._listed: list[JobId] = []
         self._odd: dict[JobId, str] = {}
@@ -77,9 +77,9 @@ class JobFiles:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def begin(self, directory: int, most: int | None) -> None:
-        """Look at some of the files, so that jobs show before all were looked at.
+        """Look at some of the files, so that jobs show before all were checked.
 
-        Any, and then the sweep that comes at once takes the same list; or the `most` newest.
+        Either any files, and the sweep that follows at once uses the same list; or the `most` newest.
         """
         jids = listed(directory) if most is None else newest(directory, most)
         first = most or FIRST_FILES
@@ -94,14 +94,14 @@ class JobFiles:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def _compare(self, jids: Iterable[JobId], directory: int) -> int:
-        """Find which files changed; how many of them were known. The one loop that must be quick."""
+        """Find which files changed. Returns how many were known. The one loop that must be fast."""
         known, waiting, status_of, found, why = self._stamps, self._waiting, os.stat, 0, ""
         for jid in jids:
             try:
                 status = status_of(jid + SUFFIX, dir_fd=directory)
             except OSError as error:
                 try:
-                    # If even this is denied, the directory may not be searched: no matter of one file
+                    # If even this is denied, the directory may not be searched: not the fault of one file
                     status = status_of(jid + SUFFIX, dir_fd=directory, follow_symlinks=False)
                 except FileNotFoundError:
                     self._lose([jid])
@@ -151,7 +151,7 @@ class JobFiles:
                 stamps[jid] = hash(stamp) >> 1
                 job, fault = None, str(error)
             except OSError as error:
-                # Not stamped, so that it is tried again: what forbids reading can go and leave no trace.
+                # Not stamped, so that it is tried again: what forbids reading can end without a trace.
                 job, fault = None, error.strerror or str(error)
             except Exception as error:  # noqa: BLE001 - it costs the record, and as `rows_of` would be slow
                 stamps[jid] = hash(stamp) >> 1
@@ -163,7 +163,7 @@ class JobFiles:
         return self._batch(jobs, faults, len(batch))
 
     def _judge(self, jid: JobId, fault: str | None, faults: list[tuple[JobId, str]]) -> None:
-        """Note that what is wrong with a file is another thing than before."""
+        """Note that the fault of a file has changed."""
         self._recovered += self._faulty.pop(jid, None) is not None
         if fault is not None:
             self._faulty[jid] = fault
@@ -185,18 +185,17 @@ class JobFiles:
 
 
 SWEEP_S = 30.0
-"""How often every file is looked at although the kernel reports changes."""
+"""How often every file is checked although the kernel reports changes."""
 WATCHED_SHARE, UNWATCHED_SHARE = 1 / 300, 1 / 10
-"""The share of the time that looking at every file may take, with and without notification."""
+"""The share of the time that checking every file may take, with and without notification."""
 MANY_NAMES = 10_000
-"""With this many changed names every file is looked at: that is cheaper, and some names may be lost."""
+"""With so many changed names every file is checked: that is cheaper, and some names may be lost."""
 
 
 class ChangeWatch:
     """Finds what may have changed in a directory. `begin` and `look` are for the worker, `wait` for the loop.
 
-    `note` says in words when there is no notification and why; empty when there is again, None when there
-    was never another state.
+    `note` says why there is no notification; "" once there is again, None if there always was.
     """
 
     make_watch: Callable[[str, Callable[[str], bool]], DirectoryWatch] = DirectoryWatch
@@ -255,7 +254,7 @@ class ChangeWatch:
             self._sweep_at = sweep_at
 
     def _drop_stale(self, directory: int) -> None:
-        """Let go a watch that failed, or watches a directory that is not in this place any more."""
+        """Drop a watch that failed, or that watches a directory that is no longer at this path."""
         if (watch := self._watch) is None:
             return
         status = os.fstat(directory)
@@ -271,7 +270,7 @@ class ChangeWatch:
             self._do_without(f"notification of changes failed: {failure}")
 
     async def wait(self, timeout_s: float) -> None:
-        """Return after news, or after `timeout_s`; later when nothing tells and looking takes long."""
+        """Return after news, or after `timeout_s`; later without notification if checking takes long."""
         if self._watch is None:
             await asyncio.sleep(max(timeout_s, self._cost_s / UNWATCHED_SHARE))
             return
@@ -286,13 +285,13 @@ class ChangeWatch:
 
 BATCH_FILES = 2_000
 FIRST_FILES = 500
-"""How many are read before all are looked at to find the newest: 100,000 take a third of a second."""
+"""How many are read before all are checked for the newest: 100,000 take a third of a second."""
 
 
 class SirepoDb(PolledSource):
     """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given.
 
-    With `most` the first polls give the newest, and if that is all.
+    With `most` the first polls give the newest, and tell whether there are more.
     """
 
     kind = "sirepo_db"
@@ -313,8 +312,8 @@ class SirepoDb(PolledSource):
     async def changed(self, timeout_s: float) -> None:
         """Return when a change of a file is reported, or after `timeout_s` at the latest.
 
-        Without notification, as late as keeps the work for looking at every file small; the first call sets
-        up the notification and returns.
+        Without notification it waits longer, so that checking every file costs little. The first call sets up
+        the notification and returns.
         """
         if self.closing.is_set():
             return
@@ -332,7 +331,7 @@ class SirepoDb(PolledSource):
     async def aclose(self) -> None:
         await super().aclose()
         self._changes.close()
-        await self._worker.finish(self._changes.close)  # what may have begun meanwhile
+        await self._worker.finish(self._changes.close)  # a watch that may have begun in between
 
     def _poll(self, *, begins: bool) -> Batch:
         if begins:
@@ -364,11 +363,11 @@ class SirepoDb(PolledSource):
 
     @contextmanager
     def _directory(self) -> Iterator[int]:
-        """The directory, open as long as needed: a file system in use could not be unmounted."""
+        """The directory, open only while needed: a file system in use cannot be unmounted."""
         try:
             directory = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
-            # What comes in its place may have its inode, and the kernel's word of that comes later
+            # Its successor may have the same inode, and the kernel reports that later
             self._changes.sweep_now()
             raise self._error(error, self._path) from error
         try:
