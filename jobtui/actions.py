@@ -1,4 +1,4 @@
-"""Every action and its keys, in one table, of which bindings, footer, help and palette are made."""
+"""Every action and its keys, in one table from which bindings, footer, help and palette are made."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,9 +58,9 @@ FEW_SCREENS = 3
 class Action(NamedTuple):
     """One thing a user can do.
 
-    `keys` are Textual's names of keys, the first one is shown; `call` is what is called on the screen
-    (`app.` before it: on the app). `hint` is its word in the footer, None when it is not there; where there
-    is little room those with the lowest `rank` stay.
+    `keys` are Textual's names of keys, the first one is shown; `call` is what is called on the screen (`app.`
+    before it: on the app). `hint` is its word in the footer, None if it is not there; with little room those
+    with the lowest `rank` stay.
     """
 
     call: str
@@ -82,7 +82,7 @@ class Action(NamedTuple):
 
     @property
     def shown_keys(self) -> str:
-        """Its keys as a person writes them; of a screen without any the command that goes there."""
+        """Its keys as a person writes them; for a screen without a key the command that goes there."""
         if not self.keys and self.call.startswith("app.go("):
             return ":" + self.call.split("'")[1]
         return " ".join(map(shown_key, self.keys))
@@ -115,15 +115,15 @@ ACTIONS = tuple(
     Action(call, tuple(keys.split()), help, Topic[topic], _SCREENS[screens], hint or None, rank)
     for call, keys, help, topic, screens, hint, rank in _TABLE["actions"]
 )
-"""All of them, in the order of footer and help."""
+"""All actions, in the order of footer and help."""
 
 
 class Keymap:
-    """The actions with the keys that hold in this process: those of the table until a user wants others."""
+    """The actions with their keys in this process: those of the table, or those that the user wants."""
 
     actions = ACTIONS
     in_words = False
-    """Whether keys have no signs such as arrows, which a terminal may not be able to show."""
+    """Whether keys are written without signs such as arrows, which some terminals cannot show."""
 
 
 def shown_key(key: str) -> str:
@@ -136,13 +136,13 @@ def actions_at(screen: ScreenName) -> Iterator[Action]:
 
 
 def key_of(call: str, screen: ScreenName = ScreenName.JOBS) -> str:
-    """The key of an action on a screen as a person writes it, "" when it has none there."""
+    """The key of an action on a screen as a person writes it, "" if it has none there."""
     keys = next((action.keys for action in actions_at(screen) if action.call == call), ())
     return shown_key(keys[0]) if keys else ""
 
 
 class Hint(NamedTuple):
-    """What the footer says of an action."""
+    """An action in the footer."""
 
     key: str
     word: str
@@ -150,7 +150,7 @@ class Hint(NamedTuple):
 
 
 def hints_at(screen: ScreenName) -> list[Hint]:
-    """What the footer of a screen says; the screens in one word while their keys are digits."""
+    """The footer of a screen; one entry for all screens if their keys are digits."""
     needless = {f"app.go('{screen}')"} | ({"back"} if screen is ScreenName.JOBS else set())
     screens = [one for one in actions_at(screen) if one.call.startswith("app.go(") and one.keys]
     digits = "".join(one.keys[0] for one in screens)
@@ -166,7 +166,7 @@ def hints_at(screen: ScreenName) -> list[Hint]:
 
 
 NEEDED = ("quit", "back", "keys")
-"""Actions without which nobody finds the way out, nor what the keys are."""
+"""Actions that must keep a key: to leave, and to see the keys."""
 NAMED = frozenset(
     (
         "enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup",
@@ -177,15 +177,15 @@ MODIFIERS = ("ctrl", "alt", "shift")
 _BY_SHOWN = {shown: name for name, shown in SHOWN_KEYS.items()} | {"esc": "escape", "return": "enter"}
 _SIGNS = {"solidus": "slash", "reverse_solidus": "backslash", "commercial_at": "at", "hyphen_minus": "minus",
           "plus_sign": "plus", "low_line": "underscore"}  # fmt: skip
-"""Signs whose name as a key is not that of Unicode."""
+"""Signs whose key name is not their Unicode name."""
 
 
 class NoSuchKey(ValueError):
-    """No key is called so. The text says what is right."""
+    """There is no such key. The text says what is right."""
 
 
 def key_named(text: str) -> str:
-    """The key that is meant by `ctrl+x`, `F5`, `/`, `g`, as the table of actions has it. Raises NoSuchKey."""
+    """The key meant by `ctrl+x`, `F5`, `/` or `g`, in the form of the table. Raises NoSuchKey."""
     before, plus, name = text.rpartition("+")
     if plus and not name:
         before, name = before.removesuffix("+"), "+"
@@ -206,7 +206,7 @@ def key_named(text: str) -> str:
 
 
 def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
-    """The actions with the keys that a user wants; one with other keys on some screens is there for each."""
+    """The actions with the keys that a user wants; one entry per screen if keys differ by screen."""
     actions: list[Action] = []
     for action in ACTIONS:
         keys, elsewhere = action.keys, dict[ScreenName, tuple[str, ...]]()
@@ -224,7 +224,7 @@ def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
 
 
 def clashes(wishes: Sequence[KeyWish]) -> Iterator[tuple[str, str, str, str]]:
-    """The keys that mean two actions on a screen: as a person writes it, the screen, and both actions."""
+    """The keys with two actions on a screen: the key as a person writes it, the screen, both actions."""
     seen = set()
     actions = with_wishes(wishes)
     for screen in ScreenName:

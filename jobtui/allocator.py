@@ -1,9 +1,9 @@
 """How the C library hands out memory, set so that a program of many threads that runs for days stays small.
 
 glibc gives each thread a heap of its own. Each source, and each log on the screen, is read by its own thread,
-so that what one of them has dropped is of no use to another: most of such a heap lies free, and stays with
-the process. It also stops to give large blocks back as soon as a few of them have come and gone. Both can be
-told otherwise (mallopt(3)): a text that was read then goes back to the system when it is dropped.
+so memory that one thread has freed is of no use to another: most of such a heap is free, and stays with the
+process. Also, glibc stops returning large blocks once a few were freed. mallopt(3) changes both: the memory
+of a text then goes back to the system when the text is dropped.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8
 """Parameters of mallopt(3), from glibc's malloc.h."""
 ONE_BLOCK_BYTES = 64 << 10
-"""Blocks as large as this are the system's own each: read pages and their texts, and nothing that stays."""
+"""Blocks of this size are mapped one by one: read pages and their texts, nothing that stays."""
 HEAPS = 1
 
 

@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from jobtui.screens.commander import Commander
 
 READ_AFTER_S = 0.5
-"""Reading begins after this, painted or not; after as long again, what no row needs is imported."""
+"""Reading begins after this, painted or not; after as long again, modules that no row needs are imported."""
 PLAY_TICK_S = 0.25
-"""How often recorded time is moved on while it is played."""
+"""How often a replay moves its time on."""
 NO_REPLAY = "only a recording has other times: jobtui replay FILE"
 NOTHING_HERE = "nothing to copy here"
 PASSING = frozenset({ScreenName.READING, ScreenName.CHOOSING, ScreenName.COLUMNS, ScreenName.LOG_SET})
-"""Screens that are over when one goes elsewhere."""
+"""Screens that close when the user goes elsewhere."""
 GIVE_BACK_S = 30.0
-"""How often memory that lies free is given back to the system."""
+"""How often free memory is returned to the system."""
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
-"""Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
+"""Variables that Textual trusts more than the terminal; a shell exports what was true at its start."""
 
 
 class JobtuiApp(TerminalApp[None]):
-    """The dashboard on a session, opened at a job when one is given."""
+    """The dashboard on a session, opened at a job if one is given."""
 
     CSS = LAYOUT
     TITLE = "jobtui"
@@ -184,7 +184,7 @@ class JobtuiApp(TerminalApp[None]):
             return
         while isinstance(top := self.screen, LiveScreen) and top.NAME in PASSING:
             self.pop_screen()
-        # One that was gone to takes the place of the one gone to before, and of all that was opened from that
+        # It replaces the screen gone to before, and all screens opened from that
         before = [one for one in self.screen_stack if one in self._kept.values()]
         while before and self.screen is not before[0]:
             self.pop_screen()
@@ -232,7 +232,7 @@ class JobtuiApp(TerminalApp[None]):
         running = self._run_command(message.bar, message.text, wrong)
         if wrong is None and (work := self.commander().work_for(message.text)):
             message.bar.set_note(f"{work} …")
-            # Beside all else; whoever closes the line meanwhile ends it
+            # In a worker, which ends if the line is closed
             message.bar.run_worker(running, group="command", exclusive=True)
         else:
             await running
@@ -246,7 +246,7 @@ class JobtuiApp(TerminalApp[None]):
 
     def is_opening_input(self) -> bool:
         if self.screen.is_modal:
-            # A sheet in which nothing takes keys reads them itself
+            # A screen in which nothing takes keys reads them itself
             takes_keys = not self.screen.is_mounted or bool(self.screen.focus_chain)
             return takes_keys and self.focused is None
         return any(not bar.had_keys for bar in self.screen.query(FilterBar))
@@ -265,7 +265,7 @@ class JobtuiApp(TerminalApp[None]):
             self._shared.new_failures = 0  # the user looks
         await super().on_event(event)
 
-    # Taking along: to the clipboard, to other programs.
+    # Copying: to the clipboard, to other programs.
 
     async def action_copy(self) -> None:
         screen = self.screen
@@ -406,7 +406,7 @@ class JobtuiApp(TerminalApp[None]):
 
 
 def import_inputs() -> None:
-    """Import what the first key of a filter, a command or the palette would wait for."""
+    """Import what the first key of a filter, a command or the palette needs."""
     from jobtui.screens import command_table, palette  # noqa: F401
     from jobtui.widgets import filter_input  # noqa: F401
 
@@ -425,7 +425,7 @@ def run_app(
     for name in OF_ANOTHER_SIZE:
         os.environ.pop(name, None)
     if looks.theme != AUTO:
-        os.environ.pop("NO_COLOR", None)  # what is asked for in particular counts for more
+        os.environ.pop("NO_COLOR", None)  # the more specific setting wins
     app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile), words=words, looks=looks)
     app.run(mouse=looks.takes_mouse(os.environ))
     return app.return_code or 0

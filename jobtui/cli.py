@@ -1,7 +1,7 @@
 """The command line: parses what `grammar` allows, and runs the command.
 
-Nothing heavy is imported at module level: `--version` and `--help` answer without any of the program behind
-them, and a one-shot command loads only what it needs.
+Nothing heavy is imported at module level: `--version` and `--help` load nothing else, and a one-shot command
+loads only what it needs.
 """
 
 import gc
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """The command line is wrong. The text is one line that says how, and what is right."""
+    """The command line is wrong. The text is one line that says what is wrong, and what is right."""
 
 
 _Known = grammar.Option | grammar.Setting
@@ -43,7 +43,7 @@ class _Parser:
         self._inner: grammar.Invocation | None = None
 
     def parse(self) -> grammar.Invocation:
-        """Take it apart. Raises UsageError."""
+        """Parse it. Raises UsageError."""
         while self._rest:
             argument = self._command.argument if self._command else None
             if self._wraps(self._rest[-1]):
@@ -121,7 +121,7 @@ class _Parser:
 
 
 def parse(arguments: Sequence[str]) -> grammar.Invocation:
-    """What a command line asks for; nothing is checked beside `--help` or `--version`. Raises UsageError."""
+    """The parsed command line; next to `--help` or `--version` nothing is checked. Raises UsageError."""
     invocation = _Parser(arguments).parse()
     if not invocation.flags.keys() & {"help", "version"}:
         _check_flags(invocation)
@@ -176,7 +176,7 @@ def _called(command: grammar.Subcommand) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; the exit code of the program (see `commands.streams`)."""
     if arguments is None:
-        # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
+        # A start makes no garbage, and looking for it takes a tenth of the time
         gc.disable()
     from jobtui.commands.streams import complain, fault, guarded, prepare_streams, termination_signals
 
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _answered(invocation: grammar.Invocation) -> int | None:
-    """Answer what needs nothing but the tables of the command line; None for anything else."""
+    """Answer what needs only the tables of the command line; None for anything else."""
     if "help" in invocation.flags:
         from jobtui.commands.help import help_text
 
@@ -210,7 +210,7 @@ def _answered(invocation: grammar.Invocation) -> int | None:
             return offer(shell, words)
         from jobtui.commands.help import help_table
 
-        # What asks `jobtui completion SHELL -- WORDS`, and offers what is answered
+        # The function of the shell that asks `jobtui completion SHELL -- WORDS`
         text = help_table()["completion"][shell].lstrip()
     else:
         return None
@@ -228,7 +228,7 @@ def _run(invocation: grammar.Invocation) -> int:
     def open_dashboard(
         session: "Session", open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
-        if 0 <= getrlimit(RLIMIT_AS)[0] < 640 << 20:  # libraries would crash, and leave the terminal as it is
+        if 0 <= getrlimit(RLIMIT_AS)[0] < 640 << 20:  # libraries would crash and not restore the terminal
             raise UsageError("the dashboard needs 640 MB of addresses; raise `ulimit -v`")
         gc.disable()  # until the app has painted
         looks = config.looks
@@ -252,7 +252,7 @@ def _run(invocation: grammar.Invocation) -> int:
 
     run = runner(invocation.command.name)
     if not gc.isenabled():
-        gc.freeze()  # what was imported stays, and is not looked through again and again
+        gc.freeze()  # imported modules stay, so the collector need not look at them
         gc.enable()
     threading.excepthook = sys.unraisablehook = FAULTS.unseen
     return say_faults(run(context))

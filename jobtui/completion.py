@@ -15,7 +15,7 @@ from jobtui.model.tables import home_of, text_of
 
 Row = Sequence[str]
 Flag = tuple[list[str], str, bool, list[str] | None]
-"""How it is spelled, its help, whether it is a setting, words for its value; None where it takes none."""
+"""Its spellings, its help, whether it is a setting, and words for its value, None if it takes none."""
 Command = tuple[str, list[str], bool, bool, list[Flag]]
 """Its help, words for its argument, whether that is a job, whether it wraps a command line, its flags."""
 Table = tuple[dict[str, Command], list[Flag], dict[str, list[str]]]
@@ -26,15 +26,15 @@ OFFERED, WAIT_S = 200, 2.0
 FRESH_S, MAKING_S = 5.0, 120
 """An older list is offered once more while it is made again; how long making one may take."""
 READ, LISTED, LISTS = 5_000, 200_000, 16
-"""Of how many of Sirepo's newest jobs a list says more than the id; its longest; how many lists are kept."""
+"""How many of Sirepo's newest jobs have words in a list; the longest list; how many lists are kept."""
 VARIABLES = ("JOBTUI_", "SIREPO_", "BALSAM_", "SLURM_", "XDG_CONFIG", "PWD")
-"""Beginnings of variables that may say which jobs there are."""
+"""Beginnings of the names of variables on which the list of jobs may depend."""
 
 
 def offer(shell: str, words: Sequence[str]) -> int:
-    """Print what may stand for the last of the words typed so far; the exit code."""
+    """Print the completions of the last word typed so far; gives the exit code."""
     if shell == "bash":
-        # readline takes words apart at colons, and what is offered begins after the last one
+        # readline splits words at colons, so completions begin after the last one
         words = re.sub("\0?:\0?", ":", "\0".join(words)).split("\0")
     found, begun = list(_offered(words)), words[-1]
     paths = [row for row in found if row[0].startswith(":")]
@@ -66,7 +66,7 @@ def _offered(words: Sequence[str]) -> Iterable[Row]:
                 name = piece
             known = (*commands[name][4], *settings)
             flag = next((one for one in known if piece in one[0] and one[3] is not None), None)
-        elif piece != "=":  # readline gives --flag=value in three pieces
+        elif piece != "=":  # readline splits --flag=value into three words
             if flag[2]:
                 setting = flag[0][0].removeprefix("--").replace("-", "_")
                 sources[setting] = (*sources.get(setting, ()), piece)
@@ -97,7 +97,7 @@ def _filter_words(begun: str, fields: Mapping[str, Sequence[str]]) -> Iterable[s
 
 
 def _jobs(sources: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[Row]:
-    """The jobs of the named sources whose ids begin so, those that failed first, of the list that is kept."""
+    """The jobs of the named sources whose ids begin so, failed ones first, from the list on disk."""
     path, until = _list_of(sources), time.monotonic() + WAIT_S
     while True:
         kept: bytes | mmap = b""
@@ -130,7 +130,7 @@ def _renew(path: str, sources: Mapping[str, tuple[str, ...]]) -> bool:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         with suppress(FileNotFoundError):
             if time.time() - os.stat(begun).st_mtime > MAKING_S:
-                os.unlink(begun)  # whoever made it has not come to its end
+                os.unlink(begun)  # the process that made it did not finish
         file = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         if os.fork() == 0:
             try:

@@ -1,4 +1,4 @@
-"""What can be said on the command line: settings, flags, commands, as tables.
+"""The command line as tables: settings, flags, commands.
 
 The parser, help, completion, `JOBTUI_*` variables, the keys of the configuration file and `jobtui config` are
 all made from them: a flag is one entry. A setting may also be given in the environment and in the
@@ -19,8 +19,8 @@ from jobtui.model.tables import text_of
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: the nearest right one, or nothing when none is near."""
-    from difflib import get_close_matches  # only ever needed on the way out
+    """The end of a message about an unknown word: the nearest known one, "" if none is near."""
+    from difflib import get_close_matches  # only needed for an error
 
     found = get_close_matches(word, list(known), n=1, cutoff=0.55)
     return f'; did you mean "{found[0]}"?' if found else ""
@@ -58,7 +58,7 @@ class Setting(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One flag of the command line that is no setting. Its value may have to be one that it `expects`: a
+    """One flag of the command line that is not a setting. Its value may have to be one that it `expects`: a
     `count` or a `regex`. One that `frees` lets the argument be anything.
     """
 
@@ -89,7 +89,7 @@ class Subcommand(NamedTuple):
     """One command; `jobtui.commands.<name>` runs it. The dashboard has no name.
 
     `reads` are settings of time that it takes for words of its own when they are given as flags, with what
-    they mean there. What stands behind the argument of one that `wraps`, or in its place, is a command line.
+    they mean there. After the argument of one that `wraps`, or in its place, comes a command line.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Subcommand(NamedTuple):
 
 
 class Invocation(NamedTuple):
-    """A command line, understood: which command, its words, and the flags by name with their values."""
+    """A parsed command line: the command, its words, and the flags by name with their values."""
 
     command: Subcommand
     words: tuple[str, ...]

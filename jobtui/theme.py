@@ -1,8 +1,8 @@
-"""Themes: what the names of styles look like. All colours are in `theme.toml`.
+"""Themes: how each named style looks. All colours are in `theme.toml`.
 
 Our own dark and light theme, two in the colours of the user's terminal, dark and light, and one without
-colours, in which weight and reverse carry what colour carries elsewhere. Widgets find a style under the theme
-variable `jobtui-<name>`, with a dash for each dot of the name.
+colours, which uses weight and reverse instead. Widgets find a style under the theme variable `jobtui-<name>`,
+with a dash for each dot of the name.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from jobtui.model.settings import AUTO
 from jobtui.model.tables import tables_of
 
 LAYOUT = (get_data("jobtui", "layout.tcss") or b"").decode()
-"""The stylesheet of every app of ours: where widgets are and how large."""
+"""The stylesheet of all our apps: place and size of widgets."""
 VARIABLE = "jobtui-"
 _TABLE = tables_of("jobtui", "theme")
 _DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
 NO_STYLES = frozenset({"text", "faint", "bad", "care"})
-"""Colours that only other styles are made of."""
+"""Colours that are only used in other styles."""
 
 
 def _colors(column: int) -> dict[str, str]:
@@ -80,18 +80,18 @@ ANSI_LIGHT = _native("jobtui-ansi-light", _styles(_ANSI_LIGHT), dark=False)
 PLAIN = _native("jobtui-plain", {name: style for style, names in _TABLE["plain"].items() for name in names})
 THEMES = (DARK, LIGHT, ANSI, ANSI_LIGHT, PLAIN)
 SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220", "dumb", ""})
-"""Terminals whose own few colours fit better than ours."""
+"""Terminals whose own few colours are better than ours."""
 TRUE_COLORS = ("truecolor", "24bit")
 MANY_COLORS = ("256color", "kitty", "direct", "truecolor")
 """Ends of the names of terminals that have more than 16 colours."""
 LIGHT_BACKGROUNDS = frozenset({"7", "11", "14", "15"})
-"""Backgrounds on which dark letters are read, as `COLORFGBG` numbers them."""
+"""Backgrounds for dark letters, as `COLORFGBG` numbers them."""
 
 
 def theme_for(wish: str, environment: Mapping[str, str]) -> str:
-    """The name of the theme that the user wants, else of that which fits the terminal.
+    """The name of the theme that the user wants, else of one that fits the terminal.
 
-    `NO_COLOR` and `COLORFGBG` are believed, and who has 16 colours gets those of the terminal.
+    `NO_COLOR` and `COLORFGBG` are followed, and a terminal with 16 colours keeps its own.
     """
     is_light = environment.get("COLORFGBG", "").rpartition(";")[2] in LIGHT_BACKGROUNDS
     own = (ANSI_LIGHT if is_light else ANSI).name
@@ -107,7 +107,7 @@ def theme_for(wish: str, environment: Mapping[str, str]) -> str:
 
 
 def colors_for(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """What of our dark theme looks otherwise where there are 256 colours: none of them is a dark blue."""
+    """The styles of our dark theme that differ with 256 colours: none of them is a dark blue."""
     return {} if has_true_colors(environment) else _TABLE["in_256_colors"]
 
 

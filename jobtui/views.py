@@ -1,7 +1,7 @@
-"""Views a user asked to keep: filter, order and columns of the jobs under a name, for each profile.
+"""Saved views: filter, order and columns of the jobs under a name, for each profile.
 
-They are in a file of their own, so that a configuration file written by hand is never rewritten. The file is
-written only by `save` and `forget`, with the rights of its owner alone, and replaced as a whole.
+They are in a file of their own, so that a configuration file written by hand is never rewritten. Only `save`
+and `forget` write the file: for its owner only, and as a whole.
 """
 
 import os
@@ -16,11 +16,11 @@ from jobtui.transport.files import read_small
 
 FILE_NAME = "views.json"
 START = "start"
-"""The view that the dashboard begins with when it was kept."""
+"""The view that the dashboard begins with if it was saved."""
 LARGEST = 1_000_000
-"""Bytes beyond which the file is not ours."""
+"""A larger file, in bytes, is not ours."""
 MOST = 200
-"""Views of a profile."""
+"""The most views of a profile."""
 
 
 class ViewsError(Exception):
@@ -28,7 +28,7 @@ class ViewsError(Exception):
 
 
 class View(NamedTuple):
-    """What of the jobs is shown, and how."""
+    """Which jobs are shown, and how."""
 
     filter: str = ""
     sort: str | None = None
@@ -44,11 +44,11 @@ class Views:
         self._profile = profile or ""
 
     def names(self) -> list[str]:
-        """The names that were kept. Raises ViewsError."""
+        """The saved names. Raises ViewsError."""
         return sorted(self._own(self._read()))
 
     def get(self, name: str) -> View | None:
-        """What was kept under a name. Raises ViewsError."""
+        """The view saved under a name. Raises ViewsError."""
         found = self._own(self._read()).get(name)
         if not isinstance(found, dict):
             return None
@@ -63,7 +63,7 @@ class Views:
         )
 
     def save(self, name: str, view: View) -> None:
-        """Keep a view. Raises ViewsError."""
+        """Save a view. Raises ViewsError."""
         document = self._read()
         own = {**self._own(document), name: view._asdict()}
         if len(own) > MOST:
@@ -71,7 +71,7 @@ class Views:
         self._write({**document, self._profile: own})
 
     def forget(self, name: str) -> bool:
-        """Forget a view; whether there was one. Raises ViewsError."""
+        """Delete a view. True if there was one. Raises ViewsError."""
         document = self._read()
         own = self._own(document)
         if name not in own:

@@ -260,7 +260,7 @@ class EngineFollowing:
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
         self._hole: Nanos | None = None
-        """The time from which rows may be missing: it is asked again from there when an answer is whole."""
+        """The time from which rows may be missing: a complete answer is read again from there."""
         self._newest: Key = self._after or (begin, "")
         self._walk = ReadingState()
         self._news = asyncio.Event()

@@ -1,4 +1,4 @@
-"""How servers want to be asked, as configuration file and environment say it. Errors hold no values."""
+"""How to ask servers, by the configuration file and the environment. Errors hold no values."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from jobtui.model.specs import VARIABLES, Access, SourceSpec, parse_server
 
 FILES = ("bearer_file", "password_file", "api_key_file", "ca_file")
 KEYS = ("bearer", "user", "password", *FILES, "headers")
-"""What may stand in the table of a server."""
+"""The keys of the table of a server."""
 WAYS = ("bearer", "bearer_file", "user", "api_key_file")
-"""What logs in; only one can be sent."""
+"""The ways to log in; only one can be sent."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 
 
 def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
-    """The access that a table of the configuration file says; `$NAME` is a variable of the environment.
+    """The access that a table of the configuration file gives; `$NAME` is a variable of the environment.
 
     Raises ValueError, in words without the values.
     """
@@ -38,7 +38,7 @@ def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
 
 
 def access_at(address: str, table: object, base: str, environ: Mapping[str, str]) -> tuple[str, Access]:
-    """The server of an address, and the access that a table says; files are relative to `base`.
+    """The server of an address, and the access that a table gives; files are relative to `base`.
 
     Raises ValueError, as `access_of_table`.
     """
@@ -51,7 +51,7 @@ def access_at(address: str, table: object, base: str, environ: Mapping[str, str]
 
 
 def holds_secrets(table: Any) -> bool:
-    """Whether what is secret stands in the table itself, and not in a variable or file that it names."""
+    """Whether a secret is in the table itself, and not in a variable or file that it names."""
     said = [table.get("bearer"), table.get("password"), *table.get("headers", {}).values()]
     return any(isinstance(one, str) and not one.startswith("$") for one in said)
 
@@ -62,9 +62,9 @@ def with_access(
     accesses: Mapping[str, Access],
     environ: Mapping[str, str],
 ) -> tuple[SourceSpec, ...]:
-    """The same sources; servers with what tables say of them, and over that what variables say.
+    """The same sources; servers with the access of tables, which variables replace.
 
-    Variables do not say of which server they are. Raises ConfigError where there are several.
+    Variables do not say which server they are for. Raises ConfigError if there are several.
     """
     found = []
     for spec in sources:
@@ -87,7 +87,7 @@ def with_access(
 
 
 def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
-    """The access that variables with this beginning say. Raises ValueError, in words without the values."""
+    """The access that variables with this beginning give. Raises ValueError, in words without the values."""
     said = {key: environ.get(prefix + end, "").strip() for key, end in VARIABLES.items()}
     user, colon, password = said["basic"].partition(":")
     if said["basic"] and not (colon and user):
@@ -105,7 +105,7 @@ def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
 
 
 def merged(under: Access, over: Access) -> Access:
-    """What `over` says, and what it leaves open as `under` has it; of logins one only."""
+    """`over`, with values of `under` where it has none; only one login."""
     if any(getattr(over, way) for way in WAYS):
         under = Access(headers=under.headers, ca_file=under.ca_file)
     return Access._make(mine or theirs for mine, theirs in zip(over, under, strict=True))

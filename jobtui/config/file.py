@@ -1,4 +1,4 @@
-"""The configuration file: its content, where everything in it stands, and all that is wrong with it."""
+"""The configuration file: its content, the position of everything in it, and all that is wrong with it."""
 
 import os
 import re
@@ -42,7 +42,7 @@ class SettingPositions(NamedTuple):
     values: dict[Keys, SettingPosition]
 
     def of(self, keys: Keys) -> SettingPosition:
-        """The position of a value, else of its key, else of what it is in; else the beginning."""
+        """The position of a value, else of its key, else of the table around it; else the beginning."""
         while keys:
             if position := self.values.get(keys) or self.keys.get(keys):
                 return position
@@ -64,7 +64,7 @@ def positions_of(text: str) -> SettingPositions:
 
 def _noted(positions: SettingPositions, table: Keys, found: re.Match[str], line: int) -> Keys:
     """Note line and column of each name of a dotted key; gives the whole key."""
-    import tomllib  # there is a file: it is loaded anyway
+    import tomllib  # a file was read, so it is loaded already
 
     keys = table
     for name in _ONE_NAME.finditer(found[1]):
@@ -80,7 +80,7 @@ def _noted(positions: SettingPositions, table: Keys, found: re.Match[str], line:
 FILE_NAME = "config.toml"
 PROFILES = "profiles"
 FILE_SIZE_LIMIT = 1 << 20
-"""A larger configuration file is refused: it is not one."""
+"""A larger file is refused: it is not a configuration file."""
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _TOO_LONG = re.compile(r"[0-9_]{4300,}")
 _KINDS: Mapping[type, str] = {
@@ -91,7 +91,7 @@ _KINDS: Mapping[type, str] = {
 class ConfigFile:
     """What a configuration file holds; `document` is None when there is none.
 
-    Mistakes are noted and not raised, so that whoever mends the file sees all of them.
+    Mistakes are noted and not raised, so that the user sees all of them at once.
     """
 
     def __init__(self, path: str, document: dict[str, object] | None = None, text: str = "") -> None:
@@ -108,7 +108,7 @@ class ConfigFile:
         return f"{self.path}:{self.positions.of(keys).line}"
 
     def wrong(self, keys: Keys, text: str, *, is_key: bool = False) -> None:
-        from jobtui.model.secrets import mask_text  # only ever needed on the way out
+        from jobtui.model.secrets import mask_text  # only needed for an error
 
         position = (self.positions.keys.get(keys) if is_key else None) or self.positions.of(keys)
         named = keys[:-1] if is_key else keys
@@ -135,7 +135,7 @@ class ConfigFile:
             yield (PROFILES, name), table, name == profile
 
     def tables(self, name: str, profile: str | None) -> Iterator[tuple[Keys, dict[str, object], bool]]:
-        """The tables of this name at the top and in profiles, in the same way; what is none is a mistake."""
+        """The tables of this name at the top and in profiles; anything else of this name is a mistake."""
         for keys, section, holds in self.sections(profile):
             if name not in section:
                 continue
@@ -160,7 +160,7 @@ def user_file() -> str:
 
 
 def read_file(path: str | None, asked_by: str) -> ConfigFile:
-    """The configuration file at a path, that somebody asked for, or the user's. Raises ConfigError."""
+    """The configuration file at the given path, else the user's. Raises ConfigError."""
     given, path = path, os.path.expanduser(path) if path else user_file()
     try:
         os.lstat(path)
@@ -194,17 +194,17 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
     except RecursionError as error:
         raise ConfigError(f"{path}: not TOML: nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
-        # What the parser says, with the position before it; at the end of the file it names none
+        # The parser's message, with the position before it; at the end of the file it gives none
         at, said = _AT.search(str(error)), _AT.sub("", str(error)).removesuffix(" (at end of document)")
         position = (at[1], at[2]) if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
         raise ConfigError(f"{path}:{position[0]}:{position[1]}: not TOML: {said}") from error
-    except ValueError as error:  # of a number that Python does not read
+    except ValueError as error:  # for a number that Python cannot read
         line = text.count("\n", 0, found.start()) + 1 if (found := _TOO_LONG.search(text)) else 1
         raise ConfigError(f"{path}:{line}: a number has thousands of digits") from error
 
 
 def dotted(keys: Keys) -> str:
-    """Keys as TOML writes them; items of lists have none."""
+    """Keys as TOML writes them, without indexes of lists."""
     names = [key for key in keys if isinstance(key, str)]
     return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in names)
 

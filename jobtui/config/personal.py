@@ -1,4 +1,4 @@
-"""What a user wants otherwise in the dashboard: keys, columns, colours. Read only when the file has it."""
+"""The user's wishes for the dashboard: keys, columns, colours. Imported only if the file has any."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,12 +10,12 @@ from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.styles import mistake_in_style, style_names
 
 OF_COLUMNS = ("jobs", "sort", "reverse")
-"""What may stand in the table of columns."""
+"""The keys of the table of columns."""
 
 
 def with_personal(looks: Appearance, file: ConfigFile, profile: str | None) -> Appearance:
     wishes = tuple(_wishes(file, profile))
-    # Keys that mean two things on one screen, and actions nobody can do without
+    # Keys with two meanings on one screen, and actions that must keep a key
     for key, screen, first, second in clashes(wishes):
         wish = next(w for w in reversed(wishes) if w.action in (first, second) and key in w.keys)
         file.wrong(_keys_of(file, wish), f'"{key}" means both {first} and {second} on {screen}')

@@ -1,4 +1,4 @@
-"""The settings that hold, out of flags, environment and configuration file; the sources that they name."""
+"""The effective settings, from flags, environment and configuration file; the sources that they name."""
 
 import os
 import re
@@ -15,20 +15,20 @@ from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, pars
 
 
 class Effective(NamedTuple):
-    """The values that hold for a setting, as written, and where they were written."""
+    """The effective values of a setting, as written, and where they were written."""
 
     values: tuple[str, ...] = ()
     origin: str = "default"
 
 
 OTHERS_MAY = 0o066
-"""Rights of others to read or write a file."""
+"""Permissions of others to read or write a file."""
 PERSONAL = ("keys", "columns", "colors")
 _LOGIN = re.compile(r"(?<=://).*:.*(?=@)")
 
 
 def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
-    """The journals of docker hosts and clusters, by the names that Sirepo's lines have for them."""
+    """The journals of docker hosts and clusters, by their names in Sirepo's lines."""
     found = {}
     for keys, table, holds in file.tables("hosts", profile):
         for host, value in table.items():
@@ -47,7 +47,7 @@ def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
 
 
 def mounts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
-    """Directories of this machine, by those on clusters that are mounted there."""
+    """Directories of this machine, by the directories of clusters that are mounted there."""
     found = {}
     for keys, table, holds in file.tables("mounts", profile):
         for there, here in table.items():
@@ -61,7 +61,7 @@ def mounts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
 
 
 def alarms_of(file: ConfigFile, profile: str | None) -> Alarms:
-    """What is to happen on new trouble; a profile's table stands for the whole."""
+    """What to do on new trouble; the table of a profile replaces the one at the top."""
     found = Alarms()
     for keys, table, holds in file.tables("alarm", profile):
         wrong = False
@@ -81,7 +81,7 @@ def alarms_of(file: ConfigFile, profile: str | None) -> Alarms:
 def accesses_of_file(
     file: ConfigFile, profile: str | None, environ: Mapping[str, str]
 ) -> tuple[dict[str, Access], tuple[str, ...]]:
-    """How servers want to be asked, by address; and what is odd about where that is written."""
+    """How to ask servers, by address; and warnings about where secrets are written."""
     found: dict[str, Access] = {}
     has_secrets = False
     for keys, tables, holds in file.tables("servers", profile):
@@ -91,7 +91,7 @@ def accesses_of_file(
             try:
                 target, found_there = access_at(address, table, file.base, environ)
             except ValueError as error:
-                # Noted at the key that the error begins with, if there is one
+                # Noted at the key with which the error begins, if there is one
                 text = str(error)
                 key = text.partition(":")[0]
                 at = (*keys, address, key)
@@ -102,7 +102,7 @@ def accesses_of_file(
                 has_secrets = has_secrets or holds_secrets(table)
     if not (has_secrets and os.stat(file.path).st_mode & OTHERS_MAY):
         return found, ()
-    from jobtui.model.commands import Command  # seldom said
+    from jobtui.model.commands import Command  # rarely set
 
     remedy = Command("chmod", "600", about=[file.path]) or "let nobody else read it"
     return found, (f"{file.path} may be read by others, and holds a login: `{remedy}`",)
@@ -211,7 +211,7 @@ def _values(file: ConfigFile, at: Keys, setting: Setting, value: object) -> list
 
 
 def expanded(setting: Setting, text: str, base: str = "") -> str:
-    """A path with `~` resolved and, out of a file, relative to its directory; other texts as they are."""
+    """A path with `~` resolved and, from a file, relative to its directory; other texts unchanged."""
     is_address = of_setting(setting.name).addressed and not is_directory(SourceSpec(setting.name, text))
     if not setting.completes or is_address:
         return text
@@ -220,7 +220,7 @@ def expanded(setting: Setting, text: str, base: str = "") -> str:
 
 
 def split_head(name: str, text: str) -> tuple[str, str]:
-    """What stands before the path in the value of a setting, with its `=`, and the path."""
+    """The words before the path in the value of a setting, with their `=`, and the path."""
     if of_setting(name).is_labelled:
         label, path = split_cluster(text)
         return f"{label}=" if label else "", path
@@ -229,7 +229,7 @@ def split_head(name: str, text: str) -> tuple[str, str]:
 
 
 def sources_of(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
-    """Each source once: of one that is named twice, the later naming holds. Raises ConfigError."""
+    """Each source once; if it is named twice, the later one counts. Raises ConfigError."""
     found: dict[tuple[str, str], SourceSpec] = {}
     for setting in SETTINGS:
         if setting.parse is None:
@@ -262,7 +262,7 @@ class Config(NamedTuple):
     alarms: Alarms = Alarms()
     looks: Appearance = Appearance()
     begins: tuple[str, ...] = ()
-    """How a command line on these sources begins where flags do not name them, such as `demo`."""
+    """The beginning of a command line on these sources if no flags name them, such as `demo`."""
 
     @property
     def profile_of_source(self) -> Mapping[str, str]:
@@ -274,12 +274,12 @@ class Config(NamedTuple):
 
     @property
     def job_attributes(self) -> tuple[str, ...]:
-        """The attributes in which spans name their job, as configured; none where the usual ones do."""
+        """The configured attributes in which spans name their job; none for the usual ones."""
         return self.settings.get("job_attribute", Effective()).values
 
 
 def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
-    """The settings that hold. Raises ConfigError, with all that is wrong."""
+    """The effective settings. Raises ConfigError, with all that is wrong."""
     given = of_environment(environ) | {
         name: Effective(values, SETTING_BY_NAME[name].flag) for name, values in flags.items()
     }
@@ -289,7 +289,7 @@ def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Co
 
 
 def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[str, str]) -> Config:
-    """The settings that hold out of a file, and what flags and variables give. Raises ConfigError."""
+    """The effective settings by a file, flags and variables. Raises ConfigError."""
     file.check_profiles()
     layers = {keys: layer_of(file, keys, table) for keys, table, _ in file.sections(None)}
     asked = given.get("profile") or layers[()].get("profile") or Effective()
@@ -328,7 +328,7 @@ def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[
 
 
 def _side_by_side(configs: Sequence[Config]) -> Config:
-    """Several profiles as one: the sources of all, each with its profile; other settings are of the first."""
+    """Several profiles as one: the sources of all, each with its profile; other settings from the first."""
     named = Counter((spec.setting, spec.target) for config in configs for spec in config.sources)
     sources = {
         (spec.setting, spec.target): spec._replace(
@@ -347,7 +347,7 @@ def _side_by_side(configs: Sequence[Config]) -> Config:
 
 
 def _chosen(file: ConfigFile, given: Effective | None, top: Mapping[str, Effective]) -> str | None:
-    """The name of the profile that holds; one that is not there is a mistake. Raises ConfigError."""
+    """The name of the chosen profile; an unknown one is a mistake. Raises ConfigError."""
     chosen = given or top.get("profile")
     if chosen is None or not chosen.values:
         return None
@@ -378,8 +378,8 @@ class WrittenSetting(NamedTuple):
 
 
 def written_tables(path: str, profile: str | None) -> Iterator[WrittenSetting]:
-    """The entries of all tables that hold with this profile. Raises ConfigError when it cannot be read."""
-    from jobtui.model.secrets import mask_text  # only what prints them needs it
+    """The entries of all tables in effect with this profile. Raises ConfigError if it cannot be read."""
+    from jobtui.model.secrets import mask_text  # only printing needs it
 
     file = read_file(path, "")
     for name in TABLES:
@@ -407,5 +407,5 @@ def _leaves(keys: Keys, table: dict[str, object]) -> Iterator[tuple[Keys, object
 
 
 def check_text(path: str, text: str) -> None:
-    """Whether this text would do as the configuration file at a path. Raises ConfigError."""
+    """Check this text as the configuration file at a path. Raises ConfigError."""
     resolved(parse_file(path, text.encode()), {}, {})

@@ -2,10 +2,10 @@
 
 Names and meaning: systemd.journal-fields(7).
 
-What it is: systemd's JOURNAL_EXPORT_FORMATS document. An entry is fields up to an empty line; a field is
+The format: systemd's JOURNAL_EXPORT_FORMATS document. An entry is fields up to an empty line; a field is
 `NAME=value`, or `NAME`, a newline, the length as 8 bytes little-endian, the value and a newline. A value may
-hold anything, blank lines and what looks like another entry included. What makes no sense is counted and
-skipped up to the next entry that begins with its cursor, as all that journalctl and gatewayd write do.
+hold anything, blank lines and what looks like another entry included. What cannot be read is counted and
+skipped up to the next entry that begins with its cursor, as all entries of journalctl and gatewayd do.
 """
 
 import re
@@ -87,7 +87,7 @@ FIELDS_LIMIT = 1024
 """Fields of one entry: systemd's own limit, ENTRY_FIELD_COUNT_MAX."""
 
 CLAIM_LIMIT = 64 << 20
-"""A length above this is held for a broken one, so that a stream is not read over for ever."""
+"""A length above this is taken as broken, so that a stream is not skipped forever."""
 
 Raw = dict[bytes, FieldValue]
 """An entry's fields as they came; a list where one occurs several times."""
@@ -95,7 +95,7 @@ Raw = dict[bytes, FieldValue]
 _CURSOR, _REALTIME = b"__CURSOR", b"__REALTIME_TIMESTAMP"
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _NAMES_KNOWN = 4096
-"""Names of fields remembered as sound ones: looking them up is quicker than matching each."""
+"""How many valid names of fields are remembered: a lookup is faster than a match."""
 _NAME_LIMIT = 64
 _NEXT_ENTRY = b"\n\n__CURSOR="
 _LENGTH_BYTES = 8
@@ -106,9 +106,9 @@ def not_understood(pieces: int) -> str:
 
 
 class ExportParser:
-    """Takes one stream apart. Never raises, whatever it is fed.
+    """Parses one stream. Never raises, whatever it is fed.
 
-    `skipped` counts the stretches that made no sense as an entry, or were too long for one.
+    `skipped` counts the parts that were no entry, or were too long for one.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class ExportParser:
         return found
 
     def _between(self, found: list[Raw]) -> bool:
-        """Whole entries of text fields only, quickly; the first other one is taken field by field.
+        """Whole entries of text fields only, fast; the first other entry is parsed field by field.
 
         A binary field's name is a line without `=` and comes before its value, so where every line up to a
         blank one has its `=`, that blank line is not inside a value.
@@ -244,7 +244,7 @@ class ExportParser:
         self._at = at
 
     def _past_value(self, found: list[Raw]) -> bool:
-        """Read over a value that is too long: what looks like an entry in it is none."""
+        """Skip a value that is too long: what looks like an entry in it is none."""
         taken = min(self._left, len(self._buffer) - self._at)
         self._left -= taken
         self._at += taken
@@ -256,7 +256,7 @@ class ExportParser:
         return True
 
     def _seek_entry(self, found: list[Raw]) -> bool:
-        """Look for the next entry; before the first of all there need not be a blank line, but a banner."""
+        """Look for the next entry. Before the very first there may be a banner instead of a blank line."""
         mark = _NEXT_ENTRY if self._began else _NEXT_ENTRY[1:]
         next_entry = self._buffer.find(mark, self._at)
         if next_entry < 0:

@@ -1,6 +1,6 @@
 """JSON of servers and files that may hold anything: decoded in pieces, one bad piece costs that piece.
 
-Nothing here does more work than in proportion to the text: numbers have a limit, nesting too.
+The work is at most in proportion to the text: numbers and nesting have limits.
 """
 
 import re
@@ -13,14 +13,14 @@ from jobtui.model.numbers import read_json, whole_of
 Document = dict[str, object]
 
 PIECE_BYTES = 1 << 16
-"""What is larger is decoded a piece at a time: a decoder at work lets no other thread have its turn."""
+"""Larger texts are decoded piece by piece: no other thread runs while a decoder works."""
 
 
 def decoded(text: bytes) -> object:
     """A JSON document. Raises ValueError.
 
-    What is an object or list within a large one is left as it is written, for `as_dict` and `as_list`: so a
-    trace of many spans never stands in memory as a document. What the strict decoder refuses is mended first.
+    Objects and lists within a large one stay as they are written, for `as_dict` and `as_list`: so a trace of
+    many spans is never in memory as a document. What the strict decoder refuses is repaired first.
     """
     try:
         return _in_pieces(text)
@@ -40,11 +40,11 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _HALF = 6
-"""How long an escaped half of a character is; one of two halves is twice as long."""
+"""The length of an escaped half of a character; a whole pair is twice as long."""
 
 
 def mended(text: bytes) -> bytes:
-    """JSON as a strict decoder takes it: no bytes that are no UTF-8, halves of characters, or NaN."""
+    """JSON for a strict decoder: without invalid UTF-8, halves of characters, or NaN."""
     text = text.decode("utf-8", "replace").encode()
     if b"\\u" in text:
         text = _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == _HALF else found[0], text)
@@ -73,7 +73,7 @@ def _piece(raw: msgspec.Raw) -> object:
 
 
 def opened(value: object) -> object:
-    """What stands in a piece that was left as it is written; None for one that makes no sense."""
+    """The value of a piece that was left as it is written; None if it cannot be read."""
     if not isinstance(value, msgspec.Raw):
         return value
     try:
@@ -113,6 +113,6 @@ def as_text(value: object) -> str:
 
 
 def as_nanos(value: object) -> Nanos:
-    """A time; 0 when there is none, or none that is a time."""
+    """A time; 0 if there is none, or it is not a time."""
     number = whole_of(value)
     return Nanos(number) if number is not None and 0 <= number < LATEST_S * SECOND else Nanos(0)

@@ -1,6 +1,6 @@
-"""How much a line of any log matters, by its shape and words. Guesses: few logs say it plainly.
+"""How much a line of any log matters, guessed by its form and words: few logs say it.
 
-A level of Python's logging, or one in capitals or as a `level=`, decides alone: a line at INFO that speaks of
+A level of Python's logging, or one in capitals or as a `level=`, decides alone: a line at INFO that mentions
 a failure stays plain. Otherwise a line is an error by a traceback, the name of an exception, or a value such
 as `error=` and `exit=`; a word such as "failed" makes a warning.
 """
@@ -43,7 +43,7 @@ _GATE = (
     *("traceback", "xception", "exit", "returncode", "tion fault", "dumped"),
     *("fail", "refused", "denied", "timed out", "killed", "aborted"),
 )
-"""A line that is not plain holds one of these in small letters: most lines are, and this tells it quickly."""
+"""A line that is not plain holds one of these in lower case: a fast test, as most lines are plain."""
 _NAMES = {
     **dict.fromkeys(["ERR", "ERROR", "CRIT", "CRITICAL", "FATAL", "PANIC", "ALERT", "EMERG"], Level.ERROR),
     **dict.fromkeys(("WARN", "WARNING"), Level.WARNING),
@@ -64,7 +64,7 @@ def level_of(text: str) -> Level:
 
 
 def error_lines(data: bytes, start: int, stop: int) -> Iterator[int]:
-    """Where in `data` lines begin that are errors, of those that begin in `start` .. `stop`, in order.
+    """The offsets in `data` of lines that are errors, of those that begin in `start` .. `stop`, in order.
 
     A line begins at 0 and after each newline. `data` should go on after `stop` for LEVEL_BYTES.
     """

@@ -1,11 +1,11 @@
-"""OTLP as protobuf, and what is sent and answered over OTLP/HTTP.
+"""OTLP as protobuf, and the requests and answers of OTLP/HTTP.
 
-Two bytes can be a message of a hundred: the parts of what is to be decoded are counted first. Wire format:
+Two bytes can become a hundred when decoded: the parts of a message are counted before that. Wire format:
 https://protobuf.dev/programming-guides/encoding/; field numbers: opentelemetry-proto.
 
 A file may be several exports one after another: that is one valid message. Traces and logs have the same
-outer form, and what is the other thing has ids that are none; so both are tried. Tempo puts a trace into one
-more message.
+outer form, and read as the other the ids are invalid, so both are tried. Tempo puts a trace into one more
+message.
 """
 
 import json
@@ -34,7 +34,7 @@ LOGS_DATA = "LogsData"
 
 
 def _new_message(shape: str) -> "Message":
-    # imported where it is needed: a tenth of a second that no other command pays
+    # imported here: it takes a tenth of a second, which no other command needs
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
@@ -49,7 +49,7 @@ def _messages_in(shape: "Descriptor") -> "Mapping[int, Descriptor]":
 def count_parts(data: bytes, shape: str, most: int) -> int:
     """The messages within a message, counted until there are more than `most`.
 
-    What is no message is counted as far as it can be read: who decodes it reports that.
+    Bytes that are no message are counted as far as they can be read; decoding reports them.
     """
     if len(data) < 2 * most:
         return 0  # none has less than two bytes
@@ -76,7 +76,7 @@ def count_parts(data: bytes, shape: str, most: int) -> int:
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """A number and where it ends; the end of all when it has none."""
+    """A number and where it ends; if it has no end, that of the data."""
     number = shift = 0
     while at < end and shift < 7 * LONGEST_VARINT:
         byte = data[at]
@@ -115,10 +115,10 @@ ID_BYTES: Mapping[str, int] = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 
 def _document_in(data: bytes, shape: str) -> Document | None:
-    """A message of this shape in the form that OTLP has as JSON; None for bytes that are no such message."""
+    """A message of this shape in the form of OTLP's JSON; None for bytes that are no such message."""
     from google.protobuf.message import DecodeError, Message
 
-    names: dict[object, tuple[str, bool]] = {}  # asking a descriptor takes longer than all else
+    names: dict[object, tuple[str, bool]] = {}  # asking a descriptor takes longer than the rest
 
     def document_of(message: Message) -> Document:
         found: Document = {}
@@ -151,7 +151,7 @@ WORDS = 200
 
 
 class Signal(StrEnum):
-    """What is sent. Of metrics nothing is kept."""
+    """The kind of data in a request. Metrics are not kept."""
 
     TRACES = "traces"
     LOGS = "logs"
@@ -159,7 +159,7 @@ class Signal(StrEnum):
 
 
 class Encoding(StrEnum):
-    """How it is sent, by its content type."""
+    """The encoding of a request, by its content type."""
 
     PROTOBUF = "application/x-protobuf"
     JSON = "application/json"
@@ -174,11 +174,11 @@ _REJECTED: Mapping[Signal, str] = {
     Signal.LOGS: "rejectedLogRecords",
     Signal.METRICS: "rejectedDataPoints",
 }
-"""How the count of what was left out is called in JSON; in protobuf it is the first field of all three."""
+"""The name of the count of rejected parts in JSON; in protobuf it is the first field of all three."""
 
 
 def read_export(data: bytes, signal: Signal, encoding: Encoding, where: str) -> Telemetry:
-    """What a request holds; what of it makes no sense is skipped. Raises ValueError for one that is none."""
+    """The content of a request; parts that cannot be read are skipped. Raises ValueError if it is none."""
     found = ReadSpans(where)
     if signal is Signal.METRICS:
         return found.telemetry()

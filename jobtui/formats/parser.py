@@ -8,14 +8,14 @@ part in brackets where the journal gives it. Three things wrap other lines:
 - in development it echoes the last 200 lines of a cluster's agent log, so that old lines come again;
 - a multi-line record of one process can be cut in two by a line of another.
 
-So agents' records are taken from wherever their prefix stands in a line, and exact repeats are dropped.
+So agents' records are taken from anywhere in a line where their prefix is, and exact repeats are dropped.
 
 A line is `<YYYY-MM-DD HH:MM:SS.mmm> | <pid> | <LEVEL> | <logger>:<line>] <message>`, the format that Balsam
 0.7.0a24 sets (balsam/config, LoggingConfig). Its time has no zone: it is that of the site's machines, and is
 read as that of this one.
 
-Lines that say nothing about a job have shapes too (`known.toml`), so that a line without any shape is news:
-a message of a release that is not known yet.
+Lines that say nothing about a job have shapes too (`known.toml`), so a line without a shape is from a release
+that is not known yet.
 """
 
 import re
@@ -35,12 +35,12 @@ from jobtui.model.numbers import whole
 SHAPE = "damaged"
 """The shape of the record of a damaged part: a full disk, a host that went down, several writers."""
 STRIDE = 1 << 16
-"""At most one damaged part is reported in this many bytes."""
+"""At most one damaged part is reported in so many bytes."""
 WHY = "the log is damaged: NUL bytes, or bytes that are not text"
 
 
 def damaged_offsets(block: bytes) -> Iterator[int]:
-    """Where a block is damaged, in bytes from its beginning; after each at most one in `STRIDE`."""
+    """The offsets in a block where it is damaged, at most one in `STRIDE` bytes."""
     if block.isascii() and b"\0" not in block:
         return
     at = 0
@@ -60,9 +60,9 @@ def damaged_offsets(block: bytes) -> Iterator[int]:
 TEXT_LIMIT = 8_192
 """Characters kept of one message."""
 REPEATS_KEPT = 4_096
-"""Agent lines remembered to recognize repeats; an echo is 200 lines."""
+"""How many agent lines are remembered to recognize repeats; an echo is 200 lines."""
 CONTAINERS_KEPT = 1_000
-"""Containers whose last, perhaps cut, line is held."""
+"""For how many containers the last line, which may be cut, is held."""
 
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
 _LINE = re.compile(rf"({_TIME} +\d+ +\d+ )?([^ ]{{1,1000}}) ((\w*).*)", re.ASCII | re.DOTALL)
@@ -85,13 +85,13 @@ _BEGUN = re.compile(
     rf"(?:(?:{'|'.join(MONTHS)}){_any_beginning(_AFTER_MONTH)}|(?P<letters>{'|'.join(_MONTH_LETTERS)}))\Z",
     re.ASCII,
 )
-"""What may be the beginning of a line's head at the end of a text. A letter or two are likely not."""
+"""What may be the beginning of a line's head at the end of a text; more than a letter or two."""
 _HEAD_LENGTH = 250
-"""Characters of a line's head at most: time, pid, thread and the path of a source file."""
+"""The most characters of a line's head: time, pid, thread and the path of a source file."""
 
 
 def split(text: str) -> tuple[str | None, str, str, str] | None:
-    """Of a line with a call site: time with pid and thread, function, message, the message's first word."""
+    """The parts of a line with a call site: time with pid and thread, function, message, its first word."""
     found = _LINE.match(text)
     if found is None:
         return None
@@ -112,7 +112,7 @@ class Parsed(NamedTuple, Generic[R]):
 
 
 class LogParser:
-    """Turns the blocks of one log, in order, into records: of one file after the other, as it was rotated."""
+    """Makes records of the blocks of one log, in order, through all its rotated files."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -144,7 +144,7 @@ class LogParser:
                 why = FAULTS.note(error, "reading a line").words
                 skips.append(Skip(f"{self._source}:{line + number}", why))
         for begin in damaged_offsets(block):
-            # the record is for correlation, the skip for whoever looks at the source
+            # the record is for correlation, the skip is for the list of sources
             number = line + block.count(b"\n", 0, begin)
             records.append(LogRecord(self._source, number, offset + begin, None, None, SHAPE, {}, WHY))
             skips.append(Skip(f"{self._source}:{number}", WHY))
@@ -210,7 +210,7 @@ class LogParser:
         return True
 
     def _read_forwarded(self, container: str, text: str, line: int, offset: int) -> None:
-        """Records out of what a container printed; a line cut in two is held until its rest comes.
+        """The records in a container's output. A line cut in two is held until its rest comes.
 
         So is what may be the beginning of the next line, glued to the end of a whole one.
         """
@@ -229,7 +229,7 @@ class LogParser:
             self._held[container] = rest
 
     def _is_repeat(self, at: Nanos | None, pid: int, message: str, names_op: bool) -> bool:
-        """Whether a process said this before; of what names no op, whether after the same line as now."""
+        """Whether a process wrote this before; if it names no op, whether after the same line."""
         mark = hash((at, pid, message))
         before, self._last_line[pid] = self._last_line.get(pid, 0), mark
         if not names_op:
@@ -241,9 +241,9 @@ class LogParser:
 
 
 def split_all(text: str) -> list[tuple[tuple[str | None, str, str, str], bool]]:
-    """The parts of the records in a line: itself, none, or those a container's output holds.
+    """The parts of the records in a line: itself, none, or those in a container's output.
 
-    With each, whether its end may stand in another line.
+    With each, whether its end may be in another line.
     """
     parts = split(text)
     if parts is None:
@@ -303,7 +303,7 @@ def read_time(text: str) -> Nanos | None:
 
 
 EXAMPLES_KEPT = 5
-"""Examples of unknown messages kept, each of a call site of its own."""
+"""How many examples of unknown messages are kept, each of another call site."""
 EXAMPLE_LENGTH = 160
 
 
@@ -322,7 +322,7 @@ class Survey(NamedTuple):
 
     @property
     def unknown_share(self) -> float:
-        """Which part of the records has no known shape, 0 to 1."""
+        """The share of the records without a known shape, 0 to 1."""
         return self.unknown / self.records if self.records else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What SArchive keeps of a job: its document, its environment, and the names of its files.
+"""The formats of SArchive: a job's document, its environment, and the names of its files.
 
 In a file (Slurm's own, copied by SArchive as it is): four bytes, little-endian, the count of entries, then
 every entry with a NUL after it. An entry is `NAME=value`; a value may hold newlines, `=` and any byte, and
@@ -26,7 +26,7 @@ COUNT_BYTES = 4
 
 
 def parse_environment(data: bytes) -> Environment:
-    """The environment in a file. Raises nothing: what is wrong with it shows in `announced`."""
+    """The environment in a file. Raises nothing: damage shows in `announced`."""
     announced = int.from_bytes(data[:COUNT_BYTES], "little")
     return Environment(tuple(map(_variable, entries_of(data[COUNT_BYTES:]))), announced)
 
@@ -106,11 +106,11 @@ _TASKS = re.compile(r"^#PBS\s+(?:.*\s)?-t\s+(?P<tasks>[\d,-]+)", re.MULTILINE | 
 _STEP = re.compile(r"^(\d+(?:_\d+)?)\.(?:batch|extern|interactive|\d+)$", re.ASCII)
 OTHER_SYSTEMS = frozenset({"balsam"})
 MOST_TASKS = 256
-"""Files of an array's tasks that are read at most."""
+"""The most files of an array's tasks that are read."""
 
 
 def parse_wanted(text: str) -> Wanted | None:
-    """The job that an id means, None for what is no id of a batch job. A step means its job."""
+    """The job that an id means, None if it is no id of a batch job. A step means its job."""
     head, slash, last = text.strip().rpartition("/")
     found = _ID.fullmatch(head + slash + _STEP.sub(r"\1", last)) if head not in OTHER_SYSTEMS else None
     if found is None:

@@ -1,7 +1,7 @@
 """Line shapes as data: reads a `*.toml` of this folder, compiles it, and finds the lines that can match.
 
-What does not compile raises a FormatError that names file and shape; that a file holds nothing else, and that
-each shape takes its samples, is tested.
+A shape that does not compile raises a FormatError that names file and shape. Tests check that a file holds
+nothing else, and that each shape matches its samples.
 
 In a quiet block (most lines matter to nobody) searching the block for each needle costs a fraction of
 looking at the lines. In a busy one the search costs more than it saves: then every line is given.
@@ -19,12 +19,12 @@ from jobtui.model.tables import tables_of
 
 DRIVER_HEAD = "*Driver"
 DRIVERS = ("DockerDriver", "LocalDriver", "SbatchDriver")
-"""The drivers of most lines, which are found at once."""
+"""The drivers of most lines, which are looked up first."""
 ANY_HEAD = "*"
 """Head of messages that may begin with any word; such a shape must name its functions."""
 
 MATCH_LIMIT = 16_384
-"""How many characters of a message are matched: the time of some patterns grows with their square."""
+"""How many characters of a message are matched: some patterns take time with their square."""
 
 _MACRO = re.compile(r"\{([a-z]+)\}")
 _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")
@@ -33,15 +33,15 @@ _HEAD = re.compile(r"(\w*)(?:$|\\\W|[ =:;,/.!'\"<>#-](?![?*+{]))")
 
 
 class FormatError(Exception):
-    """A format file does not say what it must; names the file and the shape."""
+    """A format file is wrong; the text names the file and the shape."""
 
 
 class Shape(NamedTuple):
     """One kind of message. `step` is its words in a timeline, None when it is not shown there.
 
-    `from_agent`: an agent or its job_cmd writes it. `literal` must be in a message that matches:
-    looking for it first spares most failing matches. With `funcs` it counts only when one of them wrote it.
-    A `catch_all` takes what has no shape of its own: the message is of use, and yet not known.
+    `from_agent`: an agent or its job_cmd writes it. `literal` must be in a message that matches: looking for
+    it first spares most failing matches. With `funcs` it counts only if one of them wrote it. A `catch_all`
+    matches messages without a shape of their own that are of use.
     """
 
     name: str
@@ -67,7 +67,7 @@ class LogFormat(NamedTuple):
     dense: bytes
 
     def match(self, message: str, func: str, head: str) -> tuple[Shape, dict[str, str | None]] | None:
-        """The shape of a message that begins with the word `head`, with its fields; None when it has none."""
+        """The shape of a message that begins with the word `head`, with its fields; None without one."""
         rows = self.by_head.get(head)
         if rows is None:  # one key serves all other drivers, one all other words
             rows = self.by_head.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
@@ -81,13 +81,13 @@ class LogFormat(NamedTuple):
 
 @cache
 def load(name: str) -> LogFormat:
-    """The format in `<name>.toml` of this folder. Raises FormatError when the file breaks its own rules."""
+    """The format in `<name>.toml` of this folder. Raises FormatError if the file is wrong."""
     return read_format(name, tables_of("jobtui.formats", name))
 
 
 @cache
 def step_words(shape: str) -> tuple[str, Component]:
-    """How a timeline calls a line of this shape, of Sirepo or of a site of Balsam, and who writes it."""
+    """The words of a timeline for a shape of Sirepo or of a Balsam site, and what writes such lines."""
     found = next(one for name in ("sirepo", "balsam_site") for one in load(name).shapes if one.name == shape)
     return found.step or shape.replace("_", " "), found.component
 
@@ -141,7 +141,7 @@ def _shape(file: str, entry: Mapping[str, Any], macros: Mapping[str, str]) -> Sh
 
 
 def longest_literal(pattern: str) -> str:
-    """The longest text in every match of `pattern`, as far as it stands outside groups and classes."""
+    """The longest text in every match of `pattern` that is outside of groups and classes."""
     outside = re.sub(r"\\\W", "\0", pattern)
     while (fewer := _GROUP.sub("\0", outside)) != outside:
         outside = fewer
@@ -154,7 +154,7 @@ def longest_literal(pattern: str) -> str:
 BUSY = 4
 """A block is busy when at least one line in this many holds the format's dense needle."""
 SAMPLE = 1 << 14
-"""Bytes of a block that show whether it is busy: to count in all of them takes as long as to split it."""
+"""How many bytes show whether a block is busy: counting in all of it takes as long as splitting it."""
 
 
 def sift(block: bytes, log_format: LogFormat) -> tuple[int, Iterator[tuple[int, int, bytes]]]:

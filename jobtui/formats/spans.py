@@ -1,4 +1,4 @@
-"""Spans and log records out of OTLP as JSON and Jaeger's own JSON, whatever a file or an answer holds.
+"""Reads spans and log records in OTLP's JSON and in Jaeger's own JSON, whatever a file or an answer holds.
 
 Every reader gives a `Telemetry`; one bad span costs that span, is counted, and named among the first few.
 
@@ -7,12 +7,12 @@ numbers, 64-bit numbers as texts or numbers, what is absent is zero, unknown fie
 protobuf's own rules: ids in base64, enums by name. Phoenix and others write names with underscores.
 
 Jaeger's own JSON: times are microseconds. The parent is the first CHILD_OF reference, other references are
-links; kind, status and scope stand among the tags, by the names in
-https://opentelemetry.io/docs/specs/otel/trace/sdk_exporters/jaeger/.
-Senders of its own protocol name an event in its field `message` and not in `event`.
+links; kind, status and scope are tags, with the names in
+https://opentelemetry.io/docs/specs/otel/trace/sdk_exporters/jaeger/. Senders of its own protocol name an
+event in its field `message` and not in `event`.
 
-JSON is OTLP or Jaeger's, one document or one a line; what is neither text nor empty is taken for protobuf.
-Nothing in here raises: what makes no sense is skipped and counted.
+JSON is OTLP or Jaeger's, one document or one per line; what is neither text nor empty is taken for protobuf.
+Nothing here raises: what cannot be read is skipped and counted.
 """
 
 import base64
@@ -62,7 +62,7 @@ class ReadSpans:
     def each(
         self, items: Iterable[Item], make: Callable[[Item], Result], name: Callable[[Item], str]
     ) -> Iterator[Result]:
-        """What is made of each item; one that makes no sense is skipped under its name."""
+        """The result for each item; one that cannot be read is skipped under its name."""
         return rows_of(items, make, lambda item, why: self.skip(name(item), why), ValueError)
 
     def telemetry(self) -> Telemetry:
@@ -98,13 +98,13 @@ def level_of(number: int) -> str:
 
 
 WRAPPERS = ("trace", "result", "tracesData")
-"""Keys under which servers put the whole."""
+"""Keys under which servers put the whole document."""
 SPAN_LISTS = ("resourceSpans", "batches")
 SCOPE_SPANS = ("scopeSpans", "instrumentationLibrarySpans")
 SCOPE_LOGS = ("scopeLogs", "instrumentationLibraryLogs")
 SERVICE = "service.name"
 SERVER_WARNINGS = "@jaeger@warnings"
-"""The attribute in which Jaeger says what it found odd of a span."""
+"""The attribute in which Jaeger puts its warnings about a span."""
 DEEPEST_NAMES = 100
 
 
@@ -245,7 +245,7 @@ def attributes_of(value: object) -> dict[str, object]:
 
 
 def value_of(value: object, depth: int = 0) -> object:
-    """What an attribute value holds; None for nothing, or when it is nested too deep."""
+    """The value of an attribute; None if there is none, or if it is nested too deep."""
     if depth > DEEPEST_VALUE:
         return None
     for key, inner in as_dict(value).items():
@@ -267,7 +267,7 @@ _UNDERSCORE = re.compile(r"_([a-z])")
 
 
 def _with_camel_names(value: object, depth: int) -> object:
-    """A document with names as OTLP has them; protobuf's JSON may have underscores instead."""
+    """A document with OTLP's names; protobuf's JSON may have underscores instead."""
     if depth > DEEPEST_NAMES:
         return None
     value = opened(value)
@@ -290,7 +290,7 @@ STRUCTURAL = frozenset(
         "otel.scope.name", "otel.scope.version", "otel.library.name", "otel.library.version",
     }
 )  # fmt: skip
-"""Tags that say something for which a span has a field of its own."""
+"""Tags for which a span has a field of its own."""
 
 
 def holds_jaeger(document: Document) -> bool:
@@ -411,7 +411,7 @@ def telemetry_of(document: object, where: str) -> Telemetry:
 
 
 def read_json(text: bytes, found: ReadSpans) -> None:
-    """Take a document into `found`, or one a line, if the first of several lines is one."""
+    """Take a document into `found`, or one per line if the first of several lines is one."""
     try:
         _take(decoded(text), found, "")
         return

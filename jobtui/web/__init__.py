@@ -1,7 +1,7 @@
 """The dashboard in a browser, through textual-serve: a page, and a dashboard for each that opens it.
 
 `server` is what a browser talks to, `driver` the terminal of a dashboard that is shown there. Needs the extra
-`serve`; nothing else imports what is in here.
+`serve`; nothing else imports this package.
 """
 
 SMALLEST, LARGEST = (1, 1), (1_000, 500)
@@ -13,6 +13,6 @@ def bounded(columns: int, lines: int) -> tuple[int, int]:
 
 
 DRIVER = "jobtui.web.driver:BrowserDriver"
-"""What a served dashboard has in `TEXTUAL_DRIVER`."""
+"""The value of `TEXTUAL_DRIVER` for a served dashboard."""
 SIZE = "TEXTUAL_BROWSER_SIZE"
-"""The variable with the columns and lines it begins with, as 80x24."""
+"""The variable with the columns and lines at its start, as 80x24."""

@@ -1,7 +1,7 @@
 """The terminal of a dashboard that is shown in a browser: packets on standard input and output.
 
-Textual 8.2.8 has it; but there a dashboard whose server is gone stays for ever, as the end of the input is
-taken for silence and its size is read from variables that a shell exports too.
+Textual 8.2.8 has one; but its dashboard never ends when its server is gone, as it takes the end of the input
+for silence; and it reads its size from variables that a shell exports, too.
 """
 
 import os
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from textual.app import App
 
 HUNG_UP = 128 + signal.SIGHUP
-"""The exit code when the server is gone, as for a terminal that is."""
+"""The exit code when the server is gone, the same as for a terminal that is gone."""
 
 
 class BrowserDriver(WebDriver):
-    """Keys from a browser, output to it, and an end of the dashboard with that of its server."""
+    """Keys from a browser and output to it; ends the dashboard when its server ends."""
 
     def __init__(self, app: "App[object]", *, size: tuple[int, int] | None = None, **named: Any) -> None:
         columns, lines = map(int, os.environ[SIZE].split("x"))
@@ -42,7 +42,7 @@ class BrowserDriver(WebDriver):
         self._write = write  # type: ignore[assignment]  # os.write of a pipe may take a part only
 
     def run_input_thread(self) -> None:
-        """Pass on keys until asked to end, or until nobody is there to press one."""
+        """Pass on keys until asked to end, or until the server is gone."""
         super().run_input_thread()
         self._lose()
 

@@ -1,6 +1,6 @@
-"""What a browser talks to: a page with textual-serve's terminal, behind a guard, on a bound socket.
+"""The server for a browser: a page with textual-serve's terminal, behind a guard, on a bound socket.
 
-Leans on insides of the version of textual-serve that pyproject.toml pins: its script, and its messages.
+It uses internals of the textual-serve that pyproject.toml pins: its script, and its messages.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from jobtui.web import DRIVER, SIZE, bounded
 
 TOKEN = "token"
 JOB, JOB_SOCKET = "/job/", "/ws/job/"
-"""The page of one job, and what that opens; the id, or whatever names the job, comes after it."""
+"""The page of one job, and its socket; an id, or whatever names the job, follows."""
 LONGEST_ID = 500
 """Characters."""
 HEADERS = {
@@ -54,7 +54,7 @@ POLICY = (
 
 
 class Guard:
-    """Refuses requests that do not come from the user of the dashboard, with one line that says why."""
+    """Refuses requests that are not from the user of the dashboard, with one line that says why."""
 
     def __init__(self, names: Collection[str], port: int) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -78,7 +78,7 @@ class Guard:
         return await handler(request)
 
     def is_ours(self, host: str) -> bool:
-        """Whether a `Host` is an address, or a name of this machine; other names may be anybody's."""
+        """Whether a `Host` is an address, or a name of this machine; other names may be another's."""
         name = ""
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -92,18 +92,18 @@ class Guard:
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Say with each answer what the page may do, and that nobody keeps it."""
+    """Add to each answer what the page may do, and that it must not be cached."""
     response.headers.update({**HEADERS, "Content-Security-Policy": POLICY.format(host=request.host)})
 
 
 GRACE_S = 5.0
 """How long a dashboard may take to end before it is ended."""
 OF_A_TERMINAL = frozenset({"COLUMNS", "LINES", "ROWS", "STY", "TMUX", "SSH_TTY", "SSH_CONNECTION"})
-"""What describes the terminal in which the server was started, which is not the browser's."""
+"""Variables on the terminal in which the server was started, which is not the browser's."""
 
 
 class DashboardService(AppService):
-    """Starts the dashboard, and passes on what it writes and what is typed."""
+    """Starts the dashboard, and passes on its output and what is typed."""
 
     def __init__(
         self, words: Sequence[str], websocket: web.WebSocketResponse, downloads: DownloadManager
@@ -133,7 +133,7 @@ class DashboardService(AppService):
         await super().set_terminal_size(*bounded(whole_of(width) or 0, whole_of(height) or 0))
 
     async def run(self) -> None:
-        """Pass on what the dashboard writes; where it showed nothing, what it says on stderr instead."""
+        """Pass on the output of the dashboard; if there was none, its stderr."""
         try:
             await super().run()
             said = masked_lines(self._errors.read(LARGEST_MESSAGE).splitlines())
@@ -157,7 +157,7 @@ class DashboardService(AppService):
         if task is None or process is None:
             return
         with suppress(ConnectionError):
-            self.stdin.close()  # one that is still starting sees this, where it misses a request to quit
+            self.stdin.close()  # while it starts it sees this, but not a request to quit
         try:
             async with asyncio.timeout(GRACE_S):
                 await process.wait()
@@ -168,9 +168,9 @@ class DashboardService(AppService):
 
 
 MOST = 8
-"""Dashboards at a time; each is a process, and reads the sources for itself."""
+"""The most dashboards at a time; each is a process that reads the sources itself."""
 LARGEST_MESSAGE = 1 << 20
-"""Bytes of what a browser sends at once; the largest is a text that is pasted."""
+"""The most bytes that a browser sends at once; the largest is a pasted text."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ANY_HOST = ("0.0.0.0", "[::]")
 
@@ -178,8 +178,8 @@ ANY_HOST = ("0.0.0.0", "[::]")
 class DashboardServer(Server):
     """Serves dashboards to browsers that have the token.
 
-    `words_at` gives the command of a dashboard, which opens at a job where one is named; nothing for a name
-    that would make it another command.
+    `words_at` gives the command of a dashboard, which opens at a job if one is named; None for a name that
+    would make it another command.
     """
 
     def __init__(self, words_at: Callable[[str | None], Sequence[str]], listener: socket.socket) -> None:
@@ -198,7 +198,7 @@ class DashboardServer(Server):
         return f"http://{host}:{self.port}/?{TOKEN}={self.guard.token}"
 
     def run(self) -> None:
-        # What is to end the program waits until aiohttp handles it: it would leave a task that never began
+        # A signal waits until aiohttp handles it: else a task would be left that never began
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
             web.run_app(
@@ -239,7 +239,7 @@ class DashboardServer(Server):
         return web.Response(text=text, content_type="text/html")
 
     def _check(self, job: str | None) -> Sequence[str]:
-        """The command of the dashboard that is asked for. Raises HTTPException when there is none."""
+        """The command of the requested dashboard. Raises HTTPException if there is none."""
         if len(self._open) >= MOST:
             raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, the most allowed.\n")
         words = self._words_at(job)
@@ -270,7 +270,7 @@ class DashboardServer(Server):
 
 
 def _job_of(request: web.Request) -> str | None:
-    """The job that the address names, None for all. Raises HTTPNotFound for what is the id of none."""
+    """The job that the address names, None for all. Raises HTTPNotFound for anything else."""
     job = request.match_info.get("job")
     if job is not None and (len(job) > LONGEST_ID or not job.isprintable()):
         raise web.HTTPNotFound(text="No job has such an id.\n")

@@ -1,13 +1,13 @@
-"""What a setting says of an index of Elasticsearch or OpenSearch; it imports little, as starts read it."""
+"""The setting of an index of Elasticsearch or OpenSearch; imports little, as every start reads it."""
 
 from jobtui.model.specs import SourceSpec, parse_server
 from jobtui.model.tables import tables_of
 
 
 def parse(text: str) -> SourceSpec:
-    """The source that `URL/INDEX[?preset=NAME]` names; its preset says which setting it is of.
+    """The source that `URL/INDEX[?preset=NAME]` names; its preset says which setting that is.
 
-    Raises ValueError for what is none.
+    Raises ValueError for anything else.
     """
     presets = tables_of("jobtui.backends.elastic", "presets")
     address, given, query = text.strip().partition("?")

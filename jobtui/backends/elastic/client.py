@@ -1,7 +1,7 @@
-"""Asks one index of Elasticsearch (7 to 9) or OpenSearch (1 to 3), with what all of them have in common.
+"""Asks one index of Elasticsearch (7 to 9) or OpenSearch (1 to 3), with what they all have in common.
 
-Only `_search` is asked, and a point in time is opened where there are such; nothing that is sent
-changes anything. A point in time is let lapse, as closing it is a request of its own kind.
+It only asks `_search`, and opens a point in time if the server has them; no request changes anything. A point
+in time is not closed but expires, as closing is another kind of request.
 """
 
 import json
@@ -20,7 +20,7 @@ from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 LIMITS = HttpLimits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 POINT_KEPT = "1m"
 POINTS = ("_pit", "_search/point_in_time")
-"""Where a point in time is opened: Elasticsearch from 7.10 on, OpenSearch from 2.4 on."""
+"""Where a point in time is opened: Elasticsearch since 7.10, OpenSearch since 2.4."""
 NOT_OFFERED = (200, 400, 403, 404, 405)
 REASON_CHARACTERS = 120
 
@@ -28,7 +28,7 @@ Document = Mapping[str, object]
 
 
 class TextFieldError(SourceUnreachable):
-    """The values of a field were asked for that is a text: only its part `.keyword` has them, if any has."""
+    """A text field was asked for its values: only its part `.keyword` may have them."""
 
 
 def _known_refusal(answer: http.Response) -> tuple[type[SourceError], str] | None:
@@ -40,7 +40,7 @@ def _known_refusal(answer: http.Response) -> tuple[type[SourceError], str] | Non
 
 
 class SearchAnswer(NamedTuple):
-    """What a search gave. A hit that makes no sense is `{}`; `missing` says in words what was left out."""
+    """The result of a search. A hit that cannot be read is `{}`; `missing` says what was left out."""
 
     hits: list[Document]
     missing: str
@@ -61,7 +61,7 @@ class ElasticClient(HttpClient):
         self._points: tuple[str, ...] = POINTS
 
     async def search(self, query: Document) -> SearchAnswer:
-        """What a search gives, of the index or of the point in time that it names. Raises SourceError."""
+        """The result of a search of the index, or of the point in time that it names. Raises SourceError."""
         path = "/_search" if "pit" in query else f"/{self._index}/_search"
         headers = {"Content-Type": "application/json"}
         answer = await self.ask(path, method="POST", content=json.dumps(query).encode(), headers=headers)
@@ -90,7 +90,7 @@ class ElasticClient(HttpClient):
         return ""
 
     def _missing(self, document: Document) -> str:
-        """What an answer says was left out: parts of the index that failed, or the end of the search."""
+        """What an answer left out: shards that failed, or the rest of a search that timed out."""
         shards = as_dict(document.get("_shards"))
         failed, total = whole_of(shards.get("failed")) or 0, whole_of(shards.get("total")) or 0
         if failed:

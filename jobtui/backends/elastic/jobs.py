@@ -1,4 +1,4 @@
-"""Records of jobs in an index: what shippers of Slurm and HTCondor write there, as jobs and facts of them."""
+"""Records of jobs in an index, written there by shippers of Slurm and HTCondor, as jobs and facts."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -24,9 +24,9 @@ from jobtui.model.slurm import SYSTEM
 from jobtui.model.specs import ReadWindow, SourceSpec
 
 ANSWER_S = 1.0
-"""How long a poll waits for the name of the cluster beside an index, which may also come later."""
+"""How long a poll waits for the name of the cluster configured with an index; it may come later."""
 UNKNOWN = "?"
-"""No cluster has this name: that of the one beside an index as long as it does not answer."""
+"""No cluster has this name; it is used while the cluster configured with an index does not answer."""
 EVENT_END = "\n..."
 OF_PARTS = {"_": ("ArrayJobID", "ArrayTaskID"), "+": ("HetJobID", "HetJobOffset")}
 """The fields that name a task of an array, as `22_1`, and a part of a heterogeneous job, as `22+1`."""
@@ -35,8 +35,8 @@ OF_PARTS = {"_": ("ArrayJobID", "ArrayTaskID"), "+": ("HetJobID", "HetJobOffset"
 class DocumentReader:
     """Makes jobs of rows, in their order, as a preset says.
 
-    `label` tells the index from others, `clusters` are those in it, `home` is the one that is asked itself,
-    too. Any other of several has numbers of its own.
+    `label` distinguishes the index, `clusters` are those in it, `home` is the one that is also asked itself.
+    Any other of several has numbers of its own.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DocumentReader:
         return frozenset(map(self._system_of, self._clusters))
 
     def asked_for(self, job_id: JobId) -> Matches:
-        """The search for the record of a Slurm job; nothing for the id of another."""
+        """The matches for the record of a Slurm job; none for any other id."""
         system, _, number = job_id.partition("/")
         sign = next((one for one in OF_PARTS if one in number), "")
         group = tuple(zip(OF_PARTS.get(sign, ("JobID",)), number.split(sign or None), strict=False))
@@ -121,7 +121,7 @@ def open_source(spec: SourceSpec, window: ReadWindow) -> "ElasticJobs":
 
 
 class ElasticJobs(PolledSource):
-    """The records of jobs in an index, from `since` on. `label` tells it from other clusters' indexes."""
+    """The records of jobs in an index, from `since` on. `label` distinguishes it from other indexes."""
 
     def __init__(
         self, index: ElasticEngine, preset: Preset, since: Nanos | None, kind: str, label: str = ""
@@ -138,7 +138,7 @@ class ElasticJobs(PolledSource):
         self._doubt, self._doubted = "", set[JobId]()
         self._asked: asyncio.Future[str] | None = None
         self._cluster: str | None = None
-        """The name of the cluster beside it, once that has answered; until then `_asked` waits for it."""
+        """The name of the cluster configured with it, once that answered; before, `_asked` waits for it."""
 
     async def _begun(self) -> DocumentReader:
         """A reader that knows which clusters have jobs of this time in the index."""
@@ -191,7 +191,7 @@ class ElasticJobs(PolledSource):
         return msgspec.structs.replace(found, gone=gone, more=more, note=note, begins_at=since)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """The whole record of a Slurm job, looked for by its number, whenever it ended."""
+        """The whole record of a Slurm job, found by its number, whenever it ended."""
         if self._preset.reads != SYSTEM:
             return None
         reader = self._reader or await self._begun()

@@ -1,7 +1,7 @@
 """Scripts that SArchive kept in an index: by the id of the document, which is the job's, or by its fields.
 
 The documents have their fields at the top; indices that were made by the mapping of SArchive may have them
-under `jobinfo`. One id is one document there, so that a number that came back has replaced the job before.
+under `jobinfo`. One id is one document, so a reused number has replaced the job before.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -17,7 +17,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 PAGE = 100
 MOST_HITS = 20
 FORMS = {"": "timestamp", "jobinfo.": "@timestamp"}
-"""What the names of fields begin with in a document of each form, and how its time is called."""
+"""The beginning of field names in a document of each form, and the name of its time."""
 
 
 class ElasticArchive(Archive):

@@ -18,7 +18,7 @@ from jobtui.model.tables import tables_of
 from jobtui.transport.unpacking import TooLarge
 
 LEFT_OUT_MOST = 1_000
-"""The most ids that a search leaves out; others that come again are dropped here."""
+"""The most ids that a search excludes; other repeated rows are dropped here."""
 NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
 SERVER_WAITS = "20s"
@@ -29,7 +29,7 @@ OF_LINES = frozenset({"MESSAGE", "text"})
 
 
 class Preset(msgspec.Struct, frozen=True):
-    """How documents are written. `fields` are those that each of ours may have there, the likeliest first."""
+    """How documents are written. `fields` are the names that each of our fields may have, likeliest first."""
 
     name: str
     gives: str
@@ -45,7 +45,7 @@ def presets() -> Mapping[str, Preset]:
 
 
 def value_at(document: Document, path: str) -> object:
-    """The value at a path, nested, flat with dots, or partly so. None for nothing."""
+    """The value at a path that is nested, flat with dots, or a mix; None if there is none."""
     if path in document:
         return document[path]
     head, dot, rest = path.partition(".")
@@ -60,7 +60,7 @@ def value_at(document: Document, path: str) -> object:
 
 
 def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False) -> str:
-    """The first of these fields that is a text, a number or a truth; "" for none."""
+    """The first of these fields that is a text, a number or a boolean; "" for none."""
     for path in paths:
         values = value_at(document, path)
         if isinstance(values, str):  # as nearly all are
@@ -73,7 +73,7 @@ def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False)
 
 
 def fields_of(document: Document, preset: Preset, wanted: Collection[str] | None = None) -> dict[str, str]:
-    """The fields that a document has. The first of several values counts; several texts are all lines."""
+    """The fields of a document. Of several values the first counts; several texts are joined as lines."""
     known = ((field, preset.fields.get(field, ())) for field in wanted or preset.fields)
     found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in known)
     return {field: text for field, text in found if text}
@@ -116,7 +116,7 @@ def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: b
 
 
 def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
-    """Both ends are included, to the nanosecond; the form is given, as a field may be kept in another."""
+    """Both ends are included, to the nanosecond. The format is given, as a field may have another."""
     bounds = {"format": "strict_date_optional_time"}
     for word, at in (("gte", begin), ("lte", end)):
         if at is not None:
@@ -126,7 +126,7 @@ def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
 
 
 def _any_of(matches: Matches, preset: Preset) -> Document:
-    """A clause that holds where any group does."""
+    """A clause that matches if any group does."""
     clauses: list[Document] = []
     for fields in engine.united(matches):
         each: list[list[Document]] = []
@@ -185,7 +185,7 @@ class ElasticEngine:
         return engine.Rows(rows, is_all, bool(found.missing))
 
     async def _searched(self, asked: engine.RowQuery) -> tuple[engine.RowQuery, SearchAnswer]:
-        """The answer, to a smaller question where it would be too large, and that question."""
+        """The answer, and the question, which is made smaller if its answer would be too large."""
         try:
             return asked, await self._client.search(search_of(asked, self._preset))
         except SourceError as error:
@@ -194,7 +194,7 @@ class ElasticEngine:
             elif asked.walk is None or not asked.walk.point or isinstance(error, SourceUnreachable):
                 raise
             else:
-                asked.walk.point, asked.walk.after = "", None  # it has lapsed
+                asked.walk.point, asked.walk.after = "", None  # it has expired
         return await self._searched(asked)
 
     async def values(self, field: str) -> tuple[str, ...]:

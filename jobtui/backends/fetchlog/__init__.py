@@ -1,7 +1,7 @@
 """The files of jobs of jobsub that a Landscape keeps: `GET URL/job/<id>.tar.gz`, asked for one job at a time.
 
-An archive is read in memory and never unpacked to a disk. The beginning and the end of each file are kept,
-for the jobs asked for last.
+An archive is read in memory and never unpacked to disk. The beginning and end of each file are kept for the
+jobs last asked for.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LIMITS = HttpLimits(connections=1, body_bytes=64 << 20, pauses_s=(1.0, 4.0))
 UNPACKED_BYTES = 128 << 20
 """An archive with more in it is refused."""
 PART_BYTES = 256 << 10
-"""Kept of the beginning of a file, and of its end."""
+"""How many bytes are kept of the beginning of a file, and of its end."""
 MOST_FILES = 500
 JOBS_KEPT = 4
 GOOD_FOR_S = 60.0
@@ -37,7 +37,7 @@ FETCHLOG = ServerKind(**tables_of("jobtui.backends.fetchlog", "server"))
 
 
 class _File(NamedTuple):
-    """A file of an archive: what is known of it, its beginning and its end."""
+    """A file of an archive: its entry, its beginning and its end."""
 
     entry: RunFile
     head: bytes
@@ -62,7 +62,7 @@ class FetchLog(PolledSource):
         self._kept = Bounded[str, tuple[float, _Archive]](JOBS_KEPT)
 
     async def read(self, *, begins: bool) -> Batch:
-        """Whether somebody answers there; what is kept is not listed."""
+        """Only checks that the server answers; it has no list of jobs."""
         answer = await self._http.ask("/", fine=(200, 204, 404, 405))
         if answer.is_login and b"<form" in answer.body.lower():
             raise self._http.refusal(answer)
@@ -107,7 +107,7 @@ class FetchLog(PolledSource):
 
 
 def _read(path: str, answer: Response) -> _Archive:
-    """The files of an archive, also one that a proxy unpacked. Raises Unreadable for what is none or cut."""
+    """The files of an archive, even if a proxy unpacked it. Raises Unreadable if it is none, or cut."""
     opener = next((one for head, one in FILE_PACKINGS.items() if answer.body.startswith(head)), None)
     unpacker = Unpacker(opener, UNPACKED_BYTES)
     try:

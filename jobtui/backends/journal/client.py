@@ -1,18 +1,18 @@
-"""Reading a journal: pages both ways from any cursor, all from a cursor on, and following.
+"""Reads a journal: pages in both directions from any cursor, all from a cursor on, and following.
 
 journalctl and gatewayd both give the export format. They answer questions (`Ask`) with entries; everything
 else is done here, for both.
 
 Matches mean what they mean to journalctl: a group wants every field it names, and of a field that it names
-twice either value. Cursors are compared as libsystemd does when it merges files; to everybody else a cursor
+twice either value. Cursors are compared as libsystemd does when it merges files; to all other code a cursor
 is opaque. An answer begins with the entry of its cursor, or with others of that microsecond, which are
 dropped here: systemd before 254 loses the first wanted entry after a cursor whose own entry is not wanted.
 
 Following gives entries in order, none lost, none twice, also over a connection that breaks. libsystemd gives
 entries of all files by their time, and never one that belongs before its position: what one host sends late
-is lost to who follows all hosts together. Within one host entries come in the order they were written. So
-each host has a lane of its own as soon as there is a second one; what waits in the lanes is given in order of
-time. Where following may be taken up again is then a cursor for each host.
+is lost if all hosts are followed together. Within one host entries come in the order they were written. So
+each host has a lane of its own once there is a second one, and what waits in the lanes is given in order of
+time. Following then continues from a cursor for each host.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ from jobtui.model.journal import (
 from jobtui.model.numbers import of_base
 
 NEAR_ENTRIES = 16
-"""Where an entry is, this many may come before it: other hosts may have sent in the same microsecond."""
+"""How many entries may come before a wanted one: other hosts may have sent in the same microsecond."""
 PAGE_ENTRIES = 1_000
 ASKED_AT_ONCE = 50
 """Questions in one line for a shell."""
@@ -61,7 +61,7 @@ Slices = AsyncGenerator[Slice, None]
 
 
 class CursorParts(NamedTuple):
-    """What a cursor is made of (sd_journal_get_cursor in systemd's sd-journal.c). None where it lacks it."""
+    """The parts of a cursor (sd_journal_get_cursor in systemd's sd-journal.c); None for a missing one."""
 
     seqnum_id: str | None
     seqnum: int | None
@@ -72,7 +72,7 @@ class CursorParts(NamedTuple):
 
 
 def position(cursor: Cursor) -> CursorParts:
-    """The parts of a cursor; what makes no sense in it is None."""
+    """The parts of a cursor; a part that cannot be read is None."""
     parts = dict(part.split("=", 1) for part in cursor.split(";") if "=" in part)
     numbers = [of_base(parts.get(key), 16) for key in ("i", "m", "t", "x")]
     return CursorParts(parts.get("s"), numbers[0], parts.get("b"), *numbers[1:])
@@ -94,7 +94,7 @@ def _compare(one: int | None, other: int | None) -> int:
 
 
 class CursorFilter:
-    """Lets entries pass from the first on that lies beyond a cursor, in the direction they are read in."""
+    """Passes entries from the first one beyond a cursor on, in the direction of reading."""
 
     def __init__(self, cursor: Cursor | None, *, back: bool = False) -> None:
         self._position = None if cursor is None else position(cursor)
@@ -113,7 +113,7 @@ class CursorFilter:
 
 
 def merged(entries: list[JournalEntry]) -> list[JournalEntry]:
-    """Entries of several answers in the journal's order, each once."""
+    """The entries of several answers in the journal's order, each once."""
     once = {entry.cursor: entry for entry in entries}
     positions = {cursor: position(cursor) for cursor in once}
     key = cmp_to_key(compare)
@@ -125,7 +125,7 @@ def from_micros(time: Nanos) -> int:
 
 
 def time_cursor(micros: int) -> Cursor:
-    """A cursor that means a time of receipt and no entry, as libsystemd takes it too."""
+    """A cursor that means a time of receipt and not an entry; libsystemd accepts it, too."""
     return Cursor(f"t={max(micros, 0):x}")
 
 
@@ -133,7 +133,7 @@ class Ask(NamedTuple):
     """A question for entries from `start` on, or with `back` for those before it, newest first.
 
     `most` is how many are wanted beyond `start`, 0 for what is at a cursor itself, None for all. With
-    `follows` those come, too, that are written from now on.
+    `follows` also those that are written from now on.
     """
 
     start: Start = Begin()
@@ -145,7 +145,7 @@ class Ask(NamedTuple):
 
 HELD_ENTRIES = 4_096
 HELD_BYTES = 16 << 20
-"""How much may wait in a lane, messages counted; one piece may exceed it."""
+"""How many bytes may wait in a lane, messages included; one piece may exceed it."""
 
 RETRY_S = 1.0
 RETRY_MOST_S = 30.0
@@ -153,22 +153,22 @@ DENIED_S = 60.0
 DENIED_MOST_S = 600.0
 """The pause after a refusal: hosts lock out a client that tries often."""
 STEADY_S = 10.0
-"""A connection that held this long was a good one; the next try after it is a first one."""
+"""A connection that lasted so long was good; the next try after it counts as the first."""
 TAKE_S = 0.2
 FIXED_BYTES = 500
-"""An entry counts as its message and this."""
+"""An entry counts as its message plus this."""
 TOGETHER_S = 0.05
-"""How long entries of several hosts are collected, so that they can be given in order of time."""
+"""How long entries of several hosts are collected, to be given in order of time."""
 LOOK_EVERY_S = 10.0
-"""How often is asked which hosts there are."""
+"""How often the journal is asked which hosts there are."""
 LANES_MOST = 32
-"""Hosts that are followed apart; each costs a connection. Those beyond share one, the last known ones."""
+"""How many hosts have a connection of their own. The others, those known last, share one."""
 
 MACHINE, BOOT = "_MACHINE_ID", "_BOOT_ID"
 
 
 class HostStarts(NamedTuple):
-    """How far each host was followed, and where one begins that is new."""
+    """How far each host was followed, and where a new one begins."""
 
     for_new: FollowStart
     of: dict[Match, FollowStart]
@@ -179,7 +179,7 @@ def host_of(entry: JournalEntry) -> Match:
 
 
 def within(matches: Matches, hosts: Sequence[Match]) -> Matches:
-    """What is wanted of these hosts; a group that names another host wants nothing of them."""
+    """The matches for these hosts; a group that names another host matches nothing of them."""
     return tuple(
         tuple(dict.fromkeys((*group, host)))
         for host in hosts
@@ -190,7 +190,7 @@ def within(matches: Matches, hosts: Sequence[Match]) -> Matches:
 
 class Lane:
     """The entries of one connection, in order, until they are taken. After a break it continues after the
-    last entry. It stops reading while nobody takes entries, so that memory is bounded and the sender waits.
+    last entry. It stops reading while no entries are taken, so that memory is bounded and the sender waits.
     """
 
     def __init__(
@@ -287,17 +287,17 @@ def _bytes_of(entry: JournalEntry) -> int:
 
 
 def retry_delay(error: SourceError, failures: int) -> float:
-    """Seconds to wait after a break before the next try, after `failures` of them before this one."""
+    """Seconds to wait after a break before the next try, after `failures` earlier ones."""
     if isinstance(error, SourceDenied):
         return next_delay(DENIED_S, failures, DENIED_MOST_S)
     return next_delay(RETRY_S, failures, RETRY_MOST_S)
 
 
 class Following(Protocol):
-    """Entries as they are written, in order, none lost, none twice, also over a break of the connection."""
+    """Entries as they are written, in order, none lost, none twice, even if the connection breaks."""
 
     async def take(self, most: int) -> Slice:
-        """The entries since the last call, up to `most`, also after a break. Raises SourceError."""
+        """The entries since the last call, up to `most`, even after a break. Raises SourceError."""
 
     @property
     def next_start(self) -> FollowStart | HostStarts | None:
@@ -318,7 +318,7 @@ class LaneFollowing:
         self._begin_at = start if isinstance(start, HostStarts) else None
         self._matches = matches
         self._boots: dict[str, bool] = {}
-        """Boots that were looked at, each once: whether the machine is named."""
+        """Boots that were checked, each once: whether the machine is named."""
         self._known: list[Match] = []
         self._for_new: FollowStart = self._start if isinstance(self._start, At) else Begin()
         self._lanes: list[Lane] = []
@@ -329,7 +329,7 @@ class LaneFollowing:
         self._is_closed = False
 
     async def take(self, most: int) -> Slice:
-        """Wait a moment for what was there before, so that repeated calls are not in vain."""
+        """Wait a moment for what was there before, so that repeated calls make progress."""
         await self._begin()
         await self._come()
         if await self._has_new_hosts():
@@ -366,7 +366,7 @@ class LaneFollowing:
     # Giving.
 
     async def _come(self) -> None:
-        """Let the lanes have their turn, and wait a moment for what they may have that was there before."""
+        """Let the lanes run, and wait a moment for entries that were there before."""
         await asyncio.sleep(0)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TAKE_S):
@@ -379,7 +379,7 @@ class LaneFollowing:
                 lane.task.result()
 
     def _given(self, most: int) -> list[JournalEntry]:
-        """The waiting entries in order of time, as long as no lane may have an earlier one."""
+        """The waiting entries in order of time, up to where a lane may still have an earlier one."""
         entries: list[JournalEntry] = []
         while len(entries) < most and not any(lane.is_awaited for lane in self._lanes):
             waiting = [lane for lane in self._lanes if lane.held]
@@ -391,7 +391,7 @@ class LaneFollowing:
 
     @property
     def next_start(self) -> FollowStart | HostStarts | None:
-        """How far was given, of each host where there may be several."""
+        """How far entries were given, for each host if there may be several."""
         if not self._lanes:
             return None
         starts = self._starts()
@@ -422,7 +422,7 @@ class LaneFollowing:
             elif len(hosts) > 1 and isinstance(self._start, AtCursor):
                 starts: dict[Match, FollowStart] = {}
                 for host in hosts:
-                    # After its last entry before the start; the one at the start comes again, and is left out
+                    # After its last entry before the start; the one at the start is repeated, and left out
                     last = (await self._reader.backward(self._start, ((host,),), 1)).entries
                     starts[host] = AtCursor(last[0].cursor) if last else Begin()
                 self._open(starts)
@@ -448,7 +448,7 @@ class LaneFollowing:
         return found
 
     def _open(self, starts: dict[Match, FollowStart]) -> None:
-        """Open a lane for each host from its start on; one for all there are as long as that is one host."""
+        """Open a lane for each host from its start on; one for all while there is only one host."""
         self._check_open()
         self._known = hosts = list(starts)
         apart = len(hosts) if len(hosts) <= LANES_MOST else LANES_MOST - 1
@@ -466,9 +466,9 @@ class LaneFollowing:
         return Lane(lambda at: self._reader.listen(at, wanted, scope), start, hosts, beside, self._news)
 
     async def _has_new_hosts(self) -> bool:
-        """Look for other hosts, when there is nothing else to do or one of them was heard.
+        """Look for other hosts, when idle or when one of them was heard.
 
-        When there are, all lanes are opened again, with theirs.
+        If there are any, all lanes are opened again, with theirs.
         """
         if self._reader.is_one_host:
             return False
@@ -494,7 +494,7 @@ class LaneFollowing:
         return bool(fresh)
 
     def _foreign(self, lane_for_all: Lane) -> Match | None:
-        """Another host than the one followed, of which something waits in the lane for all."""
+        """A host other than the followed one that has entries in the lane for all."""
         for entry in lane_for_all.held:
             if entry is not None and (host := host_of(entry)) not in self._known:
                 if self._known:
@@ -513,14 +513,14 @@ class LaneFollowing:
 
 
 class JournalReader(ABC):
-    """A journal that can be read both ways from any cursor, and followed.
+    """A journal that can be read in both directions from any cursor, and followed.
 
     All of it raises SourceError and nothing else, and never blocks. Several calls may be in flight.
     """
 
     name: str
     """As it was configured: `local`, a directory, `ssh://host`, `http://host:port`."""
-    newest: int | None = None  # how many entries of its end are read at first; None: all
+    newest: int | None = None  # how many of its last entries are read at first; None: all
 
     @abstractmethod
     async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
@@ -533,9 +533,9 @@ class JournalReader(ABC):
     async def stream(
         self, start: Start, matches: Matches, *, back: bool = False, page: int = PAGE_ENTRIES
     ) -> Entries:
-        """All wanted entries from `start` on, or before it, newest first. Close it to read no further.
+        """All wanted entries from `start` on, or before it, newest first. Close it to stop.
 
-        A `page` is what is asked for at a time where a whole answer is waited for.
+        `page` is how many are asked for at a time if answers come as a whole.
         """
         while True:
             if back and not isinstance(start, Begin):
@@ -552,7 +552,7 @@ class JournalReader(ABC):
 
     @abstractmethod
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
-        """The values that occur in fields of few ones, such as `_SYSTEMD_UNIT`; never asked of MESSAGE."""
+        """The values in fields that have few of them, such as `_SYSTEMD_UNIT`; not for MESSAGE."""
 
     async def condition(self) -> JournalCondition:
         """Which of its files are read."""
@@ -560,7 +560,7 @@ class JournalReader(ABC):
 
     @abstractmethod
     def follow(self, start: FollowStart | HostStarts, matches: Matches) -> Following:
-        """What is written from `start` on; sound also where nothing matches yet."""
+        """What is written from `start` on; works even if nothing matches yet."""
 
     @abstractmethod
     async def aclose(self) -> None: ...
@@ -569,7 +569,7 @@ class JournalReader(ABC):
 class ExportReader(JournalReader):
     """A journal that gives the export format: journalctl's and gatewayd's.
 
-    `is_one_host` where it holds no other host's entries. `skipped` counts entries that could not be read.
+    `is_one_host` if it holds no other host's entries. `skipped` counts entries that could not be read.
     """
 
     is_one_host = False
@@ -577,9 +577,9 @@ class ExportReader(JournalReader):
 
     @abstractmethod
     def _ask(self, asks: Sequence[Ask]) -> Entries:
-        """The answers one after the other: one list for each question, for the last one lists as they come.
+        """The answers in order: one list for each question, several for the last one as they come.
 
-        Only the last one may be for many entries. When it follows, it ends where nothing was heard for long.
+        Only the last one may be for many entries. If it follows, it ends after a long silence.
         """
 
     async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
@@ -594,11 +594,11 @@ class ExportReader(JournalReader):
         return self._beyond(Ask(start, matches, back=back))
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
-        """The entry that a cursor is of; None when it is there no more."""
+        """The entry of a cursor; None if it no longer exists."""
         return _found(cursor, (await self._all([_near(cursor)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
-        """The last entry that each of these wants, None where there is none."""
+        """The last entry that each of these matches, None if there is none."""
         found: list[JournalEntry | None] = []
         for at in range(0, len(groups), ASKED_AT_ONCE):
             answers = await self._all([_last(group) for group in groups[at : at + ASKED_AT_ONCE]])
@@ -611,7 +611,7 @@ class ExportReader(JournalReader):
     # Slices.
 
     async def _beyond(self, ask: Ask) -> Entries:
-        """The answer to one question, without what precedes its start."""
+        """The answer to one question, without entries before its start."""
         beyond = CursorFilter(own_cursor(ask.start), back=ask.back)
         asked = ask._replace(matches=checked(ask.matches, self.name))
         async with aclosing(self._ask([asked])) as answer:
@@ -637,7 +637,7 @@ class ExportReader(JournalReader):
         return [*came[:before], [entry for some in came[before:] for entry in some]]
 
     async def _entries(self, pieces: AsyncIterable[bytes], matches: Matches = ()) -> Entries:
-        """The wanted entries of export text as it comes. Raises SourceError when it ends inside one."""
+        """The wanted entries of export text as it comes. Raises SourceError if it ends inside one."""
         parser = ExportParser()
         skipped = 0
         async for piece in pieces:
@@ -662,7 +662,7 @@ class ExportReader(JournalReader):
 
         Each slice is new and comes after the one before. The first one says that it is connected; `at_edge`
         says that all there was has been given, from then on entries come as they are written. `scope` are the
-        hosts whose entries these are, () for all. Where nothing was heard for long it is all asked again.
+        hosts whose entries these are, () for all. After a long silence all is asked again.
         """
         while True:
             async with aclosing(self._catch_up(start, matches, scope)) as slices:
@@ -675,14 +675,14 @@ class ExportReader(JournalReader):
                     yield Slice(tuple(some), some[-1].cursor, True)
 
     async def _catch_up(self, start: FollowStart, matches: Matches, scope: Matches) -> Slices:
-        """What is there up to the edge, which is the last entry of `scope` as it was before."""
+        """What there is up to the edge, the last entry of `scope` when it was asked for."""
         own = own_cursor(start)
         near = [] if own is None else [_near(own)]
         beyond = CursorFilter(own)
         async with aclosing(self._ask([*near, _last(scope), Ask(start, matches)])) as answers:
             lost = own is not None and _found(own, await anext(answers)) is None
             last = await anext(answers)
-            # Reading that finds nothing is at the end as it was, unless it begins later than that
+            # If nothing was found, this is the end as it was, unless reading began after it
             is_before = not last or (isinstance(start, At) and last[0].at < start.time)
             edge = own if is_before else last[0].cursor
             yield Slice((), None, False, lost)
@@ -706,9 +706,9 @@ def _found(cursor: Cursor, near: Sequence[JournalEntry]) -> JournalEntry | None:
 
 
 def checked(matches: Matches, name: str) -> Matches:
-    """The same question in its shortest form. Raises SourceError for what no journal can be asked.
+    """The same question in its shortest form. Raises SourceError for one that no journal can answer.
 
-    A group without any match wants every entry.
+    A group without any match matches every entry.
     """
     for field, value in (match for group in matches for match in group):
         check_field(field, name)

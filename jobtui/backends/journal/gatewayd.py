@@ -1,8 +1,8 @@
 """A journal on another host through systemd-journal-gatewayd.
 
-It takes one group of matches only, one field given twice meaning either value. Where several groups are
-wanted it is asked for each, and the answers are put together in the journal's order; following then asks for
-every entry and keeps the wanted ones, since several connections have no common order.
+It takes only one group of matches, where a field given twice means either value. For several groups it is
+asked for each, and the answers are merged in the journal's order; following then asks for every entry and
+keeps the wanted ones, since several connections have no common order.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def questions(wanted: journal.Matches) -> tuple[Params, ...]:
 
 
 def common(wanted: journal.Matches) -> list[journal.Match]:
-    """What every group of several wants, as of one host; its field occurs in none of them otherwise."""
+    """The matches that all of several groups share, such as one host; no group has another of that field."""
     if len(wanted) < 2:
         return []
     fields = [field for group in wanted for field, _ in group]
@@ -58,13 +58,13 @@ EXPORT = "application/vnd.fdo.journal"
 LIMITS = HttpLimits(connect_s=10.0, silence_s=30.0, connections=100, body_bytes=256 << 20)
 """Following takes a connection for each host, 32 at most, and several journals may be followed."""
 IDLE_S = 120.0
-"""After this long a silence a connection that follows entries is made again: it may be dead."""
+"""After so long a silence a connection that follows is opened again: it may be dead."""
 
 _STATUS = "on {host}: systemctl status systemd-journal-gatewayd.socket"
 _ADDRESS = "expected http://host:port, its default port is 19531, without a path"
 _ABSENT = re.compile(rb"No such file|error -2\b")
 _FORBIDDEN = re.compile(rb"Permission denied|error -13\b")
-"""gatewayd 252 gives error numbers for their texts."""
+"""gatewayd 252 gives error numbers instead of texts."""
 
 
 def _explained(answer: Response) -> tuple[type[SourceError], str] | None:
@@ -186,7 +186,7 @@ class GatewayJournal(client.ExportReader):
                 async for some in self._entries(pieces, ask.matches):
                     yield some
         except Silence:
-            return  # a quiet journal and a dead connection look alike: all is asked again
+            return  # a quiet journal and a dead connection look alike: ask for all again
         raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; it is made again")
 
     async def _get(
@@ -208,10 +208,10 @@ def _seek(start: journal.Start) -> str:
 
 
 def _range(ask: client.Ask, count: int) -> str:
-    """What a page is asked for in the header `Range`: a cursor, how many to skip, and how many.
+    """The header `Range` for a page: a cursor, how many to skip, and how many.
 
-    gatewayd steps back and then gives entries forwards: where there are fewer, it goes on after the start.
-    Beside an entry it steps back from the last one of that very microsecond.
+    gatewayd steps back and then gives entries forwards: if there are fewer, it goes on after the start. From
+    an entry it steps back from the last one of the same microsecond.
     """
     near = client.NEAR_ENTRIES if isinstance(ask.start, journal.AtCursor) else 0
     if not ask.back:

@@ -1,7 +1,7 @@
 """A journal through journalctl, wherever it runs: here, or on another host.
 
-Slices are bounded with `--lines` only where every release counts from there on; with `--since` some count
-from the end.
+Slices are bounded with `--lines` only if every release counts from the start; with `--since` some count from
+the end.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from jobtui.model.specs import journal_words
 from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshAnswers, SshShell, line_of
 
 AGAIN_S = 30.0
-"""journalctl follows no file of its own name: it is asked again this often."""
+"""journalctl cannot follow a single file: it is asked again this often."""
 NOTED_FILES = 3
-"""Files named in a note; of the others their number."""
+"""How many files are named in a note; the others are counted."""
 
 _OWN_ONLY = re.compile(r"not seeing messages from other users", re.IGNORECASE)
 _NO_FILES = re.compile(r"No journal files were found", re.IGNORECASE)
@@ -38,9 +38,9 @@ Words = list[str]
 class JournalctlReader(ExportReader):
     """A journal over journalctl: `local`, a directory, or `ssh://[user@]host[:port][/directory]`.
 
-    In place of a directory it may be one file of a journal, `X.journal`.
+    A directory may also be one file of a journal, `X.journal`.
 
-    Nothing is connected to before something is asked.
+    It connects when it is first asked.
     """
 
     def __init__(self, target: str) -> None:

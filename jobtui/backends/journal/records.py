@@ -1,4 +1,4 @@
-"""Entries of a journal as log records: which are Sirepo's, whose they are, and what is missing between them.
+"""Entries of a journal as log records: which are Sirepo's, which stream each is of, and what is missing.
 
 Units and identifiers as rsconf deploys them; containers as the supervisor names them. An entry with no unit
 (a journal without systemd) is recognized by its identifier. Docker gives a long line in pieces of 16 KiB, all
@@ -29,9 +29,9 @@ HOST = "_HOSTNAME"
 DOCKER_UNIT = "docker.service"
 JOURNALD = "systemd-journald"
 CONTAINER_NAMES_MATCHED = 200
-"""Containers that are asked for by name, where docker's unit does not tell their entries."""
+"""How many containers are asked for by name, if docker's unit does not match their entries."""
 STREAMS_KEPT = 2_000
-"""Streams of one journal that are known at once; those first seen longest ago are forgotten."""
+"""How many streams of one journal are kept; those first seen longest ago are forgotten."""
 
 _UNITS = ("sirepo_job_supervisor.service", "sirepo.service", "sirepo@*.service", "sirepo-*.service")
 _IDENTIFIERS = ("sirepo_job_supervisor", "sirepo", "sirepo-[0-9]*")
@@ -42,14 +42,14 @@ _FULL_ID = 64
 _SHORT_ID = 4
 
 
-OP_HAS = "runDir"  # a word of the lines that make an op of a job, or send it: they name both
-START_HAS = "default_command"  # a word of the line that a supervisor writes when it starts
+OP_HAS = "runDir"  # a word in lines that create or send an op of a job: they name both
+START_HAS = "default_command"  # a word in the line that a supervisor writes at its start
 _OP = re.compile(r"_Op\((?:DESTROYED, )?\w+, (\w{4})|\bo=(?!None)(\w{4})\b", re.ASCII)
 _AGENT = re.compile(r"Driver\(a=(\w{4})\b", re.ASCII)
 
 
 def ops_named(text: str) -> set[str]:
-    """The ops that a line names, as they are written in other lines about them."""
+    """The ops that a line names, as other lines write them."""
     return {one or other for one, other in _OP.findall(text)}
 
 
@@ -69,7 +69,7 @@ _FIELDS = {StreamKind.UNIT: UNIT, StreamKind.IDENTIFIER: IDENTIFIER, StreamKind.
 
 
 class Stream(NamedTuple):
-    """What one service or container of one host writes. `instance` tells containers of one name apart."""
+    """What one service or container of a host writes. `instance` distinguishes containers of one name."""
 
     kind: StreamKind
     name: str
@@ -112,10 +112,10 @@ class WantedStreams:
         return tuple(field for field, patterns in self._patterns.items() if any(map(_WILD.search, patterns)))
 
     def matches(self, values: Mapping[str, Iterable[str]]) -> Matches:
-        """What a journal is asked in which these values occur, of the fields in `open_fields`."""
+        """The matches for a journal that has these values in the fields of `open_fields`."""
         groups = [*self._asked(UNIT, values), *self._asked(IDENTIFIER, values)]
         if self._patterns[CONTAINER]:
-            # Always, so that a container that is yet to start is seen from its first line on
+            # Always, so that a container that starts later is seen from its first line on
             groups.append((UNIT, DOCKER_UNIT))
             if DOCKER_UNIT not in values.get(UNIT, ()):
                 groups += self._asked(CONTAINER, values)[:CONTAINER_NAMES_MATCHED]
@@ -138,11 +138,11 @@ class WantedStreams:
 
 
 class StreamNames:
-    """Gives streams their names, `sirepo_job_supervisor@v3`; a name once given stays.
+    """Names streams: `sirepo_job_supervisor@v3`. A name never changes.
 
-    The host is called by its first label as long as no other host is called so, and by its site where several
-    are read: `sirepo_job_supervisor@v3.hpc`. The second container under
-    one name, and further ones, are distinguished by the beginning of their ids: `srj-p-VUlhaMOD.3f2a@v3`.
+    The host is named by its first label unless another host has the same, and by its site if several are
+    read: `sirepo_job_supervisor@v3.hpc`. The second container under one name, and further ones, are
+    distinguished by the beginning of their ids: `srj-p-VUlhaMOD.3f2a@v3`.
     """
 
     def __init__(self, journal: str, site: str = "") -> None:
@@ -177,7 +177,7 @@ class StreamNames:
 
 
 def position_after(last: int, at: Nanos) -> int:
-    """The position of an entry received at this time, whose one before it has the position `last`."""
+    """The position of an entry received at this time; the one before it has the position `last`."""
     return max(position_at(at), last + 1)
 
 
@@ -190,7 +190,7 @@ _SUPPRESSED = re.compile(r"Suppressed (\d+) messages? from (\S+)", re.ASCII)
 
 
 def suppressed(entry: JournalEntry) -> Gap | None:
-    """The gap that an entry of journald itself speaks of; None for any other."""
+    """The gap that an entry of journald itself reports; None for any other entry."""
     found = _SUPPRESSED.match(entry.message) if entry.identifier == JOURNALD else None
     if found is None:
         return None
@@ -205,7 +205,7 @@ def suppressed(entry: JournalEntry) -> Gap | None:
 
 
 class Gaps:
-    """The gaps of one journal, the newest few of them."""
+    """The newest few gaps of one journal."""
 
     def __init__(self) -> None:
         self._gaps: deque[Gap] = deque(maxlen=GAPS_KEPT)
@@ -226,7 +226,7 @@ class Gaps:
             self._outage = Gap(start, None, why)
 
     def reached(self, now: Nanos) -> None:
-        """It could be read now; what was written during an outage has come with that."""
+        """It can be read again; what was written during an outage has come, too."""
         if self._outage is not None:
             if self._reached_at is not None:
                 self._gaps.append(self._outage._replace(end=now, recovered=True))
@@ -253,19 +253,19 @@ def gap_words(gap: Gap) -> str:
 
 
 LINES_OPEN = 200
-"""Lines of which the last piece is yet to come; those that began longest ago are given as they are."""
+"""How many unfinished lines are held; those that began longest ago are given as they are."""
 
 _Writer = tuple[str, str, str, int | None]
 
 
 class SplitLines:
-    """Takes entries in order. Pieces of the two outputs of a container may stand between each other."""
+    """Joins pieces of lines. Pieces of the two outputs of a container may be mixed."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[_Writer, JournalEntry] = OrderedDict()
 
     def joined(self, entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
-        """The entries, those of pieces as one, as the first of them; its message may be cut."""
+        """The entries. Pieces become one entry, the first of them; its message may be cut."""
         for entry in entries:
             writer = entry.host, entry.container, entry.container_id, entry.priority
             begun = self._open.pop(writer, None) if entry.container else None
@@ -284,9 +284,9 @@ class SplitLines:
 
 
 PARSERS_KEPT = 1_000
-"""Processes whose last lines are remembered; those that wrote longest ago are forgotten."""
+"""How many processes' last lines are remembered; those that wrote longest ago are forgotten."""
 WRITTEN_WITHIN = 2 * SECOND
-"""Up to here a line was received when it was written: its own clock has whole seconds only."""
+"""Within this time a line counts as received when written: its own clock has whole seconds."""
 
 _Process = tuple[Stream, str, int | None]
 
@@ -301,7 +301,7 @@ class EntryRecords:
         self._positions = Bounded[Stream, int](PARSERS_KEPT)
         self._lines = SplitLines()
         self.lost: list[str] = []
-        """Why entries were left out; whoever reports it clears it."""
+        """Why entries were left out; its reader clears it."""
 
     def take(self, entries: Iterable[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
         records: list[LogRecord] = []
@@ -324,7 +324,7 @@ class EntryRecords:
     def _records(self, entry: JournalEntry, stream: Stream) -> Iterator[LogRecord]:
         position = self._positions[stream] = position_after(self._positions.get(stream, -1), entry.at)
         container = stream.name if stream.kind is StreamKind.CONTAINER else None
-        # A container's process has another number on the host than in it: that of docker itself
+        # In a container a process has another number than on the host, where it is that of docker itself
         pid = None if container else entry.pid
         at = entry.sent_at or entry.at
         found = self._parser(stream, entry).read_message(entry.message, position, 0, at, pid)
@@ -345,14 +345,14 @@ class EntryRecords:
 
 
 def identity_of(entry: JournalEntry, nth: int = 0) -> int:
-    """The same for an entry wherever it was read: collected copies get new cursors. Of this process only."""
+    """The same for all copies of an entry: collected copies get new cursors. Valid in this process only."""
     if entry.monotonic_us is None or not entry.boot:
         return hash((entry.host, entry.at, entry.pid, entry.message, nth))
     return hash((entry.machine, entry.boot, entry.monotonic_us, entry.message, nth))
 
 
 def _written_at(own: Nanos | None, received: Nanos) -> Nanos:
-    """When a line was written: in the second that it says, more exactly where it was received at once."""
+    """When a line was written: the second in its text, more exactly if it was received at once."""
     if own is None:
         return received
     return Nanos(min(received, own + SECOND - 1_000)) if own <= received < own + WRITTEN_WITHIN else own

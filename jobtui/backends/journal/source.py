@@ -1,4 +1,4 @@
-"""A journal as a source of log records: which streams of it, from when on, and what of it is missing."""
+"""A journal as a source of log records: which streams, since when, and what is missing."""
 
 import asyncio
 import contextlib
@@ -31,15 +31,15 @@ KIND = "journald"
 WINDOW_S = 2 * 3600
 """How far back reading begins by default."""
 BATCH_ENTRIES = 250
-"""Entries of one batch: what a screen may have to wait for when ten hosts have much to tell at once."""
+"""Entries of one batch: a screen may have to wait for so many when ten hosts write much at once."""
 SLICE_ENTRIES = 50
-"""Entries that are parsed before others have their turn."""
+"""Entries that are parsed before other tasks run."""
 REFRESH_S = 30.0
-"""How often is asked which units and containers there are: new ones may have come."""
+"""How often the journal is asked which units and containers there are: some may be new."""
 GIVEN_KEPT = 50_000
 """Entries remembered as given; at this number the journal is asked again."""
 CONTINUING_ENTRIES = 100
-"""Entries of one record at most."""
+"""The most entries of one record."""
 ENTRIES_READ = 100_000
 """The most entries read for one question."""
 
@@ -122,7 +122,7 @@ class Journal(PolledSource):
             self._asked_from = journal.At(begin) if begin else journal.Begin()
             await self._follow_from(self._asked_from)
         elif self.timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
-            # There may be new streams: then theirs are read since that was last asked
+            # There may be new streams: these are read since the last time it was asked
             before = self._matches
             await self._ask()
             if self._matches != before:
@@ -176,12 +176,12 @@ class Journal(PolledSource):
         began = f"read from {to_rfc3339(whole)} on; anything earlier was not read" if begin else ""
         return "; ".join(filter(None, (began, self.condition.note, note, self.gaps.words)))
 
-    # What a record was made of.
+    # The lines of a record.
 
     async def continuations(
         self, source: str, wanted: Mapping[str, int], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
-        """Some entries of a stream, each with the next ones of its process, up to one that begins a record.
+        """Some entries of a stream, each with those after it of its process, up to one that begins a record.
         `wanted` are their cursors with their positions. About `most` entries are read in one go. Empty for an
         entry that is gone, or a stream of another journal. Raises SourceError.
         """
@@ -243,7 +243,7 @@ class Journal(PolledSource):
         named += [one for one in self.wanted.matches({CONTAINER: (unit,)}) if one == ((CONTAINER, unit),)]
         return tuple((*group, host) for host in hosts for group in named) or tuple(named)
 
-    # Where reading stands.
+    # The position of reading.
 
     async def _ask(self) -> None:
         values = await self._reader.values(*self.wanted.open_fields)
@@ -291,7 +291,7 @@ MOST_MESSAGES = 10_000
 async def messages_of(
     reader: JournalReader, writers: Iterable[str], host: str, begin: Nanos, end: Nanos, *, is_its_own: bool
 ) -> list[journal.JournalEntry]:
-    """What these wrote on a host between two times of its clock, the last of it. `kernel` is the kernel.
+    """The last of what these wrote on a host between two times of its clock. `kernel` is the kernel.
 
     `is_its_own`: it is the journal of this host, whatever its name is there. Raises SourceError,
     also where it cannot tell: it holds nothing of the host, or begins later.
@@ -326,7 +326,7 @@ def open_source(spec: SourceSpec, window: ReadWindow) -> Journal:
 
 
 def journal_of(spec: SourceSpec, window: ReadWindow, make_reader: MakeReader, kind: str) -> Journal:
-    """What is wanted of a journal: Sirepo's streams, or those of the units that were named."""
+    """The wanted streams of a journal: Sirepo's, or those of the named units."""
     units, since = spec.units, Nanos(0) if window.whole else window.since
     names = [unit.removesuffix(".service") for unit in units]
     wanted = WantedStreams(units, names) if units else None

@@ -1,8 +1,8 @@
 """Journals in Grafana Loki, by its calls `query_range`, `tail` and `label/NAME/values` (Loki 2.0 and later).
 
 Loki orders lines by time only, so the id of a line is made of its time, its text and the labels of its
-stream; it keeps no two that are alike. What it adds to single lines is not in it. By `tail`, which may leave
-lines out, it only tells that there are some.
+stream; it keeps no two equal ones. Metadata of single lines is not part of it. `tail` may drop lines, so it
+is used only as a sign that there are new ones.
 """
 
 import json
@@ -29,7 +29,7 @@ from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
 LIMITS = HttpLimits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
 """One connection is for `tail`."""
 LABELS_APART = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
-"""Asks for the labels of single lines apart from those of their stream (Loki 3)."""
+"""Asks for the labels of single lines separately from those of their stream (Loki 3)."""
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
 AHEAD_S = 3600
@@ -38,7 +38,7 @@ _SELECTOR = re.compile(r'\{(?:[^"`}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')
 
 
 class LokiPreset(msgspec.Struct, frozen=True):
-    """How journals are written. `fields` are the labels that each of their fields may be in."""
+    """How journals are written. `fields` are the labels that may hold each of their fields."""
 
     name: str
     selector: str
@@ -56,7 +56,7 @@ def parse(text: str) -> SourceSpec:
 
 
 def preset_of(options: str) -> LokiPreset:
-    """What follows the address: `preset=NAME`, `query=SELECTOR`, or both. Raises ValueError."""
+    """The query of the address: `preset=NAME`, `query=SELECTOR`, or both. Raises ValueError."""
     tables = tables_of("jobtui.backends.loki", "presets")
     found = re.fullmatch(r"(?:preset=(?P<preset>\w+))?(?:(?:^|&)query=(?P<query>\{.+))?", options, re.DOTALL)
     name = (found["preset"] or "journald") if found else ""
@@ -77,7 +77,7 @@ def query_of(preset: LokiPreset, matches: Matches, words: Collection[str] = (), 
 
 
 def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
-    """That one of the labels of a field has one of these values; without a label nothing fits."""
+    """The condition that a label of a field has one of these values; without a label nothing matches."""
     pattern = json.dumps("|".join(map(re.escape, values)), ensure_ascii=False)
     labels = preset.fields.get(field, ())
     return "(" + " or ".join(f"{label}=~{pattern}" for label in labels or ("no_such_label",)) + ")"
