@@ -71,7 +71,7 @@ class AlertFinder:
     def _is_stuck_now(self, job: Job, now: Nanos) -> bool:
         since = job.queued_at or job.started_at
         before = self._live.pop(job.id, since is None or since < self._began)
-        self._live[job.id] = stuck = needs_person(job, now)  # behind all others: they have their turn first
+        self._live[job.id] = stuck = needs_person(job, now)  # after all others, which are checked first
         return stuck and not before
 
 

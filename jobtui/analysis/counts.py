@@ -10,7 +10,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
 MINUTES = 10
-"""How many minutes are counted, with the present one."""
+"""How many minutes are counted, including the present one."""
 _STEP = 10 * SECOND
 _STEPS_PER_MINUTE = 6
 _KEPT = 2 * MINUTES * _STEPS_PER_MINUTE
@@ -52,7 +52,7 @@ class RateCounter:
             self._add(self._arrivals, after.queued_at, 1)
             self._add(self._ends, after.ended_at, 1)
         elif before is not None and before.ended_at != after.ended_at:
-            # The end of a run that was known already is only known better now
+            # The end of a run that was known already is now known more exactly
             self._add(self._ends, before.ended_at, -1)
             self._add(self._ends, after.ended_at, 1)
 
@@ -110,7 +110,7 @@ UNUSUAL = 2.0
 
 
 class ProfileState(NamedTuple):
-    """How one of several profiles does: its sources, what runs, what ended and failed in the last hour.
+    """The state of one of several profiles: its sources, what runs, what ended and failed in the last hour.
 
     `usual_share` is how many of those failed that ended in the day before, None where few did.
     """
@@ -138,7 +138,7 @@ def profile_states(
     profile_of: Callable[[str], str],
     now_of: Callable[[Job], Nanos],
 ) -> list[ProfileState]:
-    """The state of each profile, by these of their sources; none where there are no several."""
+    """The state of each profile, by these sources; empty if there are fewer than two profiles."""
     health: dict[str, list[SourceHealth]] = {profile: [] for profile in profiles}
     for source in sources:
         if source.profile in health:

@@ -2,7 +2,7 @@
 
 They use only the record and the time, so each is only a hint; `explain` reads the logs too. A supervisor's
 records are no heartbeats: a job whose agent never started stays `pending` without a reason, and after a crash
-a record stays live for ever.
+a record stays live forever.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from jobtui.model.verdicts import Code, Slot
 
 
 class JobContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts of a job besides its record; where there are none the values of the record are used.
+    """Facts of a job besides its record; without them the values of the record are used.
 
     `with_agent` gives the job with host and driver as logs tell them, `is_disputed` tells whether sources
     disagree about it, `late_of` how much longer than usual it takes, `now_at` what the clock of its source
@@ -150,7 +150,7 @@ def slot_of(text: str) -> tuple[Code, str, str, Slot] | None:
 
 
 def _has_no_progress(job: Job, now: Nanos) -> bool:
-    # a pending sbatch job may just be in Slurm's queue, which its record does not tell
+    # a pending sbatch job may be in Slurm's queue, which its record does not say
     return (
         job.status is JobStatus.PENDING
         and not job.message

@@ -87,7 +87,7 @@ class LateJobs:
             del self._live[job_id]
             job = jobs.get(job_id)
             if job is not None and job.status.is_live:
-                self._live[job_id] = None  # behind all others: the next turn begins where this one ends
+                self._live[job_id] = None  # after all others: the next call begins where this one ends
             if (self.late(job, now) is not None) != (job_id in self._late):
                 turned.add(job_id)
                 self._late ^= {job_id}

@@ -28,10 +28,10 @@ _ROUTINE = re.compile(
     r"\b(?:GET|POST|PUT|HEAD|PATCH|DELETE) /|\b(?:uri|path|url)=/|\bsame status=|\brun_status_update\b",
     re.ASCII,
 )
-"""What access lines of servers hold, and lines that tell a status again and again."""
+"""What access lines of servers contain, and lines that repeat a status."""
 _PAIR = re.compile(r"\b([a-zA-Z]\w{1,20})=([\w./:@-]{1,40})(?=[\s,;)\]]|$)", re.ASCII)
 PAIRS = 8
-"""Pairs `name=value` of one line that are counted at most."""
+"""The most pairs `name=value` of one line that are counted."""
 SHAPE_CHARACTERS = 300
 """How many characters of a line make its shape."""
 
@@ -108,7 +108,7 @@ class FacetCount(NamedTuple):
 
 
 MOST_VALUES = 20
-"""A field of more values tells the lines apart, and is not counted."""
+"""A field with more values differs in each line, and is not counted."""
 MOST_SHAPES = 200
 
 

@@ -29,7 +29,7 @@ class ListedNode(NamedTuple):
 
     @property
     def standing(self) -> str:
-        """How it is, in one word: what a person must look at comes before how full it is."""
+        """Its state in one word: trouble comes before how full it is."""
         node = self.node
         if node.is_down:
             return "down"
@@ -39,7 +39,7 @@ class ListedNode(NamedTuple):
 
 
 STANDINGS = ("down", "drained", "draining", "full", "mixed", "idle")
-"""Those of nodes, the most urgent first."""
+"""The states of nodes, the most urgent first."""
 
 
 def listed_nodes(clusters: Iterable[Cluster], jobs: Iterable[Job]) -> list[ListedNode]:

@@ -1,11 +1,11 @@
 """Scripts of jobs: which one is a job's, what it says of outputs, how it is shown, how two differ.
 
-Dates, times, ids and ports differ always and mean nothing: lines that differ in them only are noise, and are
-counted instead of shown. What is secret is compared as it is and masked only where it is shown.
+Dates, times, ids and ports always differ and mean nothing: lines that differ only in them are noise, and are
+counted instead of shown. Secrets are compared as they are, and masked when shown.
 
 Slurm's `sbatch` and Torque's `qsub` read options from comments before the first command. Options of the
-command line and of the environment go before these and are not seen here, so that what the scheduler itself
-tells goes before all of it.
+command line and of the environment override these and are not known here, so what the scheduler itself
+reports is preferred.
 """
 
 import posixpath
@@ -97,7 +97,7 @@ def shown_variable(variable: Variable) -> ShownVariable:
 
 
 MOST_LINES = 5_000
-"""Lines of each side that are compared, beside what both begin and end with."""
+"""How many lines of each side are compared, besides those with which both begin and end."""
 CONTEXT = 3
 
 _NOISE = re.compile(
@@ -115,7 +115,7 @@ ANY_NAME = "\x00"
 
 
 class RowKind(StrEnum):
-    """How two sides stand to each other."""
+    """How the two sides of a row differ."""
 
     SAME = "same"
     NOISE = "noise"
@@ -125,7 +125,7 @@ class RowKind(StrEnum):
 
 
 class DiffRow(NamedTuple):
-    """A line of both sides, or a variable with its `name`, masked; None where one side has none.
+    """A line of both sides, or a variable with its `name`, masked; None for the side that lacks it.
 
     Numbers of lines count from 1, 0 for none.
     """
@@ -183,7 +183,7 @@ def _rows(this: list[str], other: list[str], ids: frozenset[str]) -> tuple[tuple
         note = f"only {MOST_LINES:,} lines from the first difference on are compared"
         this, other, *keys = (side[: head + MOST_LINES] for side in (this, other, *keys))
         tail = 0
-    # lines that are very frequent part no two scripts, and without leaving them out this can take minutes
+    # very frequent lines do not tell scripts apart, and comparing them can take minutes
     matcher = SequenceMatcher(None, keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
     middle = ((i + head, j + head, size) for i, j, size in matcher.get_matching_blocks())
     ours, theirs = list(masked_lines(this)), list(masked_lines(other))
@@ -205,7 +205,7 @@ def _common(this: list[str], other: list[str]) -> tuple[int, int]:
 
 
 def _differing(ours: list[str], theirs: list[str], these: range, those: range) -> Iterator[DiffRow]:
-    """Lines that differ, beside each other as far as both sides have some."""
+    """Lines that differ, side by side as far as both sides have some."""
     for i, j in zip_longest(these, those):
         if j is None:
             yield DiffRow(RowKind.THIS, ours[i], None, i + 1)
@@ -277,7 +277,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=]([^}$]*))?\})")
 _HERE = re.compile(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
 _HOME = re.compile(r"(?<![\w/~])~(?=[/\s;&|]|$)")
 _BASE = "//."
-"""Words for the directory in which a script was submitted, which is taken for its own."""
+"""Words for the directory in which a script was submitted, taken as the script's own."""
 
 
 def redirected(
@@ -285,8 +285,8 @@ def redirected(
 ) -> tuple[str, ...]:
     """The files to which the options and commands of a job's script write, also where they went by `cd`.
 
-    In Slurm its id is `own`, or `number` as that of a task of an array. None with a variable that neither
-    Slurm nor the script tells, and none above the directory of the script that is named from there.
+    In Slurm its id is `own`, or `number` as that of a task of an array. Not those with a variable that
+    neither Slurm nor the script defines, nor relative ones above the script's directory.
     """
     array, _, task = (number or own).partition("_")
     values = {
@@ -319,7 +319,7 @@ def redirected(
 
 
 def _below(directory: str | None, name: str) -> str | None:
-    """A path that is named in a directory, from that of the script; None if that is not known or above."""
+    """A path in a directory, relative to that of the script; None if that is not known or is above it."""
     if name.startswith(_BASE):
         directory, name = ".", name.removeprefix(_BASE).lstrip("/")
     if (directory is None and name[:1] != "/") or name[:1] in ("-", "~") or "$" in name:
@@ -421,7 +421,7 @@ def _of_torque(script: ArchivedScript, wanted: Wanted) -> Iterator[OutputFile]:
     for stream, letter in ends.items():
         if joined in ("oe", "eo") and letter != joined[0]:
             continue
-        # a host may stand before the path
+        # a host may come before the path
         said = options.get(stream, "").rpartition(":")[2]
         usual = f"{name}.{letter}{number}"
         path = said + usual if said.endswith("/") else said or usual

@@ -61,7 +61,7 @@ def kept(text: str) -> str:
 
 
 def hash_of(job_id: str) -> int:
-    """A number to find a job by, whichever label its cluster has now; several jobs may have the same."""
+    """A number to find a job by, whatever label its cluster has now; several jobs may have the same."""
     from hashlib import blake2b
 
     parts = numbered(job_id)

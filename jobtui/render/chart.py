@@ -37,7 +37,7 @@ Cells = list[list[ChartCell]]
 
 
 def put_dots(cells: Cells, found: Sequence[CurveStep], top: float, number: int) -> None:
-    """Draw a line of braille: a step a column of dots. Where lines meet the last one is seen."""
+    """Draw a line of braille, one column of dots for each step. Where lines meet, the last one is on top."""
     high = len(cells) * DOTS_HIGH - 1
     bits: dict[tuple[int, int], int] = {}
     last: int | None = None
@@ -54,7 +54,7 @@ def put_dots(cells: Cells, found: Sequence[CurveStep], top: float, number: int) 
 
 
 def put_area(cells: Cells, found: Sequence[CurveStep], top: float, number: int) -> None:
-    """Fill what is below a curve, solid up to the least of each column and shaded up to the most."""
+    """Fill the area below a curve, solid up to the least of each column and shaded up to the most."""
     rows = len(cells)
     for column, step in enumerate(found):
         low, high = (min(1.0, max(0.0, value / top)) * rows for value in (step.low, step.high))
@@ -65,7 +65,7 @@ def put_area(cells: Cells, found: Sequence[CurveStep], top: float, number: int) 
 
 
 def put_line(cells: Cells, found: Sequence[CurveStep], top: float, number: int, sign: str) -> None:
-    """Draw the values at the ends of columns as a line; in an area it is cut out of that."""
+    """Draw the values at the ends of columns as a line; within an area it is cut out."""
     rows, before = len(cells), None
 
     def put(row: int, column: int, text: str) -> None:
@@ -92,7 +92,7 @@ STEPS_S = (
 
 
 def time_text(at: Nanos, span: int) -> str:
-    """A time as fine as it matters in a window of this length: "14:20:31", "14:20", "11-20 14:20"."""
+    """A time in the precision that a window of this length needs: "14:20:31", "14:20", "11-20 14:20"."""
     if span > DAY:
         return date_time(at)[5:16]
     return clock_time(at) if span <= 2 * 3_600 * SECOND else clock_time(at)[:5]
@@ -101,7 +101,7 @@ def time_text(at: Nanos, span: int) -> str:
 def axis_lines(
     since: Nanos, until: Nanos, left: int, columns: int, cursor: int | None, failed: Collection[int] = ()
 ) -> list[Line]:
-    """The axis and the times below it, `left` cells further to the right; what `failed` is marked."""
+    """The axis and the times below it, after `left` cells; columns in `failed` are marked."""
     axis = ["─"] * columns
     texts = [" "] * columns
     apart = min(1, left)  # from the mark of the zone
@@ -125,7 +125,7 @@ def axis_lines(
 
 
 def axis_ticks(since: Nanos, until: Nanos, columns: int) -> Iterator[tuple[int, str]]:
-    """The columns of round times, each with its words: with the day where it is another one."""
+    """The columns of round times, each with its words, with the day if that is a new one."""
     span = max(1, until - since)
     ticks = _ticks(since, until, columns)
     step, day = ticks[1] - ticks[0] if len(ticks) > 1 else 0, ""
@@ -159,7 +159,7 @@ STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
 SIGNS, SIGN_EVERY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 24
 """The letters that distinguish lines, and how many cells apart they are written."""
 OUTLINE, WAITING, FAILED = "┄", "─", "✗"
-"""Signs of the nodes that are there, of jobs that wait, of times at which jobs failed."""
+"""Signs of available nodes, of waiting jobs, of times at which jobs failed."""
 AREA_STYLES = ("accent", "dim", STATUS_STYLES[JobStatus.PENDING], "accent reverse")
 IN_AREA = 3
 """The index of the style of a line that crosses the area."""
@@ -167,7 +167,7 @@ LEGEND_GAP = "   "
 _KNOWN_STYLES = {
     **{
         status.value: STATUS_STYLES[status]
-        for status in JobStatus  # those that look settled could not be distinguished from completed ones
+        for status in JobStatus  # settled ones would look like completed ones
         if status not in (JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED)
     },
     "RUNNING": STATUS_STYLES[JobStatus.RUNNING],
@@ -178,7 +178,7 @@ _KNOWN_STYLES = {
 
 
 class Frame(NamedTuple):
-    """The visible part: from when until when, in how many cells."""
+    """The visible part: its times, and its size in cells."""
 
     since: Nanos
     until: Nanos
@@ -204,10 +204,10 @@ class DrawnChart(NamedTuple):
         return self.frame.cells - self.left
 
     def time_of(self, column: int) -> tuple[Nanos, Nanos]:
-        """The begin and end of a column of cells in time, without the end itself."""
+        """The times of the begin and end of a column of cells, without the end itself."""
         since, until, _, _ = self.frame
         span, columns = until - since, max(1, self.columns)
-        # rounded up, so that the column of its first instant is this one and not the one before
+        # rounded up, so that its first instant is in this column and not in the one before
         return Nanos(since - -span * column // columns), Nanos(since - -span * (column + 1) // columns)
 
 
@@ -219,7 +219,7 @@ def main_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
 
 
 def style_names(chart: Chart) -> tuple[str, ...]:
-    """The styles of its lines: those of its curves, or of the area, the nodes that are there, what waits."""
+    """The styles of its lines: of its curves, or of the area, available nodes and waiting jobs."""
     if chart.kind is not ChartKind.STATES:
         return AREA_STYLES
     names, free = [], 0
@@ -265,7 +265,7 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> DrawnCh
 
 
 def _put_signs(cells: Cells, lines: int) -> None:
-    """Write the sign of each line into it, here and there: colours come again, and may not be there."""
+    """Write the sign of each line into it at intervals: colours repeat, or are missing."""
     for number in range(lines):
         for column in range(number * SIGN_EVERY // lines, len(cells[0]), SIGN_EVERY):
             row = next((row for row in cells if row[column].line == number), None)
@@ -286,7 +286,7 @@ def nice_top(most: float) -> float:
 
 
 def side_values(top: float, rows: int) -> list[float]:
-    """Round numbers for the side, as many as there is room for; the first is 0."""
+    """Round numbers for the side, as many as fit; the first is 0."""
     count = max(1, min((rows - 1) // ROWS_BETWEEN, 8))
     while count > 1 and (top / count) % 1:
         count -= 1
@@ -381,7 +381,7 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
 def words_at(chart: Chart, at: Nanos, frame: Frame, *, has_legend: bool = True) -> str:
     """ "14:07  38 of 40 nodes busy, 2 idle, 11 jobs waiting", safe to show.
 
-    Without a legend states come with their signs, those of the most jobs first.
+    Without a legend states have their signs; those with the most jobs come first.
     """
     time = f"{time_text(at, frame.until - frame.since)}{Zone.mark()}"
     if at > chart.end:

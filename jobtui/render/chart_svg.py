@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 960, 400
 LEFT, TOP, RIGHT, BOTTOM = 64, 56, 16, 32
 COLUMNS, ROWS = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 CELL_WIDTH, CELL_HEIGHT = 8, 14
-"""A cell of a terminal in pixels: as many times and numbers are at the axes as would fit there."""
+"""A terminal's cell in pixels: the axes have as many times and numbers as would fit there."""
 COLOURS = ("#3b82c4", "#d9822b", "#3c9a5f", "#9b59b6", "#c0392b", "#7f8c8d", "#16a085", "#8e6e53")
 AREA, OUTLINE, WAITING, FAILED = COLOURS[0], "#888888", COLOURS[1], COLOURS[4]
 STYLE = "text{font:12px sans-serif;fill:#333}.t{font-size:14px;font-weight:bold}path,line{fill:none}"
@@ -73,7 +73,7 @@ def _axes(frame: Frame, top: float) -> Iterator[str]:
 
 
 def _path(curve: Curve, chart: Chart, frame: Frame, top: float, look: str, *, is_area: bool = False) -> str:
-    """A curve, a column of pixels at a time; what changes within one is a stroke up and down."""
+    """A curve, one column of pixels at a time; changes within one are a stroke up and down."""
     points = [
         (LEFT + column, TOP + ROWS * (1 - min(1.0, max(0.0, value / top))))
         for column, step in enumerate(steps(curve, frame.since, frame.until, chart.end, COLUMNS))

@@ -19,18 +19,18 @@ from jobtui.render.table import painted
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, gist, short_time, show, width
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
-"""It has a letter in its first and last label, so that no address is taken for one."""
+"""With a letter in its first and last label, so that it is no address."""
 MODES = {"sequential": "seq", "parallel": "par"}
 _MINUTE_S = 60.0
 _STATUS_ORDER = {status: index for index, status in enumerate(JobStatus)}
 _RUNNING_ORDER = 1 << 64
-"""More than any finished job took, in nanoseconds."""
+"""Longer than any job ran, in nanoseconds."""
 
 SortKey = str | int | float | None
 
 
 class RowContext(JobContext, frozen=True, kw_only=True):
-    """What a cell depends on beside its job.
+    """What a cell depends on besides its job.
 
     `relative` shows ages instead of times, `profile_of` tells which of several profiles names its source,
     `cause_of` the line of its output that says why it failed, if known.
@@ -46,7 +46,7 @@ class RowContext(JobContext, frozen=True, kw_only=True):
 
 
 class TimeLook(NamedTuple):
-    """What a cell depends on beside its record. `relative` shows ages instead of times."""
+    """What a cell depends on besides its record. `relative` shows ages instead of times."""
 
     now: Nanos
     relative: bool = True
@@ -60,7 +60,7 @@ class TimeLook(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """How many cells a column takes: at least, in a table with room for all, and at most."""
+    """The width of a column in cells: at least, in a table with room for all columns, and at most."""
 
     least: int
     usual: int
@@ -87,10 +87,10 @@ class Narrow(NamedTuple):
 class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True):
     """One column of a table. `cell` gives text that may be shown as it is, `style` the name of its style.
 
-    Both depend on the record and on what a table knows beside it, as the present time. `sort` gives None
-    where there is no value; such records come last in either direction. Of a table too narrow for all, the
-    columns with the least `priority` go first. A text that does not fit is cut at its end, or in its middle
-    where the column `keeps_ends`.
+    Both depend on the record and on what the table knows besides it, such as the present time. `sort` gives
+    None if there is no value; such records come last in either direction. If the table is too narrow, columns
+    with the least `priority` are left out first. A text that does not fit is cut at its end, or in its middle
+    if the column `keeps_ends`.
     """
 
     key: str
@@ -120,7 +120,7 @@ def text_column(
 def count_column(
     key: str, header: str, get: Callable[[Record], int | None], cells: Cells, priority: int
 ) -> TableColumn[Record, Any]:
-    """A number, the greatest first; nothing where there is none."""
+    """A number, sorted from the greatest; empty if there is none."""
     return TableColumn(
         key, header, lambda record, look: "" if (count := get(record)) is None else f"{count:,}", cells,
         priority, "right", sort=lambda record: -(get(record) or 0),
@@ -172,12 +172,12 @@ def text_cell(get: Callable[[Record], str | None]) -> Callable[[Record, object],
 
 
 def text_order(get: Callable[[Record], str | None]) -> Callable[[Record], SortKey]:
-    """Texts in the order of a dictionary, no text being no value."""
+    """Texts in the order of a dictionary; an empty text is no value."""
     return lambda record: (get(record) or "").casefold() or None
 
 
 def short_host(host: str) -> str:
-    """The first label of a DNS name; an address, and whatever else is no name, as it is."""
+    """The first label of a DNS name; an address, or anything else, unchanged."""
     return host.partition(".")[0] if _DOMAIN_NAME.fullmatch(host) else host
 
 
@@ -194,7 +194,7 @@ DISPUTED = "sources disagree"
 
 
 def _reason_cell(job: Job, context: RowContext) -> str:
-    """Why a live job waits, or what went wrong with one that ended."""
+    """Why a live job waits, or why one that ended failed."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
         text = context.cause_of(job) or (job.error or "").rstrip().rpartition("\n")[2] or job.alert
@@ -206,7 +206,7 @@ def _reason_cell(job: Job, context: RowContext) -> str:
 
 
 def _since_cell(job: Job, context: RowContext) -> str:
-    """Since when it is in its present state; of jobs that have ended to the minute, which is all one asks."""
+    """How long it has been in its state; for jobs that have ended to the minute, which is enough."""
     if context.relative:
         seconds = age_s(job, context.now_of(job))
         return age(seconds) if job.status.is_live else age(seconds, coarse_from_s=_MINUTE_S)
@@ -214,13 +214,13 @@ def _since_cell(job: Job, context: RowContext) -> str:
 
 
 def _elapsed_cell(job: Job, context: RowContext) -> str:
-    """How long it ran; coarser while it runs, so that it changes less often."""
+    """How long it ran; coarser while it runs, to change less often."""
     words = age if job.status.is_live else duration
     return words(job.elapsed_s(context.now_of(job)))
 
 
 def _elapsed_order(job: Job) -> SortKey:
-    """How long a job took; those still running come last, the earliest started at the end."""
+    """How long a job ran; those still running come last, the earliest started at the end."""
     if job.started_at is None:
         return None
     return job.ended_at - job.started_at if job.ended_at is not None else _RUNNING_ORDER - job.started_at
@@ -251,9 +251,9 @@ def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: in
 
 
 _WIDE = 100
-"""From this width on two blanks stand between columns, below it one."""
+"""From this width on there are two blanks between columns, below it one."""
 _WHOLE_HOSTS_FROM = 160
-"""Cells of a table in which there is room for the domain of a host."""
+"""From this width in cells on hosts are shown with their domain."""
 
 JOB_COLUMNS: tuple[Column, ...] = in_style(
     plain_style,
@@ -308,7 +308,7 @@ DEFAULT_COLUMNS = JOB_COLUMNS[:10]
 _ESSENTIAL = 80
 """Columns of this priority and above are squeezed before one of them is dropped."""
 KEPT = 101
-"""The priority of a column that always has its least, also where that is more than there is."""
+"""The priority of a column that always has its least width, even if the table is too narrow for it."""
 _SQUEEZED = 6
 NOT_KNOWN: Mapping[str, int] = {}
 
@@ -322,9 +322,9 @@ def fit_columns(
 ) -> tuple[tuple[AnyColumn, int], ...]:
     """The columns that are shown in a table `width` cells wide, with the cells of each; at least one.
 
-    With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority,
-    the essential ones squeezed before, until the others have the least they need. What is left over goes to
-    those whose `texts` are longer, then to the last.
+    With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority
+    until the others have their least width; essential ones are squeezed before one of them is dropped. The
+    rest goes to columns whose `texts` are longer, then to the last.
     """
     gap = gap_for(width)
     kept = [_variant(column, width) for column in chosen]
@@ -355,9 +355,9 @@ def _have_room(sizes: Sequence[int], gap: int, width: int) -> bool:
 
 
 def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[str, int]) -> list[int]:
-    """How many of the cells in `room` each gets: the least, then towards the usual, then towards the most.
+    """How many of the cells in `room` each gets: first its least, then up to its usual, then up to its most.
 
-    No more than its text takes; what is left then is for the last column, so that no gap parts the others.
+    None gets more than its text takes; the rest goes to the last column, so that there are no gaps between.
     """
     sizes = [min(_smallest(column), room) for column in columns]
     whole = [
@@ -368,7 +368,7 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
     for step in range(len(Cells._fields)):
         goals = list(map(min, (column.cells[step] for column in columns), whole))
         spare = max(0, room - sum(sizes))
-        # the smallest wishes first: a few cells complete an id, and only shorten a long text a little
+        # the smallest goals first: a few cells complete an id, and shorten a long text only a little
         waiting = sorted(
             (i for i in range(len(sizes)) if goals[i] > sizes[i]), key=lambda i: goals[i] - sizes[i]
         )
@@ -381,13 +381,13 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
 
 
 STEADY = frozenset({"state", "age", "name", "reason", "id"})
-"""Columns that stay also where no row has anything in them."""
+"""Columns that stay even if they are empty in every row."""
 
 
 def text_widths(
     columns: Iterable[TableColumn[Record, Look]], records: Sequence[Record], look: Look, cells: int
 ) -> dict[str, int]:
-    """The cells of the longest text of each column in a table so wide, 0 where none says anything."""
+    """The cells of the longest text of each column in a table of this width, 0 if all are empty."""
     return {
         column.key: max(
             (width(text) for text in _texts(column, records, look) if text not in BLANK), default=0
@@ -401,13 +401,13 @@ def _texts(column: TableColumn[Record, Look], records: Sequence[Record], look: L
 
 
 PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "reason")
-"""Columns of the table that is printed: user and model are in the id, which is what one copies from it."""
+"""Columns of the printed table: user and model are in the id, which people copy from it."""
 
 
 def job_table(
     jobs: Iterable[Job], context: RowContext, cells: int | None, *, has_profiles: bool = False
 ) -> Iterator[str]:
-    """The jobs as they are printed, with whole ids: they are there to be copied."""
+    """The jobs as they are printed, with whole ids, so that these can be copied."""
     by_key = {column.key: column for column in JOB_COLUMNS}
     by_key["id"] = msgspec.structs.replace(by_key["id"], cells=fixed(10_000), priority=KEPT)
     for key, priority in (("reason", KEPT), ("name", 60)):  # the id is there: a reason says more than a name
@@ -419,7 +419,7 @@ def job_table(
 def printed(
     columns: Iterable[TableColumn[Record, Look]], records: Iterable[Record], look: Look, cells: int | None
 ) -> Iterator[str]:
-    """The lines of a table of records, at most `cells` wide where that is given."""
+    """The lines of a table of records, at most `cells` wide if that is given."""
     shown = [column if cells is None else _variant(column, cells) for column in columns]
     rows = FAULTS.each("printing a row", records, lambda record: cells_of(shown, record, look))
     return table_lines(shown, list(rows), cells)
@@ -430,7 +430,7 @@ def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look:
 
 
 def head(header: str, least: int = 4, align: Align = "left") -> TableColumn[Any, Any]:
-    """A column of a table whose rows are made by whoever prints it."""
+    """A column of a table whose rows are made by the caller."""
     return TableColumn(header, header, no_style, at_least(least), KEPT, align)
 
 
@@ -443,7 +443,7 @@ def table_lines(
 def table_rows(
     columns: Sequence[TableColumn[Any, Any]], rows: Sequence[Sequence[Piece]], cells: int | None
 ) -> Iterator[Line]:
-    """Heads and rows, without the columns in which no row has a value, but for those that never go."""
+    """Headings and rows, without columns that are empty in every row, except those that always stay."""
     texts = [
         max((width(row[at].text) for row in rows if row[at].text not in BLANK), default=0)
         for at in range(len(columns))
@@ -469,11 +469,11 @@ def table_rows(
 
 
 LARGE = 60
-"""From so many cells on errors are cut at their end; in fewer one error is to look alike in all rows."""
+"""From so many cells on errors are cut at their end; in fewer, equal errors look the same in all rows."""
 
 
 def fitted(column: TableColumn[Any, Any], text: str, cells: int, longest: int) -> str:
-    """A cell. In a small column where the longest text has no room no cell has the class of its error."""
+    """A cell. In a small column too narrow for its longest text, no cell has the class of its error."""
     if column.keeps_ends or cells < min(longest, LARGE):
         text = gist(text, cells * column.keeps_ends, keeps_ends=column.keeps_ends)
     return fit(text, cells, align=column.align)
@@ -483,11 +483,11 @@ BLANK = frozenset({"", NONE})
 MARGIN = 2
 """Cells before the first column, for the sign of a marked row."""
 TIMED = frozenset({"age", "dur", "queued", "started", "ended", "state", "reason"})
-"""Columns that may change with time alone."""
+"""Columns that time alone may change."""
 
 
 class TableLines(Generic[Record, Look]):
-    """Draws records into the columns that a width has room for, behind a margin."""
+    """Draws records into the columns that fit into a width, after a margin."""
 
     def __init__(
         self, columns: Sequence[TableColumn[Record, Look]], cells: int, margin: int, texts: Mapping[str, int]
@@ -517,7 +517,7 @@ class TableLines(Generic[Record, Look]):
         return tuple(spans[:-1])
 
     def later(self, before: Line, record: Record, look: Look) -> Line:
-        """The row of the same record at another time; only what time may change is worked out."""
+        """The row of the same record at another time; only cells that time may change are made again."""
         spans = list(before)
         for at, placed in enumerate(self._placed):
             if placed[0].key in TIMED:

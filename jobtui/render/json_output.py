@@ -1,7 +1,7 @@
 """Records as the JSON contract has them: names, times as RFC 3339 UTC, durations in seconds, absent as null.
 
 Every text that comes from outside is masked here. It is not made safe for a terminal: `dumps` escapes all but
-ASCII, so that nothing raw gets out and nothing is lost.
+ASCII, so that nothing raw is written and nothing is lost.
 """
 
 import json
@@ -31,7 +31,7 @@ def dumps(value: object, *, indent: int | None = None) -> str:
 
 
 def document_lines(document: Document) -> Iterator[str]:
-    """A document as lines of ASCII JSON. Each object of an array has a line of its own, to be found by."""
+    """A document as lines of ASCII JSON. Each object of an array has a line of its own, for `grep`."""
     last_key = next(reversed(document), None)
     yield "{"
     for key, value in document.items():
@@ -68,15 +68,15 @@ def document(
 
 
 def time_or_null(at: Nanos | None) -> str | None:
-    """RFC 3339 UTC with `Z`; null when absent or outside what the calendar holds."""
+    """RFC 3339 UTC with `Z`; null if absent or outside of the calendar."""
     return None if at is None or shown_seconds(at) != at // SECOND else to_rfc3339(at)
 
 
 def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
     """These fields of a record: enums by value, times (`TIMES`, `..._at`) and texts as the contract has them.
 
-    `name=path` gives what is at a dotted path another name; `name?` is null where the value is empty. Texts
-    are masked if `masks`, those of a tuple each; a `line` that is not counted is null.
+    `name=path` names the value at a dotted path; `name?` is null if the value is empty. Texts are masked if
+    `masks`, those of a tuple each; a `line` that is not counted is null.
     """
     found: Document = {}
     for name, get, may_be_empty in _getters(names):
@@ -171,7 +171,7 @@ def step_record(step: Step) -> Document:
 
 
 def line_record(line: JobLine) -> Document:
-    """One line of a log. `line` is null where the lines before it are not counted; `offset` is in bytes."""
+    """One line of a log. `line` is null if the lines before it are not counted; `offset` is in bytes."""
     op = line.op
     return {
         **fields_of(line, "at source", masks=False),

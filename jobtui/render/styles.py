@@ -1,4 +1,4 @@
-"""Names of styles and how one is written, and the sign, word and style of each status."""
+"""The names of styles, and the sign, word and style of each status."""
 
 import re
 from collections import Counter

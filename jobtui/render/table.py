@@ -1,5 +1,5 @@
-"""Lines as text. Styles are names, and become escape sequences, which who prints takes out again where there
-is no colour (`unpainted`). Names and values are made safe here; masking is for whoever makes them.
+"""Lines as text. Styles are names, and become escape sequences, which printing removes if there is no colour
+(`unpainted`). Names and values are made safe here; the caller masks them.
 """
 
 import re
@@ -25,7 +25,7 @@ _SGR: Mapping[str, str] = {
 
 
 def paint(text: str, style: str) -> str:
-    """A text in a style. Blanks at its end stay without, so that they can be cut off."""
+    """A text in a style. Blanks at its end have none, so that they can be cut off."""
     code, shown = _SGR.get(style), text.rstrip()
     return f"\x1b[{code}m{shown}{_RESET}{text[len(shown) :]}" if code and shown else text
 
@@ -39,7 +39,7 @@ def unpainted(line: str) -> str:
 
 
 def fact_lines(facts: Iterable[tuple[str, Piece | str]], cells: int | None) -> Iterator[str]:
-    """Names and values under each other; a long value is cut when there is a limit."""
+    """Names and values below each other; a long value is cut if there is a limit."""
     known = list(facts)
     column = max((width(name) for name, _ in known), default=0)
     for name, value in known:

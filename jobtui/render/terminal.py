@@ -28,7 +28,7 @@ def signs(terminal: str) -> dict[str, str]:
 
 
 class Lowering(dict[int, str]):
-    """A table for `str.translate`, made as it is used: what stands for each character."""
+    """A table for `str.translate` that is filled as it is used: the replacement of each character."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
@@ -58,8 +58,8 @@ def lowering(glyphs: Glyphs) -> Lowering | None:
 
 def glyphs_for(wish: str, environment: Mapping[str, str], encoding: str) -> Glyphs:
     """What a terminal shows, as the user says, else by locale, encoding of the output and TERM. Python takes
-    the locale C for UTF-8, and most terminals without a locale show UTF-8; a locale that was named and is
-    limited to ASCII is believed.
+    the locale C for UTF-8, and most terminals without a locale show UTF-8; a named locale that is limited to
+    ASCII is followed.
     """
     if wish in set(Glyphs):
         return Glyphs(wish)
@@ -75,7 +75,7 @@ def glyphs_for(wish: str, environment: Mapping[str, str], encoding: str) -> Glyp
 MAX_ENCODED = 74_994
 """Encoded bytes that every terminal takes; some drop a longer sequence silently."""
 SCREEN_PART = 240
-"""Bytes that GNU screen hands on at once."""
+"""How many bytes GNU screen passes on at once."""
 WITHOUT = frozenset({"linux", "dumb", "vt100", "vt220"})
 """Terminals that have no clipboard, or would show the sequence."""
 
@@ -113,14 +113,14 @@ def clipboard_sequence(text: str, environment: Mapping[str, str]) -> str:
 def notification_sequence(text: str, environment: Mapping[str, str]) -> str:
     """What to write to the terminal so that the desktop shows a text, which is safe to show.
 
-    OSC 9, which terminals that cannot notify pass over, or OSC 777 for those that know no other.
+    OSC 9, which terminals without notifications ignore, or OSC 777 for those that only know that.
     """
     way = "777;notify;jobtui;" if environment.get("TERM", "").startswith(("foot", "rxvt")) else "9;"
     return through(f"\x1b]{way}{text}\x07", environment)
 
 
 def through(sequence: str, environment: Mapping[str, str]) -> str:
-    """A sequence wrapped so that tmux or GNU screen, where it runs in one, hands it on."""
+    """A sequence wrapped so that tmux or GNU screen, if it runs in one, passes it on."""
     if environment.get("TMUX"):
         inner = sequence.replace("\x1b", "\x1b\x1b")
         return f"\x1bPtmux;{inner}\x1b\\"

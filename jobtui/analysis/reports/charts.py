@@ -1,4 +1,4 @@
-"""What each chart shows, out of what is known of jobs: computed without a terminal.
+"""What each chart shows, computed from what is known of jobs, without a terminal.
 
 A record tells when its present run was submitted, began and ended; earlier runs are in its history, if it was
 read.
@@ -34,7 +34,7 @@ def changes_of_job(job: Job) -> Iterator[StateChange]:
 
 
 LOGGED = "balsam"
-"""The system that reports every change; for others the records of jobs are used."""
+"""The system that reports every change; for others, records of jobs are used."""
 
 
 class ChartKind(StrEnum):
@@ -50,8 +50,8 @@ class ChartKind(StrEnum):
 class KnownJobs(NamedTuple):
     """What is known of jobs at a time: their records, their changes, and the nodes they were given.
 
-    `histories` are the changes of each job in the order of time. `is_reading`: a source of them is being read
-    for the first time, so that there is more to come.
+    `histories` are the changes of each job in the order of time. `is_reading`: a source is being read for the
+    first time, so there is more to come.
     """
 
     jobs: Mapping[JobId, Job]
@@ -62,7 +62,7 @@ class KnownJobs(NamedTuple):
 
 
 class ChartData(NamedTuple):
-    """The changes that count for a chart, job by job, and what each of their systems calls states."""
+    """The changes that count for a chart, job by job, and the words of their systems for states."""
 
     histories: list[Sequence[StateChange]]
     allocations: Sequence[Allocation]
@@ -78,10 +78,10 @@ class ChartData(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """One chart. `outline` is what there could be of what the first curve shows.
+    """One chart. `outline` is the capacity for what the first curve shows.
 
-    `waiting` are the jobs that wait, `failures` how many have failed so far.
-    `begin` is the first time that anything is known of, `end` the last.
+    `waiting` are the jobs that wait, `failures` how many have failed so far. `begin` is the first time of
+    which anything is known, `end` the last.
     """
 
     kind: ChartKind

@@ -1,7 +1,7 @@
 """Step functions of time: y[i] holds from x[i] until x[i+1]; before x[0] it is 0.
 
-A `Series` is what a report prints. A `Curve` is a series made ready to be drawn: what it does in any
-stretch of time is found without looking at all of it.
+A report prints a `Series`. A `Curve` is a series for drawing: its values in any stretch of time are found
+without looking at all of it.
 """
 
 from array import array
@@ -14,13 +14,13 @@ from typing import NamedTuple, cast
 from jobtui.model.clock import MINUTE, SECOND, Nanos
 
 DIGITS = 9
-"""Sums of thirds and sixty-fourths of nodes leave dust behind; what is below this is dust."""
+"""Sums of thirds and sixty-fourths of nodes have rounding errors; smaller values are such errors."""
 
 
 class Series(NamedTuple):
     """One series of a report. `notes` say in words what was estimated or left out to make it.
 
-    `estimated` and `left_out` are how many runs or allocations that were.
+    `estimated` and `left_out` count such runs or allocations.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Series(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The stretch of time that is asked about; None where it has no end."""
+    """The time that a report is about; None for no bound."""
 
     since: Nanos | None = None
     until: Nanos | None = None
@@ -49,7 +49,7 @@ class Window(NamedTuple):
 
 
 BLOCK = 256
-"""Points whose extremes are known together."""
+"""How many points have their extremes computed together."""
 MOST = 1e15
 """The largest value drawn: nobody has more nodes, and axes must end somewhere."""
 WIDTHS = tuple(
@@ -65,7 +65,7 @@ WIDTHS = tuple(
 
 
 class CurveStep(NamedTuple):
-    """What a series does in a stretch of time: its first value, extremes, last value."""
+    """The values of a series in a stretch of time: the first, the extremes, the last."""
 
     first: float
     low: float
@@ -114,7 +114,7 @@ class Curve:
 
 
 def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[CurveStep]:
-    """What a curve does in each of `count` equal stretches; those that begin after `end` are left out."""
+    """The values of a curve in each of `count` equal stretches; those that begin after `end` are left out."""
     span = max(1, until - since)
     edges = [Nanos(since + span * at // count) for at in range(count + 1)]
     return [curve.step(begin, behind) for begin, behind in pairwise(edges) if begin <= end]

@@ -1,10 +1,10 @@
-"""Throughput, utilization, available nodes, jobs in each state and time in it, out of state changes.
+"""Throughput, utilization, available nodes, jobs in each state and time in it, from state changes.
 
-A move is one number: its time, and which of few effects it has. A million of them give the garbage collector
-nothing to look at. It may take seconds: whoever has a screen computes in a thread.
+A move is one number: its time, and which of few effects it has, so the garbage collector ignores a million of
+them. It may take seconds: screens compute in a thread.
 
-Each run has its own weight, what began before the window counts, what goes on is counted until now, and what
-had to be estimated is said in the notes of the series. Works for every system that tells of state changes.
+Each run has its own weight, what began before the window counts, what still runs is counted until now, and
+the notes of the series say what was estimated. Works for every system that reports state changes.
 `rates_exact.py` gives Balsam's own figures instead.
 """
 
@@ -266,7 +266,7 @@ def _move_along(
         if after is None or after.at >= change.at:
             moves.add(change.at, moves.effect(entered, state))
         else:
-            # By its reporters' clocks it left before it came
+            # By its reporters' clocks it left before it entered
             moves.add(change.at, moves.effect(None, state))
             moves.add(after.at, moves.effect(entered))
         state = entered
@@ -282,7 +282,7 @@ def within(histories: Histories, window: Window, now: Nanos, states: frozenset[s
         else:
             is_in = False
         for change in in_order(own):
-            # A clock that is behind must not let a job leave before it came
+            # A clock that is behind must not let a job leave before it entered
             at = change.at if at is None else max(at, change.at)
             if (change.after in states) is not is_in:
                 moves.add(at, goes if is_in else comes)
@@ -341,7 +341,7 @@ def stays_of(own: Sequence[StateChange], states: Collection[str] | None = None) 
 
 
 def _begin(stay: Stay, window: Window) -> Nanos:
-    """When a stay began; for one that began before what is known, where the window does, or not at all."""
+    """When a stay began. If that is not known, the begin of the window; without one, the end of the stay."""
     if stay.begin is not None:
         return stay.begin
     if window.since is not None:

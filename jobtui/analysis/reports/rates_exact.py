@@ -1,6 +1,6 @@
 """Throughput, utilization and available nodes exactly as Balsam's own `balsam.analytics` gives them.
 
-Its faults are kept on purpose, so that its figures can be compared: it counts events and not jobs, gives
+Its faults are kept on purpose, so that the figures can be compared: it counts events and not jobs, gives
 every end of a job's runs the weight of one of them, subtracts 1 for an end whose beginning was not asked for,
 leaves out allocations without times, and fails on what it does not expect. `analysis.rates` does it right.
 
