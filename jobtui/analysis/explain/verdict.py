@@ -33,8 +33,8 @@ def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     job = evidence.job
     if job is None:
         return ()
-    found = []
-    for other in differing(job):
+    found, detail = [], evidence.detail
+    for other in differing(job) or (differing(detail.job) if detail is not None else ()):
         about = f"the record in {job.source} says {job.status}, and that in {other.source} {other.status}"
         if other.status is job.status:
             about += " of another run" if other.queued_at != job.queued_at else ", but they differ"

@@ -7,7 +7,6 @@ slurmd could not start seems to have ended by a real-time signal. Reads nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -16,11 +15,12 @@ from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE
 from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.find import is_array
 from jobtui.analysis.times import capital, duration, for_words
+from jobtui.formats.slurm import exit_of
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
-from jobtui.model.numbers import and_more, whole
+from jobtui.model.numbers import and_more
 from jobtui.model.slurm import ALSO_LOST, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, queued_as, reason_of, words_of
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
@@ -38,9 +38,17 @@ ENDING = frozenset({6, 9, 11, 15})
 """The signals that end programs most often: such a number as exit code is likely one that lacks 128."""
 LAUNCH_REASONS = frozenset({"JobLaunchFailure", "LaunchFailure"})
 """Slurm's words for a job that it could not start."""
+OF_REASON: Mapping[str, Code] = {
+    "NodeDown": Code.NODE_FAILED, "NodeFail": Code.NODE_FAILED, "OutOfMemory": Code.OUT_OF_MEMORY,
+    "RaisedSignal": Code.KILLED_BY_SIGNAL, "TimeLimit": Code.TIMED_OUT,
+}  # fmt: skip
+"""What a reason of a failed job means that is not about its launch."""
 AT_ONCE_S = 1.0
 """A job that slurmd cannot start is over within this time."""
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
+PROGRESS = (JobStatus.UNKNOWN, JobStatus.PENDING, JobStatus.RUNNING)
+"""States of jobs that have not ended, in their order."""
+SHOW = ("scontrol", "show", "job")
 MOST_LOST = 3
 """Steps that are named."""
 
@@ -63,7 +71,8 @@ class SlurmCase(NamedTuple):
 
     def not_started(self, signal: int) -> str | None:
         """Why slurmd started nothing, where the record does not show that something ran."""
-        return self.facts.get("not started") if self.facts else words_of("not_started", signal)
+        is_told = "exit" in self.facts or any(name.isdecimal() for name, _ in self.steps)
+        return self.facts.get("not started") if is_told else words_of("not_started", signal)
 
     def for_(self) -> str:
         return for_words(self.job.waited_s(self.now))
@@ -77,8 +86,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     job, detail = evidence.job, evidence.detail
     assert job is not None
     now = evidence.now_at(job.source)
-    state = attrgetter("native_status", "started_at")
-    if detail is not None and state(detail.job) == state(job):
+    if detail is not None and not is_array(detail.job) and _progress(detail.job) >= _progress(job):
         job = detail.job  # it says more: whole exit codes, and whether anything ran
     pending = _pending_of(job, evidence, now) if job.status is JobStatus.PENDING else None
     found = {"own output": evidence.cause.source} if evidence.cause is not None else {}
@@ -99,6 +107,11 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         next=(*said.next, *_look(matter)),
         blind_spots=(*said.doubts, *blind),
     )
+
+
+def _progress(job: Job) -> tuple[Nanos, int]:
+    """How far a job is: its last submission, then its state. What is farther was read later."""
+    return job.queued_at or Nanos(0), PROGRESS.index(job.status) if job.status in PROGRESS else len(PROGRESS)
 
 
 def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
@@ -122,8 +135,7 @@ def _pending(matter: SlurmCase) -> Ruling:
         sentence = (
             f"{again}It is held and waits{matter.for_()} for {by}; it starts when somebody releases it."
         )
-        command = Command("scontrol", "release", about=[_number(matter)])
-        release = NextStep("release it, as its owner or an administrator", command)
+        release = _step(matter, "release it, as its owner or an administrator", "scontrol", "release")
         return Ruling(Code.HELD, sentence, CERTAIN, (release,))
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
@@ -132,10 +144,13 @@ def _pending(matter: SlurmCase) -> Ruling:
         sure = CERTAIN if reason.is_stuck else SURE
         is_known = reason.category is not Category.DEPENDENCY or "depends on" in matter.facts
         doubts = () if is_known else ("which job it depends on was not read",)
-        mend = NextStep("see what it asked for, and change it or cancel it", _show(matter))
+        mend = _step(matter, "see what it asked for, and change it or cancel it", *SHOW)
         return Ruling(Code.NEVER_STARTS, sentence, sure, (mend,), doubts)
     code = Code.REQUEUED if again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
-    queue = NextStep("see when it may start", Command("squeue", "--start", "--job", about=[_number(matter)]))
+    queue = _step(matter, "see when it may start", "squeue", "--start", "--job")
+    if job.reason and pending.words == job.reason:
+        odd = f'"{job.reason}" is a reason that jobtui does not know'
+        return Ruling(code, sentence, PLAUSIBLE, (queue,), (odd,))
     return Ruling(code, sentence, SURE if job.reason else LIKELY, (queue,))
 
 
@@ -148,7 +163,11 @@ def _running(matter: SlurmCase) -> Ruling:
     length = for_words(job.elapsed_s(matter.now))
     limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
     where = f" on {job.host}" if job.host else ""
-    return Ruling(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
+    said = Ruling(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
+    batch = dict(matter.steps).get("batch", "")
+    if not batch.startswith((*LOST, "CANCELLED", "COMPLETED")):
+        return said
+    return said._replace(confidence=PLAUSIBLE, doubts=(f"its script has ended: {batch}",))
 
 
 def _completed(matter: SlurmCase) -> Ruling:
@@ -172,7 +191,7 @@ def _failed(matter: SlurmCase) -> Ruling:
     job = matter.job
     if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
         return _out_of_memory(matter)
-    code, signal = _exit(job.exit)
+    code, signal = exit_of(job.exit) or (0, 0)
     if (fault := matter.not_started(signal)) is not None:
         return _not_started(matter, fault)
     if signal == OUT_OF_MEMORY_SIGNAL:
@@ -184,13 +203,14 @@ def _failed(matter: SlurmCase) -> Ruling:
         if "128" not in matter.facts.get("exit", "128"):
             return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN)
         doubts = (f"sacct leaves 128 out of exit codes: it may have been {code + BY_SHELL}",)
-        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY if code in ENDING else SURE, (), doubts)
-    if job.reason and job.reason != "NonZeroExitCode" and not is_array(job):
-        return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", SURE)
-    doubts = ("its exit code is not known: accounting was not read",)
-    return Ruling(
-        Code.PROGRAM_FAILED, f"Its program failed{matter.after()}: {job.error}.", LIKELY, (), doubts
-    )
+        return Ruling(Code.PROGRAM_FAILED, sentence, PLAUSIBLE if code in ENDING else SURE, (), doubts)
+    doubts, word = ("its exit code is not known: accounting was not read",), job.reason.partition(":")[0]
+    if word == "NonZeroExitCode" or words_of("ended", word) is None or is_array(job):
+        sentence = f"Its program failed{matter.after()}: {job.error}."
+        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, (), doubts)
+    if word in LAUNCH_REASONS:  # also where a signal ended the script
+        return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", PLAUSIBLE, (), doubts)
+    return Ruling(OF_REASON.get(word, Code.LAUNCH_FAILED), f"It failed: {job.error}.", SURE)
 
 
 def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
@@ -208,6 +228,8 @@ def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
         sender = ("Slurm names only the signal: nothing says who sent it",)
         return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), sender)
     memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
+    if memory and not any(matter.steps):
+        doubts = (*doubts, "how much memory its steps took was not read")
     return Ruling(
         Code.KILLED_BY_SIGNAL,
         f"Its program {how}{matter.after()}.{memory}",
@@ -223,13 +245,13 @@ def _not_started(matter: SlurmCase, fault: str) -> Ruling:
     """
     paths = [f"its {name} {matter.facts[name]}" for name in ("output", "errors") if name in matter.facts]
     which = f" ({', '.join(paths)})" if paths and "output" in fault else ""
-    is_proven = matter.job.reason in LAUNCH_REASONS
     at_once = (matter.job.elapsed_s(matter.now) or 0.0) <= AT_ONCE_S
+    is_proven = at_once and matter.job.reason in LAUNCH_REASONS  # a signal may end a program later
     sentence = f"It probably never ran: Slurm's code says that {fault}{which}."
     if is_proven:
         sentence = f"It never ran: {fault}{which}."
     sure = SURE if is_proven else PLAUSIBLE if at_once else GUESS
-    look = NextStep("see where its files should be, and who may write there", _show(matter))
+    look = _step(matter, "see where its files should be, and who may write there", *SHOW)
     doubts = () if is_proven else ("a program that a real-time signal ended would look the same",)
     return Ruling(Code.LAUNCH_FAILED, sentence, sure, (look,), doubts)
 
@@ -276,7 +298,7 @@ def _unknown(matter: SlurmCase) -> Ruling:
     job = matter.job
     if job.message:
         return Ruling(Code.UNKNOWN, f"It was {job.native_status} when last seen: {job.message}.", GUESS)
-    said = _failed(matter) if any(_exit(job.exit)) else Ruling(Code.UNKNOWN, "", 0.3)
+    said = _failed(matter) if any(exit_of(job.exit) or (0, 0)) else Ruling(Code.UNKNOWN, "", 0.3)
     words = f'Its state is "{job.native_status}", which jobtui does not know. {said.sentence}'
     return said._replace(sentence=words.rstrip(), confidence=min(said.confidence, LIKELY))
 
@@ -301,23 +323,12 @@ BY_STATUS: Mapping[JobStatus, Rule] = {
 """The rules for any other job."""
 
 
-def _exit(text: str) -> tuple[int, int]:
-    """Exit code and signal; an array as a whole has none."""
-    code, _, signal = text.partition(":")
-    return whole(code, 0), whole(signal, 0)
-
-
-def _number(matter: SlurmCase) -> str:
-    return matter.job.id.partition("/")[2]
-
-
-def _show(matter: SlurmCase) -> Command:
-    return Command("scontrol", "show", "job", about=[_number(matter)])
+def _step(matter: SlurmCase, why: str, *words: str) -> NextStep:
+    return NextStep(why, Command(*words, about=[matter.job.id.partition("/")[2]]))
 
 
 def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
-    command = Command("sacct", STEP_COLUMNS, "-j", about=[_number(matter)])
-    return (NextStep("see how much memory its steps took", command),)
+    return (_step(matter, "see how much memory its steps took", "sacct", STEP_COLUMNS, "-j"),)
 
 
 def _look(matter: SlurmCase) -> Iterator[NextStep]:

@@ -260,8 +260,6 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
 
 NODE_FAIL = "NODE_FAIL"
 REQUEUED = "requeued"
-SHOWN_CODES = 128
-"""sacct subtracts this from exit codes that are not smaller."""
 MOST_STEPS = 20
 """The most steps listed one by one."""
 MOST_TASKS = 10_000
@@ -289,6 +287,7 @@ async def fetch_detail(
         detail = _array_detail(native, wanted, commands.name, label)
     else:
         runs = [job for job in accounted if job.id == wanted[0].id]
+        runs.sort(key=lambda job: job.submitted_at or 0)
         said = next(((job, fields) for job, fields in shown if job.id == wanted[0].id), None)
         is_gone = not shown and fault is None
         detail = _detail(said, runs, commands.name, label, records.UNSEEN if is_gone else "")
@@ -363,7 +362,7 @@ async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceEr
 def _whole(job: SlurmJob, end: SlurmJob | None) -> SlurmJob:
     if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
-    is_same = job.exit and end.exit and job.exit.code == end.exit.code % SHOWN_CODES
+    is_same = job.exit and end.exit and job.exit.code == end.exit.code % records.SHOWN_CODES
     return msgspec.structs.replace(
         job, exit=end.exit if is_same else job.exit, is_whole=bool(is_same), stdout=end.stdout,
         stderr=end.stderr,
@@ -406,14 +405,11 @@ def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: st
 
 
 def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
-    """The present state of a job: slurmctld counts while it is live, accounting when it has ended."""
+    """The present state of a job, also with what only accounting knows of its last run."""
     last = runs[-1] if runs else None
-    if said is None:
-        assert last is not None
-        return last
-    if last is None:
-        return said
-    job = said if last.status.is_live or said.status.is_live else records.joined(said, last)
+    job = records.present(said, last)
+    if said is None or last is None or records.is_older(last, said):
+        return job
     return msgspec.structs.replace(
         job, steps=last.steps, cluster=job.cluster or last.cluster, memory=job.memory or last.memory
     )
@@ -508,8 +504,8 @@ def _eligible_words(job: SlurmJob) -> str:
 def _exit_words(job: SlurmJob) -> str:
     if job.exit is not None and job.exit.signal:
         return f"{job.exit} (signal {records.signal_name(job.exit.signal)})"
-    if job.exit is not None and not job.is_whole and 0 < job.exit.code < SHOWN_CODES:
-        return f"{job.exit}, or {job.exit.code + SHOWN_CODES}: sacct leaves 128 out"
+    if job.exit is not None and not job.is_whole and 0 < job.exit.code < records.SHOWN_CODES:
+        return f"{job.exit}, or {job.exit.code + records.SHOWN_CODES}: sacct leaves 128 out"
     return str(job.exit) if job.exit is not None else ""
 
 

@@ -25,6 +25,8 @@ OF_SIREPO = "sirepo"
 """The tag of a job that Sirepo submitted, with its id in Sirepo."""
 BY_SHELL = 128
 """A shell gives this and the signal's number as exit code when a signal ended the last command."""
+SHOWN_CODES = 128
+"""sacct subtracts this from exit codes that are not smaller."""
 OUT_OF_MEMORY = 125
 """What Slurm writes in place of a signal for a job that was out of memory."""
 SIGNALS = {number.value: number.name for number in signal.Signals}
@@ -222,11 +224,11 @@ class ClusterJobs:
             key = key_of(job)
             known = self._ended.get(key)
             self._note_runs(key, known, job, self.queue.get(key))
-            if known is not None and _is_older(job, known):
+            if known is not None and is_older(job, known):
                 continue  # the runs before a job's last are listed as well
             if job.ended_at is not None and not job.status.is_live:
                 self._ended[key] = job
-            elif known is not None and _is_older(known, job):
+            elif known is not None and is_older(known, job):
                 del self._ended[key]
         self._settle_left(now)
         if len(self._ended) > MOST_ENDED:
@@ -241,7 +243,7 @@ class ClusterJobs:
         runs = [job for job in jobs if job is not None and job.submitted_at is not None]
         last = max(runs, key=_submitted, default=None)
         for job in runs:
-            if last is not None and _is_older(job, last) and (job.name, job.user) == (last.name, last.user):
+            if last is not None and is_older(job, last) and (job.name, job.user) == (last.name, last.user):
                 self._runs.setdefault(key, set()).add(_submitted(job))
 
     def _read(self, answer: CommandAnswer, command: str) -> tuple[list[SlurmJob], list[Skip], int]:
@@ -303,7 +305,7 @@ class ClusterJobs:
 
     def _is_reported(self, key: str) -> bool:
         queued, ended = self.queue.get(key), self._ended.get(key)
-        return ended is not None and (queued is None or not _is_older(ended, queued))
+        return ended is not None and (queued is None or not is_older(ended, queued))
 
     def _news(self, count: int, skips: list[Skip], recovered: int) -> Batch:
         now = {**self._ended, **self.queue}
@@ -337,13 +339,7 @@ class ClusterJobs:
 
     def _job(self, key: str) -> Job:
         queued, ended = self.queue.get(key), self._ended.get(key)
-        if queued is None:
-            assert ended is not None
-            made = ended
-        elif key in self._left or ended is None or queued.status.is_live or _is_older(ended, queued):
-            made = queued
-        else:
-            made = joined(queued, ended)
+        made = present(queued, ended if key not in self._left else None)
         earlier = len(self._runs.get(key, ()))
         made = msgspec.structs.replace(made, restarts=earlier) if earlier > made.restarts else made
         is_open = key in self._unseen and made.status.is_live
@@ -356,34 +352,42 @@ class ClusterJobs:
         return job
 
 
-def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
-    """An ended job that slurmctld still has, with what only accounting knows. sacct subtracts 128 from exit
-    codes above 127, so the code of slurmctld counts.
+def present(queued: SlurmJob | None, ended: SlurmJob | None) -> SlurmJob:
+    """A job as it is now, from slurmctld, from accounting, or from both if they tell the end of one run.
+
+    sacct subtracts 128 from exit codes above 127, so the code of slurmctld counts.
     """
-    return msgspec.structs.replace(
+    if queued is None or ended is None or queued.status.is_live or ended.status.is_live:
+        known = queued or ended
+        assert known is not None
+        return known
+    return queued if is_older(ended, queued) else msgspec.structs.replace(
         queued, state=ended.state, exit=queued.exit or ended.exit, canceled_by=ended.canceled_by,
         cluster=ended.cluster, started_at=ended.started_at, ended_at=ended.ended_at,
+        is_whole=queued.is_whole and queued.exit is not None,
     )  # fmt: skip
 
 
 def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | None:
     """The contradiction between slurmctld, as of when it was asked, and accounting about one run; None if
-    there is none. For a job that is live in the queue it is accounting's statement, else slurmctld's.
+    there is none. It is the statement that `present` leaves out.
     """
     if ended.ended_at is None or ended.status.is_live or ended.submitted_at != queued.submitted_at:
         return None
     if not queued.status.is_live:
-        return queued if queued.status is not ended.status else None
+        exits = {(one.exit.code % SHOWN_CODES, one.exit.signal) for one in (queued, ended) if one.exit}
+        return queued if queued.state != ended.state else ended if len(exits) > 1 else None
     is_settled = seconds_between(ended.ended_at, asked_at) > SETTLED_S
     return ended if queued.state in GOES_ON and is_settled else None
 
 
 def disputed(job: Job, other: SlurmJob, label: str, command: str = "") -> Job:
-    command = command or (ACCOUNTS if job.status.is_live else QUEUE)
+    is_accounted = job.status.is_live or other.state == job.native_status
+    command = command or (ACCOUNTS if is_accounted else QUEUE)
     return msgspec.structs.replace(job, others=(job_of(other, f"{job.source}: {command}", label),))
 
 
-def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
+def is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
     """Whether a row of accounting is about an earlier job of that number, or an earlier run of the job."""
     if ended.submitted_at is None or queued.submitted_at is None:
         return False
@@ -393,7 +397,7 @@ def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
 def _goes_back(before: SlurmJob, job: SlurmJob) -> bool:
     """Whether a row of the queue is older than one before it: a requeue has another time of submission."""
     if job.submitted_at is None or job.submitted_at != before.submitted_at:
-        return _is_older(job, before)
+        return is_older(job, before)
     is_another_run = (job.started_at or 0) > (before.started_at or job.started_at or 0)
     began = (JobStatus.RUNNING, *ENDED) if job.status is JobStatus.PENDING else ENDED
     return job.status.is_live and before.status in began and not is_another_run

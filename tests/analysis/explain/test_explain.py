@@ -159,11 +159,9 @@ def running(length: UsualTime | None) -> str:
 @pytest.mark.parametrize("over_s", [-100, 10, 50])
 def test_only_news_from_after_its_limit_make_a_run_surely_running(over_s: int) -> None:
     evidence = still_running()
-    assert evidence.job is not None
-    limit, news = limit_s(evidence.job), Nanos(evidence.now - 30 * SECOND)
-    assert limit is not None
-    begin = Nanos(evidence.now - round(limit + over_s) * SECOND)
-    job = msgspec.structs.replace(evidence.job, started_at=begin, updated_at=news, written_at=news)
+    known, news = some(evidence.job), Nanos(evidence.now - 30 * SECOND)
+    begin = Nanos(evidence.now - round(some(limit_s(known)) + over_s) * SECOND)
+    job = msgspec.structs.replace(known, started_at=begin, updated_at=news, written_at=news)
     verdict = explain(msgspec.structs.replace(evidence, job=job))
     assert (verdict.code, verdict.confidence < 0.5) == (Code.RUNNING, over_s == 10)
 
@@ -344,8 +342,7 @@ def test_a_pending_job_counts_the_machines_that_meet_its_request() -> None:
         texts = [machines.replace("HEARD", "1795172000")] * told.get("files", 1)
         verdict = verdict_on(*texts, json.dumps([job]))
         assert verdict.code is (Code.REQUEUED if "more" in told else Code.IDLE)
-        assert verdict.pending is not None
-        found = [[what, how.partition(" of the ")[0]] for what, how in verdict.pending.needs]
+        found = [[what, how.partition(" of the ")[0]] for what, how in some(verdict.pending).needs]
         assert (told["asks"], found) == (told["asks"], told["found"])
         assert told["says"] in verdict.sentence
 
@@ -457,21 +454,24 @@ def on_slurm(job: SlurmJob, **facts: str) -> Verdict:
     return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
 
 
-def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str]:
+def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str, bool]:
     facts, code, says = told.pop("facts", {}), Code[told.pop("code").upper()], told.pop("says")
+    sure = told.pop("sure", True)
     fields: dict[str, Any] = {"exit": SlurmExit(*told.pop("exit"))} if "exit" in told else {}
     if not told.pop("begun", True):
         fields["started_at"] = None
-    return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says
+    return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says, sure
 
 
 OF_SLURM = [a_case(told) for told in table("slurm/verdicts")["case"]]
 
 
-@pytest.mark.parametrize(("job", "facts", "code", "words"), OF_SLURM)
-def test_a_slurm_state_gives_a_verdict(job: SlurmJob, facts: dict[str, str], code: Code, words: str) -> None:
+@pytest.mark.parametrize(("job", "facts", "code", "words", "is_sure"), OF_SLURM)
+def test_a_slurm_state_gives_a_verdict(
+    job: SlurmJob, facts: dict[str, str], code: Code, words: str, is_sure: bool
+) -> None:
     verdict = on_slurm(job, **facts)
-    assert verdict.code is code
+    assert (verdict.code, verdict.confidence >= 0.7) == (code, is_sure)
     assert words in verdict.sentence
     assert verdict.evidence[0].what == "slurm"
     assert job.state in verdict.evidence[0].text

@@ -64,9 +64,7 @@ class Reading(polling.Reading[Slurm]):
         return cast(Mapping[str, Job], self.jobs)
 
     async def detail(self, number: str) -> JobDetail:
-        detail = await self.source.detail(JobId(f"slurm/{number}"))
-        assert detail is not None
-        return detail
+        return some(await self.source.detail(JobId(f"slurm/{number}")))
 
 
 async def test_the_captured_cluster_becomes_jobs(cluster: StandIn) -> None:
@@ -224,8 +222,7 @@ async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
 async def test_accounting_alone_is_not_sure_of_live_jobs(cluster: StandIn, state: str, is_sure: bool) -> None:
     cluster.fault("scontrol", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
     cluster.accounts({"State": state} if is_sure else {"State": state, "End": "Unknown"})
-    detail = await Reading().detail("1")
-    verdict = explain(Evidence(job_id=detail.job.id, now=NOW, job=detail.job, detail=detail))
+    verdict = await verdict_on(Reading(), "1")
     assert (bool(verdict.doubts), verdict.confidence >= LIKELY) == (not is_sure, is_sure)
     assert ("slurmctld does not answer" in verdict.sentence) == (not is_sure)
 
@@ -446,15 +443,25 @@ SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
 )
 def test_accounting_and_the_queue_disagree(queue: str, accounts: str, later_s: int, other: str) -> None:
     """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
-    known, ended_at = ClusterJobs("cori", "slurm"), time_of(ENDED_AT)
-    assert ended_at is not None
-    at = Nanos(ended_at + later_s * SECOND)
+    known, at = ClusterJobs("cori", "slurm"), Nanos(some(time_of(ENDED_AT)) + later_s * SECOND)
     known.take_queue(answer(SQUEUE, [queued("1", queue, SUBMITTED)]), at)
     end = "Unknown" if accounts == "RUNNING" else ENDED_AT
     row = accounted("1", accounts, SUBMITTED) | {"End": end}
     known.take_accounts(answer(SACCT, [row]), at)
     (job,) = known.forget().jobs
     assert [one.native_status for one in job.others] == other.split()
+
+
+@pytest.mark.parametrize(("state", "accounts", "code", "is_sure"), ROWS["accounts of a Slurm job"])
+async def test_what_is_known_last_of_a_run_counts_and_two_ends_are_doubted(
+    cluster: StandIn, state: str, accounts: list[dict[str, str]], code: str, is_sure: bool
+) -> None:
+    known = ClusterJobs("local", "slurm")
+    (job,) = known.take_queue(answer(SQUEUE, [queued("1", state, SUBMITTED)]), NOW).jobs
+    cluster.show("1", SHOWN.format(exit="137:0", out="/a", error="/a"))
+    cluster.accounts(*accounts)
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, detail=await Reading().detail("1")))
+    assert (verdict.code.value, verdict.confidence >= LIKELY) == (code, is_sure)
 
 
 @pytest.mark.parametrize(("rows", "other"), ROWS["answers of squeue"])
@@ -507,20 +514,17 @@ def test_below_rule_gives_the_text_below_the_rule(text: bytes) -> None:
 async def test_the_script_of_slurmctld_is_exact_and_goes_first() -> None:
     script = b"#!/bin/sh\nprintf 'caf\xe9'"
     answer = await find_kept(Printed(CommandAnswer(script), kept(b"#!/bin/sh\nprintf 'caf?'")), Wanted("1"))
-    assert answer.script is not None
-    assert answer.script.script == script
-    assert answer.script.source == "local: scontrol write batch_script 1 -"
+    found = some(answer.script)
+    assert (found.script, found.source) == (script, "local: scontrol write batch_script 1 -")
 
 
 async def test_accounting_has_scripts_that_slurmctld_has_dropped() -> None:
     gone = CommandAnswer(b"", stderr="job script retrieval failed: Invalid job id specified")
     printed = Printed(gone, kept(b"#!/bin/sh\nrun\n"), kept(b"A=1\nB=x\ny\nC=z"))
     answer = await find_kept(printed, Wanted("1"))
-    assert answer.script is not None
-    assert answer.script.environment is not None
-    assert answer.script.script == b"#!/bin/sh\nrun\n"
-    assert answer.script.environment.variables[1] == Variable(b"B", b"x\ny")
-    assert len(answer.script.notes) == 2
+    found = some(answer.script)
+    assert (found.script, len(found.notes)) == (b"#!/bin/sh\nrun\n", 2)
+    assert some(found.environment).variables[1] == Variable(b"B", b"x\ny")
     assert [one.outcome for one in answer.tried] == [Outcome.NOT_THERE, Outcome.FOUND]
 
 
@@ -582,9 +586,8 @@ async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -
     cluster.waiting()
     detail = await Reading().detail(WAITING_IDS["qos-jobs"])
     (since,) = (one.since for one in some(detail.pending).holders)
-    assert since is not None
     for held_s in (90.0, 7_200.0):
-        now = Nanos(since + int(held_s) * SECOND)
+        now = Nanos(some(since) + int(held_s) * SECOND)
         found = some(explain(Evidence(job_id=detail.job.id, now=now, job=detail.job, detail=detail)).pending)
         assert [one.held_s for one in found.holders] == [held_s]
 
@@ -601,20 +604,17 @@ async def test_detail_reads_the_queue_of_a_job_once(cluster: StandIn) -> None:
 
 
 async def test_a_pending_job_says_when_it_might_have_begun(cluster: StandIn) -> None:
-    cluster.accounts({"Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:07:00",
-                      "Start": "2026-11-20T20:10:00"})  # fmt: skip
-    detail = await Reading().detail("1")
+    cluster.accounts({"Eligible": "2026-11-20T20:07:00"})
     told = "2026-11-20T20:07:00Z, 7 min after it was submitted, 3 min before it started"
-    assert ("eligible", told) in detail.facts
+    assert ("eligible", told) in (await Reading().detail("1")).facts
 
 
 async def test_detail_falls_back_on_the_queue_without_an_answer(cluster: StandIn) -> None:
     cluster.waiting()
     (cluster.folder / "scontrol.node").unlink()
-    verdict = await verdict_on(Reading(), WAITING_IDS["second"])
-    assert verdict.pending is not None
-    assert (verdict.pending.ahead, verdict.pending.nodes) == (1, None)
-    assert "Invalid job id" in verdict.pending.unread
+    pending = await pending_of(Reading(), WAITING_IDS["second"])
+    assert (pending.ahead, pending.nodes) == (1, None)
+    assert "Invalid job id" in pending.unread
 
 
 async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: StandIn) -> None:
@@ -628,9 +628,8 @@ async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: Stand
     (told,) = (one for batch in reading.batches for one in batch.clusters)
     assert [node.name for node in told.nodes if node.needs_person] == ["n5", "n6", "n7"]
     assert {one.name for one in told.partitions if one.state != "UP"} == {"closed", "asleep"}
-    assert told.controller is not None
-    assert (told.controller.dbd_backlog, told.controller.queued) == (0, 20)
-    assert told.controller.cycle_ms is not None
+    controller = some(told.controller)
+    assert (controller.dbd_backlog, controller.queued, controller.cycle_ms is None) == (0, 20, False)
     await reading.read(40.0)
     assert len(cluster.calls("sdiag")) == 2
     cluster.fault("sdiag", "slurm_load_ctl_conf error")
