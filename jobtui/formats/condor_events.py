@@ -22,25 +22,16 @@ from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
 from html import unescape
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import msgspec
 
 from jobtui.formats.job_output import FactsRead, OutputReader, OutputTime, read_date
 from jobtui.formats.schema import LogFormat, load
+from jobtui.model import condor
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, time_of_seconds, utc_of
-from jobtui.model.condor import (
-    EVENTS,
-    LOG_GAP,
-    MACHINES,
-    TRACEPARENT,
-    UNKNOWN_EVENT,
-    CondorFact,
-    CondorId,
-    Origin,
-    condor_id,
-)
+from jobtui.model.condor import CondorFact, CondorId, Origin, condor_id
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
 from jobtui.model.numbers import counted, read_json, real, whole
@@ -227,9 +218,12 @@ OF_ENDS = frozenset({"003", "004", "005", "007", "015"})
 _HEADS: Mapping[str, Iterable[str]] = tables_of("jobtui.model", "condor")["heads"]
 _OF_ONE_KIND = (
     (OF_ENDS, re.compile(rb"^\s+\d+  -  (?:Run|Total) Bytes |Partitionable Resources :", re.MULTILINE)),
+    ({"005", "015"}, re.compile(rb"  -  Total (?:Bytes|Remote|Local) ")),
     ({"001"}, re.compile(rb"^\tSlotName: ", re.MULTILINE)),
 )
 """Lines of these events only: another that has one is one's beginning and another one's end."""
+_FIGURE = re.compile(rb"  -  (?:Run|Total) [A-Z][\w ]+")
+_HEADING, _ROW = b"\tPartitionable Resources :", re.compile(rb"^\t   \w+(?: \(\w+\))? +:", re.MULTILINE)
 ENDS = (b"}", b"</c>")
 """How an event ends in JSON and XML."""
 _NAMED = re.compile(
@@ -466,7 +460,7 @@ class EventReader:
         named = _NAMED.search(data.strip(BLANK_BYTES))
         cluster, proc = (whole(one, 0) for one in named.groups() if one) if named else (-1, None)
         text = f"{self.source} has an event at byte {offset} that was not written whole"
-        said = _EventFact(CondorId(cluster, proc), Origin.EVENT, LOG_GAP, None, text, {})
+        said = _EventFact(CondorId(cluster, proc), Origin.EVENT, condor.LOG_GAP, None, text, {})
         return self._fact(said, line, offset)
 
     def _machines(self, frames: list[EventFrame], data: bytes, begin: int, taken: int) -> FactsRead:
@@ -501,7 +495,7 @@ class EventReader:
             for literal, spans in values.items()
         }
         at, text = time_of_seconds(newest) or None, counted(slots, "slot")
-        fact = CondorFact("", Origin.AD, MACHINES, at, text, self.source, 0, begin, slots_of)
+        fact = CondorFact("", Origin.AD, condor.MACHINES, at, text, self.source, 0, begin, slots_of)
         return FactsRead([fact], [], taken)
 
     def _fact(self, said: _EventFact, line: int, offset: int) -> CondorFact:
@@ -513,7 +507,7 @@ class EventReader:
                 self._schedds, self._schedds_before = {}, self._schedds
             self._schedds[cluster] = schedd
         if (ref := trace_of(values)) is not None:
-            values = values | {TRACEPARENT: ref.trace_id}
+            values = values | {condor.TRACEPARENT: ref.trace_id}
         job = CondorId(cluster, proc, schedd).job_id if proc is not None and cluster else ""
         at, is_local = said.moment or (None, False)
         return CondorFact(
@@ -531,16 +525,26 @@ def _event(data: bytes) -> _EventFact | None:
     moment, has_year = _time_of(date, time)
     is_cut = not first.startswith(tuple(_HEADS.get(event, ("",)))) or "<" in first.rpartition(">")[2]
     is_cut |= any(event not in kinds and line.search(data) is not None for kinds, line in _OF_ONE_KIND)
+    is_cut |= _is_joined(data)
     if moment is None or is_cut:
         return None
-    kind = EVENTS.get(whole(event, -1))
+    kind = condor.EVENTS.get(whole(event, -1))
     text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")
     text = text[:MOST_CHARACTERS]
     _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
     number = CondorId(whole(cluster, -1), None if proc.startswith("-") else whole(proc))
     values = _values_of(event, [first, *others])
-    what = kind.name if kind else UNKNOWN_EVENT
+    what = kind.name if kind else condor.UNKNOWN_EVENT
     return _EventFact(number, Origin.EVENT, what, moment, text, values, has_year)
+
+
+def _is_joined(data: bytes) -> bool:
+    """Whether figures of an event are there twice or below its table, or the table has lost its heading."""
+    figures = [one for one, _ in groupby(_FIGURE.findall(data))]  # a line that was written twice is one
+    row = _ROW.search(data)
+    if row is not None and (_HEADING not in data[: row.start()] or _FIGURE.search(data, row.start())):
+        return True
+    return len(set(figures)) < len(figures)
 
 
 def _ad(form: Form, data: bytes) -> _EventFact | None:
@@ -552,12 +556,12 @@ def _ad(form: Form, data: bytes) -> _EventFact | None:
         words = f"TRACEPARENT {ref.trace_id}" if ref is not None else ""
         return _EventFact(of_none, Origin.SUBMIT, "submit_file", None, words, values) if words else None
     if values.get("EventTypeNumber", "").isdigit() or values.get("MyType", "").endswith("Event"):
-        kind = EVENTS.get(whole(values.get("EventTypeNumber"), -1))
+        kind = condor.EVENTS.get(whole(values.get("EventTypeNumber"), -1))
         number = _numbered(values, "Cluster", "Proc")
         reason = next((values[name] for name in _REASONS if name in values), None)
         values = values | ({REASON: reason} if reason else {})
-        what, origin = kind.name if kind else UNKNOWN_EVENT, Origin.EVENT
-        if "Cluster" not in values and what in (NOTE, UNKNOWN_EVENT):  # the head of a schedd's own log
+        what, origin = kind.name if kind else condor.UNKNOWN_EVENT, Origin.EVENT
+        if "Cluster" not in values and what in (NOTE, condor.UNKNOWN_EVENT):  # the head of a schedd's own log
             number = CondorId(-1, None)
     else:
         number, what, origin = _numbered(values, "ClusterId", "ProcId"), "ad", Origin.AD

@@ -11,7 +11,7 @@ counts until these say that it is over: a worker has a clock of its own, and a j
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -153,6 +153,8 @@ _KINDS = tables_of("jobtui.model", "condor")["events"]
 EVENTS: Mapping[int, EventKind] = {whole(number, 0): EventKind(*kind) for number, kind in _KINDS.items()}
 """By the number in event logs."""
 STATE_OF: Mapping[str, str] = {kind.name: kind.state for kind in EVENTS.values() if kind.state is not None}
+NEVER_AFTER: Mapping[str, Sequence[str]] = tables_of("jobtui.model", "condor")["never_after"]
+"""Of an event the events that change a state of which none is the last before it, if the log is whole."""
 STATE_OF_LINE: Mapping[str, str] = {
     BEGIN: RUNNING,
     END: COMPLETED,

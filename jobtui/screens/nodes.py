@@ -13,17 +13,8 @@ from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import Allocation
 from jobtui.model.ids import JobId, labels_of
 from jobtui.model.slurm import Cluster
+from jobtui.render import resources
 from jobtui.render.columns import cells_of
-from jobtui.render.resources import (
-    ALLOCATION_COLUMNS,
-    NODE_COLUMNS,
-    ServerLook,
-    broken_first,
-    controller_words,
-    live_first,
-    node_facts,
-    site_lines,
-)
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, TableScreen
@@ -42,7 +33,7 @@ class NodesScreen(TableScreen[ListedNode]):
 
     NAME = ScreenName.NODES
     WHAT = "node"
-    COLUMNS = NODE_COLUMNS
+    COLUMNS = resources.NODE_COLUMNS
     KEY = attrgetter("source", "node.name")
     FIELDS = NODE_FIELDS
     PLACEHOLDER = "words, or: is:broken state:drained partition:gpu reason:disk job:1234"
@@ -64,7 +55,7 @@ class NodesScreen(TableScreen[ListedNode]):
     def show_all(self) -> None:
         store = self.shared.store
         self._clusters = store.clusters()
-        self._listed = broken_first(listed_nodes(self._clusters, store.jobs.values()))
+        self._listed = resources.broken_first(listed_nodes(self._clusters, store.jobs.values()))
         super().show_all()
 
     def records(self) -> list[ListedNode]:
@@ -73,8 +64,8 @@ class NodesScreen(TableScreen[ListedNode]):
     def paragraphs(self) -> Iterator[Paragraph]:
         if (one := self._table.record) is not None:
             cluster = next(known for known in self._clusters if known.source == one.source)
-            health = ("scheduler", controller_words(cluster.controller, self.shared.now()))
-            for name, text in (*node_facts(one, self.look()), health):
+            health = ("scheduler", resources.controller_words(cluster.controller, self.shared.now()))
+            for name, text in (*resources.node_facts(one, self.look()), health):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", "", NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
@@ -105,7 +96,7 @@ class AllocationsScreen(HeadedScreen):
         super().__init__(shared)
         self._sites = TextPane()
         self._main = self._table = RecordTable[Allocation](
-            ALLOCATION_COLUMNS, self.look, lambda one: (one.source, one.id)
+            resources.ALLOCATION_COLUMNS, self.look, lambda one: (one.source, one.id)
         )
         self._table.empty = ("No allocation is known.",)
 
@@ -113,10 +104,10 @@ class AllocationsScreen(HeadedScreen):
         yield self._sites
         yield from super().body()
 
-    def look(self) -> ServerLook:
+    def look(self) -> resources.ServerLook:
         store, now = self.shared.store, self.shared.now()
         sources = store.sources()
-        return ServerLook(
+        return resources.ServerLook(
             now,
             labels_of([source.name for source in sources if BALSAM.made(source)]),
             {source.name: source.now_at(now) for source in sources},
@@ -126,12 +117,12 @@ class AllocationsScreen(HeadedScreen):
     def show_all(self) -> None:
         super().show_all()
         store, look = self.shared.store, self.look()
-        self._sites.set_text(site_lines(store.sites(), look))
+        self._sites.set_text(resources.site_lines(store.sites(), look))
         self._sites.styles.height = 1 + max(1, len(store.sites()))
-        self._table.set_records(live_first(store.allocations(), look))
+        self._table.set_records(resources.live_first(store.allocations(), look))
 
     def paragraphs(self) -> Iterator[Paragraph]:
         yield Paragraph(self._sites.text)
         for one in self._table.records:
-            row = cells_of(ALLOCATION_COLUMNS, one, self.look())
+            row = cells_of(resources.ALLOCATION_COLUMNS, one, self.look())
             yield Paragraph("  ".join(cell.text for cell in row))

@@ -7,16 +7,9 @@ from time import monotonic
 
 from textual.dom import DOMNode
 
+from jobtui.analysis.traces import job_traces
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.job_traces import (
-    OwnTrace,
-    TraceLink,
-    TraceMatches,
-    alone,
-    candidates,
-    link_in_lines,
-    trace_op,
-)
+from jobtui.analysis.traces.job_traces import TraceLink
 from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, Unlinked
@@ -114,7 +107,7 @@ class JobTracing:
         self._job: Job | None = None
         self._op: tuple[object, Op] | None = None
         self.link: TraceLink | None = None
-        self.ways = TraceMatches()
+        self.ways = job_traces.TraceMatches()
         self.reader: TraceReader | None = None
         self.is_looked_for = False
         """Whether every way to find it was tried."""
@@ -140,7 +133,7 @@ class JobTracing:
             return
         if job is not None and job.trace:
             self._follow(TraceLink(TraceId(job.trace), "it was given this trace", Certainty.FULL_ID))
-        elif (link := link_in_lines(ops, unlinked)) is not None:
+        elif (link := job_traces.link_in_lines(ops, unlinked)) is not None:
             self._follow(link)
 
     def changed(self, traces: Collection[TraceId]) -> None:
@@ -162,7 +155,7 @@ class JobTracing:
         book, names = self._shared.live.traces, self._shared.store.traces.job_attributes
         some = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
         known = {one.trace_id for one in self.ways.candidates}
-        return not {one.trace_id for one in candidates(some, self._job, names)} <= known
+        return not {one.trace_id for one in job_traces.candidates(some, self._job, names)} <= known
 
     def _names_job(self, trace_id: TraceId) -> bool:
         trace = self._shared.live.traces.trace(trace_id)
@@ -186,9 +179,9 @@ class JobTracing:
     def _alone(self, trace: Trace) -> Trace:
         if self._job is None:
             return trace
-        found: OwnTrace = alone(trace, self._job.id, self._shared.store.traces.job_attributes, self._job.host)
-        self.others = len(found.others)
-        return found.trace
+        own = job_traces.alone(trace, self._job.id, self._shared.store.traces.job_attributes, self._job.host)
+        self.others = len(own.others)
+        return own.trace
 
     def ops(self, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> tuple[Op, ...]:
         picture = self.reader.picture if self.reader is not None else None
@@ -198,6 +191,6 @@ class JobTracing:
         key = (id(picture), tuple(map(id, ops)), len(unlinked), grows)
         if self._op is None or self._op[0] != key:
             found, layout = picture[:2]
-            op = trace_op(found, layout, self.link, self._job.id, ops, unlinked, grows=grows)
+            op = job_traces.trace_op(found, layout, self.link, self._job.id, ops, unlinked, grows=grows)
             self._op = (key, op)
         return (self._op[1],)

@@ -16,28 +16,16 @@ import posixpath
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import msgspec
 
+from jobtui.model import condor
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
-from jobtui.model.condor import (
-    AD_EVENT,
-    LOG_GAP,
-    LOST,
-    MACHINES,
-    TRACEPARENT,
-    CondorFact,
-    CondorLife,
-    Origin,
-    changes_of,
-    is_of_jobsub,
-    job_of,
-    time_of,
-)
+from jobtui.model.condor import CondorFact, CondorLife, Origin
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import counted, whole
@@ -77,7 +65,7 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
     latest: dict[str, Nanos] = {}
     placed = []
     for fact in sorted(facts, key=_IN_FILE):
-        at, rank, fine = time_of(fact), -fact.origin.rank, 0
+        at, rank, fine = condor.time_of(fact), -fact.origin.rank, 0
         if at is not None and fact.is_local:
             # A time without a zone has the zone that is known for its file, else that of this machine
             if (known := shifts.get(fact.source)) is not None:
@@ -144,6 +132,17 @@ def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, boo
         counts[moment] = max(count, counts[moment])
 
 
+def hole_in(events: Iterable[CondorFact]) -> CondorFact | None:
+    """A gap before the last event of a job before which its file lacks one; None where it lacks none."""
+    last, found = "", None
+    for fact in events:
+        if last in condor.NEVER_AFTER.get(fact.what, ()):
+            text = f"{fact.source} lacks an event before byte {fact.offset}"
+            found = msgspec.structs.replace(fact, job="", what=condor.LOG_GAP, at=None, text=text, values={})
+        last = fact.what if fact.what in condor.STATE_OF else last
+    return found
+
+
 class CondorChanges(NamedTuple):
     """The effect of new facts: jobs as they are now, ids that no longer exist, and all changes of state."""
 
@@ -173,6 +172,7 @@ class CondorStore:
         self._submissions: dict[str, CondorFact] = {}
         self._shifts: dict[str, tuple[Nanos, int]] = {}
         self._gaps: dict[str, CondorFact] = {}
+        self._holes: dict[str, CondorFact] = {}
         self._machines: dict[str, CondorFact] = {}
         self.due: dict[str, None] = {}
         """The numbers of jobs that are to be put together."""
@@ -192,15 +192,15 @@ class CondorStore:
                     self.due.update(self._in_file[fact.source])
                 self._take_of_job(fact)
             elif fact.origin is Origin.SUBMIT:
-                trace = fact.values[TRACEPARENT]
+                trace = fact.values[condor.TRACEPARENT]
                 self._submissions.pop(trace, None)
                 self._submissions[trace] = fact
                 if len(self._submissions) > MOST_SUBMISSIONS:
                     del self._submissions[next(iter(self._submissions))]
                     self.dropped += 1
-            elif fact.what == MACHINES:
+            elif fact.what == condor.MACHINES:
                 self._machines[fact.source] = fact
-            elif fact.what == LOG_GAP:
+            elif fact.what == condor.LOG_GAP:
                 self._gaps[fact.source] = fact
                 self.due.update(self._in_file[fact.source])
         return self.put_together(at_once)
@@ -217,11 +217,13 @@ class CondorStore:
             if found:
                 self._ids[number] = tuple(found)
             for job_id, own in found.items():
+                self._find_holes(own)
                 facts = self._with_gaps(own)
                 life = self._life_of(job_id, facts)
-                jobs[job_id] = job_of(job_id, life, min(facts, key=lambda fact: fact.origin.rank).source)
+                source = min(facts, key=lambda fact: fact.origin.rank).source
+                jobs[job_id] = condor.job_of(job_id, life, source)
                 by_events = (turn for turn in life.turns if turn.fact.origin is Origin.EVENT)
-                changes[job_id] = changes_of(job_id, by_events)
+                changes[job_id] = condor.changes_of(job_id, by_events)
         gone, self._gone = frozenset(self._gone - jobs.keys()), set()
         return CondorChanges(tuple(jobs.values()), gone, {**dict.fromkeys(gone, ()), **changes})
 
@@ -253,7 +255,7 @@ class CondorStore:
         found: dict[str, dict[str, None]] = defaultdict(dict)
         submissions = (("", fact) for fact in self._submissions.values() if fact.source == source)
         for job_id, fact in (*self._facts_of_source(source), *submissions):
-            if (trace := fact.values.get(TRACEPARENT)) is not None:
+            if (trace := fact.values.get(condor.TRACEPARENT)) is not None:
                 found[trace].update({job_id: None} if job_id else {})
         return {trace: tuple(jobs) for trace, jobs in found.items()}
 
@@ -282,17 +284,25 @@ class CondorStore:
             jobs.setdefault(near.pop() if len(near) == 1 else JobId(alone), []).extend(own)
         return jobs
 
+    def _find_holes(self, own: Iterable[CondorFact]) -> None:
+        """Note where logs lack events of a job: events of other jobs may be missing there, too."""
+        for source, facts in groupby(sorted(own, key=_IN_FILE), attrgetter("source")):
+            events = [fact for fact in facts if fact.origin is Origin.EVENT]
+            hole = hole_in(events) if len(events) < MOST_OF_JOB // 2 else None  # else some were dropped
+            if hole is not None and _IN_FILE(self._holes.get(source, hole)) <= _IN_FILE(hole):
+                self.due.update(self._in_file[source] if self._holes.get(source) != hole else {})
+                self._holes[source] = hole
+
     def _in_order(self, job_id: JobId) -> list[CondorFact]:
         return self._with_gaps(self._jobs_of(_number(job_id)).get(job_id, []))
 
     def _with_gaps(self, facts: list[CondorFact]) -> list[CondorFact]:
         """The facts of a job in order of time, with the later gaps in its logs."""
         gaps = []
-        for source in {fact.source for fact in facts} & self._gaps.keys():
-            gap = self._gaps[source]
-            own = (fact for fact in facts if fact.source == source and fact.what != AD_EVENT)
-            if all(_IN_FILE(fact) < _IN_FILE(gap) for fact in own):
-                gaps.append(gap)
+        for source in {fact.source for fact in facts} & (self._holes.keys() | self._gaps.keys()):
+            own = [_IN_FILE(fact) for fact in facts if fact.source == source and fact.what != condor.AD_EVENT]
+            found = (one[source] for one in (self._holes, self._gaps) if source in one)
+            gaps += [gap for gap in found if all(place < _IN_FILE(gap) for place in own)]
         return in_order((*facts, *gaps), self._shifts)
 
     def _life_of(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
@@ -304,7 +314,7 @@ class CondorStore:
 
     def _take_of_job(self, fact: CondorFact) -> None:
         number, cluster, source = _number(fact.job), _cluster(fact.job), fact.source
-        if fact.what == LOG_GAP and number not in self._files_of:
+        if fact.what == condor.LOG_GAP and number not in self._files_of:
             return  # it alone makes no job
         own = self._files_of.setdefault(number, {}).setdefault((fact.job, source), {})
         # A repeated event replaces the one before it
@@ -327,7 +337,7 @@ class CondorStore:
             self.dropped += len(middle)
         if fact.what in _ENDS:
             self._over.setdefault(number)
-        if is_of_jobsub(fact) and cluster not in self._of_jobsub:
+        if condor.is_of_jobsub(fact) and cluster not in self._of_jobsub:
             self._of_jobsub.add(cluster)
             self.due.update(self._in_cluster[cluster])
         if fact.origin is Origin.AD or fact.what in ONCE:
@@ -373,7 +383,7 @@ def _cluster(job: str) -> str:
     return job.partition(".")[0]
 
 
-_LOST = LOST | {"held"}
+_LOST = condor.LOST | {"held"}
 _SHOWN = (
     "args", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirements", "PeriodicHold",
     "PeriodicRelease", "PeriodicRemove", "SlotName",
@@ -397,12 +407,12 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
     ads = [fact.values for fact in facts if fact.origin is Origin.AD]
     written = [ads[-1][name] for name in ("Err", "Out") if ads and ads[-1].get(name)]
     return JobDetail(
-        job=job_of(job_id, life, source),
+        job=condor.job_of(job_id, life, source),
         runs=runs,
         history=runs,
         native={"ad": dict(ads[-1]) if ads else None, "told": records},
         path=source,
-        changes=changes_of(job_id, life.turns),
+        changes=condor.changes_of(job_id, life.turns),
         facts=tuple(_statements(life, facts)),
         outputs=tuple(posixpath.join(ads[-1].get("Iwd", ""), name) for name in dict.fromkeys(written)),
     )
