@@ -98,7 +98,7 @@ class JobtuiApp(TerminalApp[None]):
         session = self._session
         logs, reader = session.logs(self._offsets), session.job_reader()
         shared = Shared(session.store, session.clock, reader, logs, title, words=words, looks=looks)
-        shared.hosts, shared.mounts = session.hosts, session.mounts
+        shared.reach = session.reach
         shared.player, shared.overview = session.player(), session.overview()
         shared.trace_client = lambda: session.traces
         shared.ask_for_nodes = session.ask_for_nodes

@@ -36,6 +36,7 @@ from jobtui.model.ids import (
 from jobtui.model.jobs import Job, first_seen
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, Op
+from jobtui.model.patterns import regex
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.tables import tables_of
 
@@ -564,7 +565,7 @@ def _is_cut_from(line: str, text: str) -> bool:
     return line.startswith(text[begins:]) if begins >= 0 else text in line
 
 
-_SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)
+_SBATCH_ID = regex(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)
 
 
 def submitted_as(ops: Iterable[Op]) -> str | None:

@@ -23,6 +23,8 @@ from jobtui.model.ids import jid_of_run_dir, split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import Matches
 from jobtui.model.ops import Agent, Op
+from jobtui.model.patterns import regex
+from jobtui.model.settings import NOWHERE, ClusterAccess
 
 SLACK = 5 * SECOND
 """How much earlier than its start a container's log may begin, as two hosts have two clocks."""
@@ -30,7 +32,7 @@ END_SLACK = 60 * SECOND
 LAST_LINES = 1_000
 """How many lines a command asks for if no begin is known."""
 
-_CONTAINER = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+_CONTAINER = regex(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 class LogKind(StrEnum):
@@ -81,29 +83,27 @@ def words_of(matches: Matches) -> str:
     return " + ".join(" ".join(f"{field}={value}" for field, value in group) for group in matches)
 
 
-def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) -> AgentLog:
-    """Where an agent's log is. `hosts` are the configured journals of docker hosts and clusters by host name;
-    `roots` are the database roots, one of which has the copies: the one that its log is in, else the first.
-    """
+def log_of(agent: Agent, reach: ClusterAccess = NOWHERE) -> AgentLog:
+    """Where an agent's log is. One root has the copies: the one that its log is in, else the first."""
     if agent.driver == "LocalDriver":
         name = agent.log or agent.supervisor
         return AgentLog(LogKind.SUPERVISOR, name, at=agent.started_at)
     if agent.driver == "DockerDriver":
-        found = _of_container(agent, hosts)
+        found = _of_container(agent, reach.hosts)
         if agent.log is None or agent.log == agent.supervisor:
             return found
         return found._replace(kind=LogKind.READ, name=agent.log, note="")
     if agent.driver != "SbatchDriver":
         return AgentLog(LogKind.UNKNOWN, note=f"it is not known where a {agent.driver} keeps its log")
     path, host, named = agent.cluster_log or "", agent.host or "", agent.log or agent.supervisor
-    root = max(roots, key=lambda one: named.startswith(f"{one.rstrip('/')}/"), default=None)
+    root = max(reach.roots, key=lambda one: named.startswith(f"{one.rstrip('/')}/"), default=None)
     copies = ""
     if root is not None and len(agent.uid) == 8:
         copies = f"{root.rstrip('/')}/user/{agent.uid}/agent-sbatch"
         copies += f"/{host}" if host and "/" not in host else ""
     command = over_ssh(host, ["tail", "-n", str(LAST_LINES), "--"], path) if path else Command()
     note = "" if copies or path else "its log is on the cluster; nothing that was read says where"
-    spec = spec_of_host(host, hosts) or ""
+    spec = spec_of_host(host, reach.hosts) or ""
     return AgentLog(LogKind.CLUSTER, spec, (), agent.started_at, copies, path, command, note)
 
 
@@ -152,17 +152,8 @@ def _utc(at: Nanos) -> str:
 
 
 SSH = "ssh://"
-ADDRESS = re.compile(r"https?://")
+ADDRESS = regex(r"https?://")
 """How the address of a directory begins that a server of files keeps."""
-
-
-class ClusterAccess(NamedTuple):
-    """How clusters are reached: `mounts` are directories here by those there, `hosts` journals by host."""
-
-    mounts: Mapping[str, str] = {}
-    hosts: Mapping[str, str] = {}
-    roots: tuple[str, ...] = ()
-    """The database roots, any of which may have a run directory."""
 
 
 def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "") -> Iterator[str]:
@@ -190,7 +181,6 @@ def reached(path: str, host: str | None, reach: ClusterAccess, source: str = "")
 OUTPUT_ENDS = (".log", ".out", ".err")
 OUTPUT_NAMES = ("run.log", "job.out")
 """The files with what programs print: Sirepo's, Balsam's."""
-NOWHERE = ClusterAccess()
 
 
 def run_dirs_of(

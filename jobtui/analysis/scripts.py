@@ -22,6 +22,7 @@ from jobtui.formats.sarchive import parse_wanted
 from jobtui.formats.slurm import BATCH_STEP, filled, options_of, unknown_signs
 from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.patterns import regex
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted, text_of
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
 from jobtui.model.slurm import SYSTEM
@@ -100,7 +101,7 @@ MOST_LINES = 5_000
 """How many lines of each side are compared, besides those with which both begin and end."""
 CONTEXT = 3
 
-_NOISE = re.compile(
+_NOISE = regex(
     r"""\d{4}-\d\d-\d\d(?:[T_ ]?\d\d[:h.-]?\d\d(?:[:.-]?\d\d)?(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?   # dates
     |(?<!\d)20\d\d[01]\d[0-3]\d(?:[T_-]?\d{4,6})?(?!\d)
     |\b\d\d:\d\d:\d\d(?:\.\d+)?\b
@@ -266,16 +267,16 @@ def hunks(rows: Sequence[DiffRow]) -> Iterator[Sequence[DiffRow]]:
             yield [row for _, row in run]
 
 
-_WRITES = re.compile(
+_WRITES = regex(
     r"""(?:^|[;&|({]|\b(?:if|then|else|do)\b)\s*cd\s+["']?(?P<entered>[^\s"';&|)]+)
     |(?:(?:[\s;]|^)(?:[12]?>>?|&>>?|>&(?!\d)|\|\s*tee\s+(?:-a\s+)?)
     |(?:\bsrun|^\#SBATCH)\s[^;&|]*?(?<=\s)(?:-[oe]|--(?:output|error))[\s=]*)\s*["']?(?P<written>[\w@%+=:,./-]++)(?![$`(*?])""",
     re.VERBOSE,
 )
-_ASSIGNED = re.compile(r"^\s*(?:export )?(\w+)=[\"']?([\w@%+=:,./-]+)[\"']?\s*$|\$\{(\w+):?=([^}$]+)\}")
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=]([^}$]*))?\})")
-_HERE = re.compile(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
-_HOME = re.compile(r"(?<![\w/~])~(?=[/\s;&|]|$)")
+_ASSIGNED = regex(r"^\s*(?:export )?(\w+)=[\"']?([\w@%+=:,./-]+)[\"']?\s*$|\$\{(\w+):?=([^}$]+)\}")
+_VARIABLE = regex(r"\$(?:(\w+)|\{(\w+)(?::?[-=]([^}$]*))?\})")
+_HERE = regex(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
+_HOME = regex(r"(?<![\w/~])~(?=[/\s;&|]|$)")
 _BASE = "//."
 """Words for the directory in which a script was submitted, taken as the script's own."""
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from jobtui.model.jobs import Job
+from jobtui.model.patterns import regex
 from jobtui.model.verdicts import Concern, Verdict
 
 LONGEST_READ, LONGEST = 1_200, 200
@@ -27,28 +28,28 @@ def _id(found: re.Match[str]) -> str:
     return "N" if re.search(r"[a-zA-Z]\d+[a-zA-Z]|\d[a-zA-Z]+\d", found[0]) else found[0]
 
 
-_KEPT = re.compile(
+_KEPT = regex(
     r"(?i)\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|signal|errno|status(?: code)?|http(?:/[\d.]++)?"
     r"|error)"
     r"[\s:=]*(?P<code>\d{1,3}(?::\d{1,3})?)\b(?![.:/]\d)"
 )
 """Numbers that say what went wrong."""
 _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
-    (re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]"), ""),
-    (re.compile(r"\b[a-z][a-z+]+://[^\s'\"<>]+"), "URL"),
-    (re.compile(r"(?<![\w.…])(?:~|\.{1,2})?/(?:[^\s/'\"`:;,()<>\[\]]+/)*[^\s/'\"`:;,()<>\[\]]*"), _last_part),
-    (re.compile(r"(?<![\w/.+-])(?:[\w.+-]+/(?:[\w.+-]+/)+[\w.+-]*|[\w+-]+/[\w+-]+\.\w+)"), _last_part),
-    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+\b"), "N"),
-    (re.compile(r"\b(?=\w*\d)(?=\w*[a-fA-F])[0-9a-fA-F]{8,}\b"), "N"),
-    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "N"),
-    (re.compile(r"(?:(?<![\w)\]])[+-])?(?<![\w.])\d+(?:[.,:]\d+)*\.?(?:[eE][+-]?\d+)?(?![\w])"), "N"),
-    (re.compile(r"[a-zA-Z0-9]+"), _id),
-    (re.compile(r"\d+(?:\.\d+)*"), "N"),
-    (re.compile(r"\bN(?:[\s,;x×*]+N\b)+"), "N"),
-    (re.compile(r"\s+"), " "),
+    (regex(r"\x1b\[[0-?]*[ -/]*[@-~]"), ""),
+    (regex(r"\b[a-z][a-z+]+://[^\s'\"<>]+"), "URL"),
+    (regex(r"(?<![\w.…])(?:~|\.{1,2})?/(?:[^\s/'\"`:;,()<>\[\]]+/)*[^\s/'\"`:;,()<>\[\]]*"), _last_part),
+    (regex(r"(?<![\w/.+-])(?:[\w.+-]+/(?:[\w.+-]+/)+[\w.+-]*|[\w+-]+/[\w+-]+\.\w+)"), _last_part),
+    (regex(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+\b"), "N"),
+    (regex(r"\b(?=\w*\d)(?=\w*[a-fA-F])[0-9a-fA-F]{8,}\b"), "N"),
+    (regex(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "N"),
+    (regex(r"(?:(?<![\w)\]])[+-])?(?<![\w.])\d+(?:[.,:]\d+)*\.?(?:[eE][+-]?\d+)?(?![\w])"), "N"),
+    (regex(r"[a-zA-Z0-9]+"), _id),
+    (regex(r"\d+(?:\.\d+)*"), "N"),
+    (regex(r"\bN(?:[\s,;x×*]+N\b)+"), "N"),
+    (regex(r"\s+"), " "),
 )  # fmt: skip
 _HELD = "\x02{}\x03"
-_HOLDS = re.compile("\x02([a-j:]+)\x03")
+_HOLDS = regex("\x02([a-j:]+)\x03")
 _LETTERS = str.maketrans("0123456789", "abcdefghij")
 _DIGITS = str.maketrans("abcdefghij", "0123456789")
 

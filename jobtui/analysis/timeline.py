@@ -18,6 +18,7 @@ from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, numbered
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
+from jobtui.model.patterns import regex
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
 from jobtui.model.tables import tables_of
@@ -188,7 +189,7 @@ LEAST_TIMES = 4
 MOST_TOGETHER = 3
 
 
-BAD = re.compile(
+BAD = regex(
     r"\b(error|fail\w*|destroyed|lost|time ?out|time limit|given up|killed|no reply|never|restart\w*"
     r"|exception|run_error|run_timeout)\b",
     re.IGNORECASE,
@@ -290,7 +291,7 @@ def waits_since(op: Op) -> Nanos | None:
     return next((step.at for step in reversed(op.steps) if step.at is not None), None)
 
 
-_LEVEL = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| \| )", re.ASCII)
+_LEVEL = regex(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| \| )", re.ASCII)
 
 
 class JobLine(Step, frozen=True, gc=False):

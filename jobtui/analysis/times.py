@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jobtui.model.clock import DAY, SECOND, Nanos, time_of_iso
 from jobtui.model.numbers import real, whole
+from jobtui.model.patterns import regex
 
 NONE = "–"
 
@@ -166,7 +167,7 @@ def parse_moment(text: str) -> Moment | None:
     return None if day is None else Moment(length, date=day // DAY, time_of_day=time_of_day, zone=zone)
 
 
-_LIKE_A_TIME = re.compile(
+_LIKE_A_TIME = regex(
     r"[+-]\d[\w. ]*|(?:today|yesterday)[\d:. ]*|\d{4}-\d\d?-\d\d?(?:[T ][\d:.Z+-]*)?|\d\d?:[\d:.Z+-]*",
     re.ASCII | re.IGNORECASE,
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobtui.model import specs
+from jobtui.model.patterns import regex
 
 SUPERVISOR_DB = "supervisor-job"
 DEVELOPMENT_DIR = "run"
@@ -93,7 +94,7 @@ def discover(around: DiscoveryScope) -> tuple[DiscoveredSource, ...]:
 SLURM_CONF = "etc/slurm/slurm.conf"
 ARCHIVES = ("var/lib/sarchive", "srv/sarchive", "var/spool/sarchive")
 LARGEST = 1 << 20
-_STATE = re.compile(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+_STATE = regex(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
 def suggest(around: DiscoveryScope) -> Iterable[DiscoveredSource]:

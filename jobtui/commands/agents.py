@@ -35,7 +35,7 @@ async def show_agents(reader: Reader, passes: Callable[[Agent], bool]) -> Exit:
     agents = reader.session.store.correlation.agents()
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
     shown = first(urgent_first(picked, reader.now), reader.context)
-    found = [(agent, log_of(agent, reader.context.config.hosts, reader.reach.roots)) for agent in shown]
+    found = [(agent, log_of(agent, reader.session.reach)) for agent in shown]
     return Report(
         lambda: {"agents": [agent_record(agent, log) for agent, log in found]},
         CSV_COLUMNS,

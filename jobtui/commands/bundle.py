@@ -153,7 +153,7 @@ async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
     """Ask for the parts of the files in the run directory that a person is shown."""
     job_reader = reader.session.job_reader()
     ops = reader.session.store.correlation.ops_of(job.id)
-    for directory in run_dirs_of(job, detail, ops, reader.reach):
+    for directory in run_dirs_of(job, detail, ops, reader.session.reach):
         with suppress(Unreadable):
             listing = await job_reader.list_files(directory)
             files = [file for file in in_order(listing.files) if file.kind is FileKind.FILE]

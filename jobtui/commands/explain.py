@@ -54,7 +54,7 @@ async def explained(reader: Reader, found: FoundJob) -> Verdict:
         return on_sources(verdict, flags, lambda path: None)
     with contained("explaining"):
         ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-        reach, sources = reader.reach, reader.sources
+        reach, sources = reader.session.reach, reader.sources
         return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, sources)
     return verdict
 

@@ -23,6 +23,7 @@ from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.model.numbers import counted
+from jobtui.model.patterns import regex
 from jobtui.render.sources import profile_line
 from jobtui.render.styles import GLYPHS
 from jobtui.render.table import paint, painted
@@ -260,7 +261,7 @@ def _line(counts: dict[str, int]) -> str:
     return " ".join(parts)
 
 
-_PLAIN = re.compile(r"[\w./@#:,+-]+", re.ASCII)
+_PLAIN = regex(r"[\w./@#:,+-]+", re.ASCII)
 """An id that no shell takes for anything else."""
 
 

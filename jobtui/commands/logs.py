@@ -402,7 +402,7 @@ async def _written(reader: Reader, outputs: "Sequence[OutputLines]", chosen: Cho
     """The chosen lines of outputs that are new; what was left out before them is reported."""
     lines, session = list[JobLine](), reader.session
     for one in outputs:
-        lines += filter(chosen, await one.fresh(session.store, session.job_reader(), reader.reach))
+        lines += filter(chosen, await one.fresh(session.store, session.job_reader(), session.reach))
         for path, size in one.skipped:
             complain(f"{path}: {size:,} bytes before its end are left out")
     return lines

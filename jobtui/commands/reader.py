@@ -44,6 +44,7 @@ from jobtui.model.ids import JobId, is_quasi_jid, named, split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
 from jobtui.model.secrets import mask_text
+from jobtui.model.settings import ClusterAccess
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
@@ -51,7 +52,6 @@ from jobtui.store.store import Changes
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
-    from jobtui.analysis.paths import ClusterAccess
     from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
     from jobtui.memory.database import Memory
     from jobtui.model.job_reader import ClusterStatus
@@ -132,13 +132,6 @@ class Reader:
             self._make(spec)
             self._read_too.append(spec)
             await self.catch_up([kind.kind])
-
-    @property
-    def reach(self) -> "ClusterAccess":
-        from jobtui.analysis.paths import ClusterAccess  # few commands need it
-
-        roots = tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
-        return ClusterAccess(self.context.config.mounts, self.context.config.hosts, roots)
 
     async def read_jobs(self, newest: int | None = None) -> bool:
         """Read jobs, of Sirepo only the newest if so; out of logs alone when no source knows of jobs.
@@ -234,12 +227,12 @@ class Reader:
             of_agents = (one.uid for one in session.store.correlation.agents() if one.driver == DRIVER)
             users = dict.fromkeys((*of_jobs, *of_agents))
         if users:
-            read_copies(self.session, self.reach.roots, users)
+            read_copies(self.session, users)
             await self.catch_up([AGENT_COPIES.kind])
 
     async def _read_site_logs(self) -> None:
         if self.session.store.sites():
-            source = site_logs(self.session, self.specs, self.context.config.mounts)
+            source = site_logs(self.session, self.specs)
             if await source.is_reachable():
                 self.session.add(source)
                 await self.catch_up([SITE_LOGS.kind])
@@ -397,18 +390,24 @@ def no_source() -> Exit:
 
 async def within(
     context: Context,
-    specs: Iterable[SourceSpec],
+    specs: Sequence[SourceSpec],
     body: Callable[[Reader], Awaitable[Got]],
     observer: "Observer | None" = None,
 ) -> Got:
     """Run a command's body with a reader over these sources; an observer gets what they deliver."""
-    async with _session(context, (), observer) as session:
-        return await body(Reader(context, session, tuple(specs)))
+    async with _session(context, specs, (), observer) as session:
+        return await body(Reader(context, session, specs))
 
 
-def _session(context: Context, sources: Sequence[Unopened], observer: "Observer | None" = None) -> Session:
+def _session(
+    context: Context,
+    specs: Sequence[SourceSpec],
+    sources: Sequence[Unopened],
+    observer: "Observer | None" = None,
+) -> Session:
     session = Session(sources, context.clock, replay=context.replay, observer=observer)
-    session.hosts, session.mounts = context.config.hosts, context.config.mounts
+    roots = tuple(spec.target for spec in specs if SIREPO_DB.names(spec))
+    session.reach = ClusterAccess(context.config.mounts, context.config.hosts, roots)
     session.store.name_profiles(context.config.profile_of_source)
     session.memory = partial(_open_memory, context.memory) if context.remembers else None
     session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
@@ -432,9 +431,9 @@ def session_to_watch(
     """
     in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
     announced = [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
-    session = _session(context, announced, observer)
+    session = _session(context, specs, announced, observer)
     watch_sites(session, specs)
-    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
+    watch_clusters(session)
     return session
 
 
@@ -506,15 +505,15 @@ def _size(path: str) -> int:
 DRIVER = "SbatchDriver"
 
 
-def read_copies(session: Session, roots: Iterable[str], users: Mapping[str, None]) -> None:
+def read_copies(session: Session, users: Mapping[str, None]) -> None:
     """Read the copies of the logs of agents on a cluster, of these users; more may be added to them."""
     from jobtui.backends.agent_copies import AgentCopies  # few sites have a cluster
 
-    for root in roots:
+    for root in session.reach.roots:
         session.add(AgentCopies(Path(root), lambda: tuple(users)))
 
 
-def watch_clusters(session: Session, roots: Sequence[str]) -> None:
+def watch_clusters(session: Session) -> None:
     """Read the copies of agents' logs as soon as the session knows of a job on a cluster."""
     users: dict[str, None] = {}
 
@@ -523,9 +522,9 @@ def watch_clusters(session: Session, roots: Sequence[str]) -> None:
         changed = filter(None, map(session.store.jobs.get, changes.jobs))
         users.update(dict.fromkeys(job.owner for job in changed if job.mode == CLUSTER_MODE))
         if is_first and users:
-            read_copies(session, roots, users)
+            read_copies(session, users)
 
-    if roots:
+    if session.reach.roots:
         session.store.subscribe(see)
 
 
@@ -533,17 +532,16 @@ LOOK_EVERY_S = 60.0
 """How often it is checked whether a site can be reached."""
 
 
-def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str, str]) -> "SiteLogs":
+def site_logs(session: Session, specs: Sequence[SourceSpec]) -> "SiteLogs":
     # Few have a Balsam, and the first paint needs none of it
-    from jobtui.analysis.paths import ClusterAccess, reached
+    from jobtui.analysis.paths import reached
     from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
 
     systems = {spec.target: named(BALSAM.setting, spec.label) for spec in specs if BALSAM.names(spec)}
 
     def site_directories() -> "tuple[SiteDirectories, ...]":
-        reach = ClusterAccess(mounts)
         return tuple(
-            SiteDirectories(systems[site.source], tuple(reached(site.path, None, reach)))
+            SiteDirectories(systems[site.source], tuple(reached(site.path, None, session.reach)))
             for site in session.store.sites()
             if site.source in systems
         )
@@ -556,7 +554,7 @@ def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
     looking: set[asyncio.Task[None]] = set()
 
     async def add_when_reached() -> None:
-        source = site_logs(session, specs, session.mounts)
+        source = site_logs(session, specs)
         while not await source.is_reachable():  # noqa: ASYNC110 - nothing tells when something is mounted
             await asyncio.sleep(LOOK_EVERY_S)
         session.add(source)

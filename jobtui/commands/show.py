@@ -53,7 +53,7 @@ class Location(NamedTuple):
 
 def locations_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Location]:
     """The known locations of its record, run directory, output, agent and logs."""
-    correlation, reach = reader.session.store.correlation, reader.reach
+    correlation, reach = reader.session.store.correlation, reader.session.reach
     ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
     if record := detail.path if detail else None:
         yield Location("record", record, exists=True)
@@ -68,7 +68,7 @@ def locations_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator
         path = next(filter(os.path.exists, paths), paths[0])  # the likeliest that is on this machine
         yield Location("program output", path, exists=os.path.exists(path))
     if agent is not None:
-        yield from _of_agent(agent, log_of(agent, reach.hosts, reach.roots))
+        yield from _of_agent(agent, log_of(agent, reach))
     if record and (parts := split_jid(job.id)) and job.mode == CLUSTER_MODE:
         root = os.path.dirname(os.path.dirname(record))
         if os.path.exists(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):

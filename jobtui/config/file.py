@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from jobtui.model.patterns import regex
 from jobtui.model.tables import home_of
 
 
@@ -22,10 +23,10 @@ Keys = tuple[str | int, ...]
 
 _NAME = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
 _NAMES = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ONE_NAME = re.compile(_NAME)
-_HEADER = re.compile(rf"[ \t]*\[\[?[ \t]*({_NAMES})[ \t]*\]")
-_PAIR = re.compile(rf"[ \t]*({_NAMES})[ \t]*=[ \t]*")
+_BARE = regex(r"[A-Za-z0-9_-]+")
+_ONE_NAME = regex(_NAME)
+_HEADER = regex(rf"[ \t]*\[\[?[ \t]*({_NAMES})[ \t]*\]")
+_PAIR = regex(rf"[ \t]*({_NAMES})[ \t]*=[ \t]*")
 
 
 class SettingPosition(NamedTuple):
@@ -81,8 +82,8 @@ FILE_NAME = "config.toml"
 PROFILES = "profiles"
 FILE_SIZE_LIMIT = 1 << 20
 """A larger file is refused: it is not a configuration file."""
-_AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
-_TOO_LONG = re.compile(r"[0-9_]{4300,}")
+_AT = regex(r" \(at line (\d+), column (\d+)\)$")
+_TOO_LONG = regex(r"[0-9_]{4300,}")
 _KINDS: Mapping[type, str] = {
     bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a table",
 }  # fmt: skip

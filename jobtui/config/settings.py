@@ -1,7 +1,6 @@
 """The effective settings, from flags, environment and configuration file; the sources that they name."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from jobtui.backends.registry import JOURNAL, of_setting, servers
 from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, parse_file, read_file
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Setting, nearest
 from jobtui.model.numbers import MOST, whole, whole_of
+from jobtui.model.patterns import regex
 from jobtui.model.settings import AUTO, Alarms, Appearance, parse_alarms
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, parse_journal, split_cluster
 
@@ -24,7 +24,7 @@ class Effective(NamedTuple):
 OTHERS_MAY = 0o066
 """Permissions of others to read or write a file."""
 PERSONAL = ("keys", "columns", "colors")
-_LOGIN = re.compile(r"(?<=://).*:.*(?=@)")
+_LOGIN = regex(r"(?<=://).*:.*(?=@)")
 
 
 def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:

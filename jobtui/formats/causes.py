@@ -8,6 +8,7 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from jobtui.model.numbers import whole
+from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
 _KEYS = frozenset({"role", "family", "weight", "shapes"})
@@ -60,7 +61,7 @@ def load_causes() -> CauseFormat:
     """What `causes.toml` holds; that it keeps its own rules is tested."""
     document = tables_of("jobtui.formats", "causes")
     shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
-    parts = {name: re.compile(pattern) for name, pattern in document["parts"].items()}
+    parts = {name: regex(pattern) for name, pattern in document["parts"].items()}
     exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
     shapes.sort(key=lambda shape: -shape.weight)
     by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
@@ -73,7 +74,7 @@ def _shapes(entry: dict[str, object]) -> list[CauseShape]:
         raise ValueError(f"not valid: {entry}")
     family, weight = str(entry.get("family", "")), whole(str(entry.get("weight", 0)), 0)
     return [
-        CauseShape(str(role), family, weight, re.compile(pattern), _literals(_parser.parse(pattern)), sample)
+        CauseShape(str(role), family, weight, regex(pattern), _literals(_parser.parse(pattern)), sample)
         for pattern, sample in pairs
     ]
 
@@ -157,7 +158,7 @@ def load_kills() -> KillFormat:
     shapes = tuple(
         KillShape(
             entry["role"], tuple(entry["writers"]), entry.get("weight", 0), tuple(entry.get("says", ())),
-            re.compile(pattern), sample,
+            regex(pattern), sample,
         )
         for entry in document["lines"]
         for pattern, sample in entry["shapes"]

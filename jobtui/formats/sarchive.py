@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from jobtui.model.clock import time_of_iso
 from jobtui.model.health import contained
 from jobtui.model.numbers import whole
+from jobtui.model.patterns import regex
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted
 
 COUNT_BYTES = 4
@@ -61,7 +62,7 @@ def _variable(entry: bytes) -> Variable:
 
 
 REPLACED = "\ufffd"
-_TORQUE_FILE = re.compile(r"\.(?:JB|TA)\Z")
+_TORQUE_FILE = regex(r"\.(?:JB|TA)\Z")
 
 
 def parse_script(document: object, source: str) -> ArchivedScript | None:
@@ -96,14 +97,14 @@ def _script_in(document: object, source: str) -> ArchivedScript | None:
     )
 
 
-_ID = re.compile(
+_ID = regex(
     r"(?:(?:slurm|torque)(?:@(?P<label>[\w.-]+))?/|(?P<cluster>[\w.-]+)/)?"
     r"#?(?P<number>\d{1,18})(?:_(?P<task>\d+)|\[(?P<bracketed>\d*)\]|-(?P<dashed>\d+)|_\[[^\]]*\]|\+\d+)?"
     r"(?P<server>\.[A-Za-z][\w.-]*)?",
     re.ASCII,
 )
-_TASKS = re.compile(r"^#PBS\s+(?:.*\s)?-t\s+(?P<tasks>[\d,-]+)", re.MULTILINE | re.ASCII)
-_STEP = re.compile(r"^(\d+(?:_\d+)?)\.(?:batch|extern|interactive|\d+)$", re.ASCII)
+_TASKS = regex(r"^#PBS\s+(?:.*\s)?-t\s+(?P<tasks>[\d,-]+)", re.MULTILINE | re.ASCII)
+_STEP = regex(r"^(\d+(?:_\d+)?)\.(?:batch|extern|interactive|\d+)$", re.ASCII)
 OTHER_SYSTEMS = frozenset({"balsam"})
 MOST_TASKS = 256
 """The most files of an array's tasks that are read."""

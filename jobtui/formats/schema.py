@@ -1,6 +1,6 @@
 """Line shapes as data: reads a `*.toml` of this folder, compiles it, and finds the lines that can match.
 
-A shape that does not compile raises a FormatError that names file and shape. Tests check that a file holds
+A shape that breaks the rules raises a FormatError that names file and shape. Tests check that a file holds
 nothing else, and that each shape matches its samples.
 
 In a quiet block (most lines matter to nobody) searching the block for each needle costs a fraction of
@@ -8,13 +8,14 @@ looking at the lines. In a busy one the search costs more than it saves: then ev
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import accumulate, count
 from operator import add
 from typing import Any, NamedTuple
 
 from jobtui.model.ops import Component
+from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
 DRIVER_HEAD = "*Driver"
@@ -55,7 +56,7 @@ class Shape(NamedTuple):
     catch_all: bool
 
 
-_Row = tuple[str, frozenset[str], Callable[[str, int, int], re.Match[str] | None], Shape]
+_Row = tuple[str, frozenset[str], re.Pattern[str], Shape]
 
 
 class LogFormat(NamedTuple):
@@ -71,10 +72,10 @@ class LogFormat(NamedTuple):
         rows = self.by_head.get(head)
         if rows is None:  # one key serves all other drivers, one all other words
             rows = self.by_head.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
-        for literal, funcs, fullmatch, shape in rows:
+        for literal, funcs, pattern, shape in rows:
             if literal not in message or (funcs and func not in funcs):
                 continue
-            if found := fullmatch(message, 0, MATCH_LIMIT):
+            if found := pattern.fullmatch(message, 0, MATCH_LIMIT):
                 return shape, found.groupdict()
         return None
 
@@ -102,7 +103,7 @@ def read_format(name: str, document: Mapping[str, Any]) -> LogFormat:
     by_head: dict[str, list[_Row]] = {}
     for shape in shapes:
         for head in shape.heads if DRIVER_HEAD not in shape.heads else (*shape.heads, *DRIVERS):
-            row = shape.literal, shape.funcs, shape.pattern.fullmatch, shape
+            row = shape.literal, shape.funcs, shape.pattern, shape
             by_head.setdefault(head, []).append(row)
     anywhere = by_head.pop(ANY_HEAD, [])
     return LogFormat(
@@ -130,13 +131,13 @@ def _shape(file: str, entry: Mapping[str, Any], macros: Mapping[str, str]) -> Sh
             component=component,
             step=entry.get("step"),
             heads=heads,
-            pattern=re.compile(pattern, re.ASCII | re.DOTALL),
+            pattern=regex(pattern, re.ASCII | re.DOTALL),
             literal=longest_literal(entry["pattern"]),
             from_agent=component in (Component.AGENT, Component.JOB_CMD),
             funcs=frozenset(entry.get("funcs", ())),
             catch_all=entry.get("catch_all", False),
         )
-    except (KeyError, ValueError, re.error) as error:
+    except (KeyError, ValueError) as error:
         raise FormatError(f"{file}, shape {entry.get('name')!r}: {error!r}") from error
 
 

@@ -24,6 +24,7 @@ from jobtui.model.clock import Nanos, time_of_iso, time_of_seconds
 from jobtui.model.health import Skip
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import read_json, real, whole, whole_of
+from jobtui.model.patterns import regex
 from jobtui.model.slurm import BY_PROGRAM, SlurmExit, SlurmJob, SlurmStep
 from jobtui.model.tables import tables_of
 
@@ -33,12 +34,12 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 TEXT_CHARACTERS = 2_000
 """Kept of a text that a user chose."""
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
-_DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d\d))?(?::(\d\d))?(?:\.\d+)?", re.ASCII)
-_EXIT = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
-_SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP])?([nc])?", re.ASCII)
-_PATTERN = re.compile(r"%(?:%|(\d*)([a-zA-Z]))", re.ASCII)
-_CANCELED = re.compile(r"CANCELLED by (\S{1,64})", re.ASCII)
+_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
+_DURATION = regex(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d\d))?(?::(\d\d))?(?:\.\d+)?", re.ASCII)
+_EXIT = regex(r"(\d{1,10}):(\d{1,10})", re.ASCII)
+_SIZE = regex(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP])?([nc])?", re.ASCII)
+_PATTERN = regex(r"%(?:%|(\d*)([a-zA-Z]))", re.ASCII)
+_CANCELED = regex(r"CANCELLED by (\S{1,64})", re.ASCII)
 
 
 def text_of(text: str) -> str:
@@ -314,12 +315,12 @@ def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
     return [msgspec.structs.replace(job, steps=tuple(steps)) for job, steps in found]
 
 
-_BEGIN = re.compile(r"^JobId=\d+ ", re.ASCII | re.MULTILINE)
-_NAME = re.compile(
+_BEGIN = regex(r"^JobId=\d+ ", re.ASCII | re.MULTILINE)
+_NAME = regex(
     r"JobName=(?P<name>.*)(?:\n {3}|(?<!\n {2}) )UserId=(?P<user>\S*?)\(\d+\) GroupId=\S+ MCS_label=",
     re.ASCII | re.DOTALL,
 )
-_FIELD = re.compile(r"(?<!\S)([A-Z][A-Za-z0-9_:/]*)=")
+_FIELD = regex(r"(?<!\S)([A-Z][A-Za-z0-9_:/]*)=")
 _LAST_COUNTS = frozenset({"StdErr", "StdIn", "StdOut"})
 
 SCONTROL = table_of("scontrol")

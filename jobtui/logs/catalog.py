@@ -1,6 +1,5 @@
 """Which sources of a session have lines to read, and how to open them."""
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -8,16 +7,17 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from jobtui.backends.base import Source
 from jobtui.backends.registry import LOG_FILE, of_kind
 from jobtui.model.clock import Offsets
+from jobtui.model.patterns import regex
 
 if TYPE_CHECKING:
     from jobtui.logs.merged import Mergeable
     from jobtui.model.pages import Log
 
-COPIES = re.compile(r"/agent-sbatch/[^/]+/?$")
+COPIES = regex(r"/agent-sbatch/[^/]+/?$")
 """The directory of a cluster in which the supervisor keeps copies of an agent's log."""
 
 
-OVER_SSH = re.compile(r"ssh://[^/]+/.")
+OVER_SSH = regex(r"ssh://[^/]+/.")
 """The address of a file on another host."""
 
 

@@ -9,14 +9,15 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from jobtui.model.patterns import regex
 from jobtui.model.secrets import mask_text
 
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
-_SPECIAL = re.compile(r"(['\\!])")
+_PLAIN = regex(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
+_SPECIAL = regex(r"(['\\!])")
 _SAFE = {"'": '"\'"', "\\": "\\\\", "!": "\\!"}
-_FREE_IN_DOUBLE = re.compile(r'[^"$`\\!]*')
+_FREE_IN_DOUBLE = regex(r'[^"$`\\!]*')
 """What no shell changes between double quotes."""
-_HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?", re.ASCII)
+_HOST = regex(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?", re.ASCII)
 """What may come after `ssh`: nothing that could be an option or more than one word."""
 _LETTERS = frozenset({"Lu", "Ll", "Lt", "Lo", "Nd"})
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")

@@ -22,6 +22,7 @@ from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, ReasonSeen, Run, statuses_of
 from jobtui.model.numbers import counted, whole
+from jobtui.model.patterns import regex
 from jobtui.model.state_runs import FAILED
 from jobtui.model.tables import tables_of
 
@@ -54,9 +55,9 @@ Slots are numbered in the order of their ads, and written `0-41,43-43`. A litera
 _HOST = r"[A-Za-z0-9](?:[\w.@-]{0,250}[A-Za-z0-9])?"
 JOBSUB_ID = rf"\d{{1,12}}(?:\.\d{{0,9}})?@{_HOST}"
 """With the schedd, as jobsub writes it: nothing else looks so."""
-_ID = re.compile(rf"(?P<cluster>\d{{1,12}})(?:\.(?P<proc>\d{{0,9}}))?(?:@(?P<schedd>{_HOST}))?", re.ASCII)
-_GLOBAL = re.compile(rf"(?P<schedd>{_HOST})#(?P<cluster>\d{{1,12}})\.(?P<proc>\d{{1,9}})#\d+", re.ASCII)
-_WITH_SCHEDD = re.compile(rf"(?<![\w.@-]){JOBSUB_ID}", re.ASCII)
+_ID = regex(rf"(?P<cluster>\d{{1,12}})(?:\.(?P<proc>\d{{0,9}}))?(?:@(?P<schedd>{_HOST}))?", re.ASCII)
+_GLOBAL = regex(rf"(?P<schedd>{_HOST})#(?P<cluster>\d{{1,12}})\.(?P<proc>\d{{1,9}})#\d+", re.ASCII)
+_WITH_SCHEDD = regex(rf"(?<![\w.@-]){JOBSUB_ID}", re.ASCII)
 
 
 class CondorId(NamedTuple):

@@ -3,7 +3,6 @@
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
 
-import re
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import msgspec
 
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.numbers import real_of
+from jobtui.model.patterns import regex
 
 STATUS_FILE = "sbatch_status.json"
 
@@ -113,8 +113,8 @@ class FilePart(msgspec.Struct, frozen=True):
 
 
 SNIFFED_BYTES = 4_096
-_CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a]")
-_HOLE = re.compile("\0+")
+_CONTROL = regex(rb"[\x01-\x06\x0e-\x1a]")
+_HOLE = regex("\0+")
 
 
 def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) -> FilePart:

@@ -1,4 +1,4 @@
-"""What a user set that more than one part of the program asks: alarms, and how the dashboard looks."""
+"""What a user set that several parts of the program ask: alarms, ways to clusters, the dashboard's looks."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -44,6 +44,17 @@ def _words(command: object) -> tuple[str, ...]:
         raise ValueError("command: a word contains a NUL byte")
     return tuple(command)
 
+
+class ClusterAccess(NamedTuple):
+    """How clusters are reached: `mounts` are directories here by those there, `hosts` journals by host."""
+
+    mounts: Mapping[str, str] = {}
+    hosts: Mapping[str, str] = {}
+    roots: tuple[str, ...] = ()
+    """The database roots, any of which may have a run directory."""
+
+
+NOWHERE = ClusterAccess()
 
 AUTO = "auto"
 """What fits the terminal."""

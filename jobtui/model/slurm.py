@@ -7,6 +7,7 @@ import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import Category, JobStatus, Pending, statuses_of
+from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
@@ -129,7 +130,7 @@ class Reason(NamedTuple):
     category: Category = Category.OTHER
 
 
-LIMIT = re.compile(
+LIMIT = regex(
     r"(?P<whose>AssocGrp|AssocMax|Assoc|QOSGrp|QOSMax|QOSMin|QOS|Max)"
     r"(?P<what>[A-Za-z]*?)(?P<minutes>(?:Run)?Minutes)?(?:Per(?P<each>User|Account|Job|Node))?"
     r"(?:NotSatisfied)?(?:Limit)?",

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.model.numbers import whole
+from jobtui.model.patterns import regex
 
 if TYPE_CHECKING:
     from jobtui.model.clock import Nanos
@@ -108,11 +109,11 @@ def parse_log(text: str) -> SourceSpec:
 
 
 LOCAL_JOURNAL = LOCAL_SLURM = "local"
-_REMOTE = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_REMOTE = regex(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _USER_AND_HOST = r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?"
 """Neither part begins as an option does."""
-_SSH = re.compile(rf"(?i:ssh)://(?P<address>{_USER_AND_HOST})/*", re.ASCII)
-_SSH_TARGET = re.compile(rf"{_USER_AND_HOST}(?:/.*)?", re.ASCII)
+_SSH = regex(rf"(?i:ssh)://(?P<address>{_USER_AND_HOST})/*", re.ASCII)
+_SSH_TARGET = regex(rf"{_USER_AND_HOST}(?:/.*)?", re.ASCII)
 """A path is a directory of journal files there."""
 
 
@@ -157,8 +158,8 @@ def is_directory(spec: SourceSpec) -> bool:
 
 OTLP_PORT = 4318
 LOOPBACK = "127.0.0.1"
-_URL = re.compile(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", re.IGNORECASE)
-_LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)
+_URL = regex(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", re.IGNORECASE)
+_LISTEN = regex(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)
 
 
 NO_LOGIN = "a name or password in the address is not accepted"
@@ -219,8 +220,8 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d+){1,3}", host) is not None
 
 
-_CLUSTER = re.compile(r"(?P<cluster>\w[\w.-]*)=(?P<path>.*)", re.ASCII | re.DOTALL)
-_BROKERS = re.compile(r"[\w.:\[\]-]+(?:,[\w.:\[\]-]+)*/[\w.-]{1,249}", re.ASCII)
+_CLUSTER = regex(r"(?P<cluster>\w[\w.-]*)=(?P<path>.*)", re.ASCII | re.DOTALL)
+_BROKERS = regex(r"[\w.:\[\]-]+(?:,[\w.:\[\]-]+)*/[\w.-]{1,249}", re.ASCII)
 
 
 def split_cluster(text: str) -> tuple[str, str]:

@@ -13,12 +13,13 @@ from jobtui.analysis.flags import JobContext, needs_person, waits_for
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import FAULTS
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
+from jobtui.model.patterns import regex
 from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.table import painted
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, gist, short_time, show, width
 
-_DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
+_DOMAIN_NAME = regex(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """With a letter in its first and last label, so that it is no address."""
 MODES = {"sequential": "seq", "parallel": "par"}
 _MINUTE_S = 60.0

@@ -1,11 +1,11 @@
 """The names of styles, and the sign, word and style of each status."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
 from jobtui.model.jobs import JobStatus
+from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
 
@@ -26,7 +26,7 @@ _NAMED = frozenset(("default", *COLORS, *(f"bright_{color}" for color in COLORS)
 _WORDS = ATTRIBUTES | _NAMED | {"on", "not"}
 _AFTER = {"on": _NAMED, "not": ATTRIBUTES}
 """The values that may follow these words."""
-_HEX = re.compile(r"#[0-9A-Fa-f]{6}")
+_HEX = regex(r"#[0-9A-Fa-f]{6}")
 
 
 def mistake_in_style(text: str) -> str:

@@ -12,6 +12,7 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, Pending, Run
 from jobtui.model.ops import Op, Step
+from jobtui.model.patterns import regex
 from jobtui.model.secrets import mask_text
 from jobtui.model.tables import text_of
 from jobtui.model.verdicts import (
@@ -334,7 +335,7 @@ def _why_head(title: str) -> Iterator[Paragraph]:
 
 LONGEST = 200
 """How many characters of a log line are quoted."""
-_TICKS = re.compile("`+")
+_TICKS = regex("`+")
 
 
 class PostMortem(NamedTuple):

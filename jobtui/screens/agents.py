@@ -93,7 +93,7 @@ class AgentsScreen(TableScreen[Agent]):
         return urgent_first(self._agents, self.shared.now())
 
     def log_of(self, agent: Agent) -> AgentLog:
-        return log_of(agent, self.shared.hosts, self.shared.reach.roots)
+        return log_of(agent, self.shared.reach)
 
     def paragraphs(self) -> Iterator[Paragraph]:
         if (agent := self._table.record) is not None:

@@ -29,6 +29,7 @@ from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.widgets.filter_bar import Completion, FilterBar, History, Mistake
 from jobtui.widgets.frame import TRAIL, Header, KeyLine, NoticeLine, RuleLine, SourceStrip
 from jobtui.widgets.lines import LineView
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.row_view import Move
 
 if TYPE_CHECKING:
@@ -445,7 +446,7 @@ class FilteringScreen(HeadedScreen):
     def action_back(self) -> None:
         if self.filter_text:
             self.set_filter("")
-        elif getattr(self._main, "marked", ()):
+        elif isinstance(self._main, RecordTable) and self._main.marked:
             self._main.forget_marks()
         else:
             super().action_back()
@@ -465,8 +466,6 @@ class TableScreen(FilteringScreen, Generic[Record]):
     """The placeholder of the filter."""
 
     def __init__(self, shared: Shared) -> None:
-        from jobtui.widgets.record_list import RecordTable
-
         super().__init__(shared)
         self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.KEY)
 

@@ -19,7 +19,7 @@ from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.model.settings import USUAL_LOOKS, Appearance
+from jobtui.model.settings import NOWHERE, USUAL_LOOKS, Appearance, ClusterAccess
 from jobtui.render.sources import extents
 from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
@@ -28,7 +28,6 @@ from jobtui.widgets.filter_bar import History
 from jobtui.widgets.record_list import RecordList
 
 if TYPE_CHECKING:
-    from jobtui.analysis.paths import ClusterAccess
     from jobtui.analysis.traces.layout import ServiceMarks
     from jobtui.backends.job_reader import JobReader
     from jobtui.model.memory import MemoryOverview
@@ -64,11 +63,7 @@ class Shared:
     """The flags with which another jobtui reads the same."""
     absolute: bool = False
     """Times of day instead of ages."""
-    hosts: Mapping[str, str] = field(default_factory=dict)
-    """The journals of docker hosts and clusters, as configured, by the name of the host."""
-    mounts: Mapping[str, str] = field(default_factory=dict)
-    """Directories of this machine by those on clusters that are mounted there, as configured."""
-
+    reach: ClusterAccess = NOWHERE
     trace_client: "Callable[[], SessionTraces] | None" = None
     """Answers about traces: fetch, follow, search; None without a session."""
     ask_for_nodes: Callable[[float | None], None] = lambda every_s: None
@@ -98,14 +93,6 @@ class Shared:
 
     def __post_init__(self) -> None:
         self.live = self.store
-
-    @property
-    def reach(self) -> "ClusterAccess":
-        from jobtui.analysis.paths import ClusterAccess
-        from jobtui.backends.registry import SIREPO_DB
-
-        roots = tuple(one.name for one in self.store.sources() if SIREPO_DB.made(one))
-        return ClusterAccess(self.mounts, self.hosts, roots)
 
     def command(self, *words: str, about: Sequence[str] = ()) -> Command:
         ends = ("--",) if any(word.startswith("-") for word in about) else ()

@@ -5,7 +5,7 @@ The dashboard and the one-shot commands use it. It does not know about a termina
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from jobtui.analysis.correlation import EmptyCorrelation
@@ -15,7 +15,7 @@ from jobtui.model.clock import Clock, Nanos, Offsets, SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.logs import Reached
-from jobtui.model.settings import Alarms
+from jobtui.model.settings import NOWHERE, Alarms
 from jobtui.store.poller import Poller, read_again
 from jobtui.store.store import Store
 
@@ -47,10 +47,7 @@ class Session:
         observer: "Observer | None" = None,
     ) -> None:
         self.clock = clock or SystemClock()
-        self.hosts: Mapping[str, str] = {}
-        """The journals of docker hosts and clusters, as configured, by the name of the host."""
-        self.mounts: Mapping[str, str] = {}
-        """Directories of this machine by those on clusters that are mounted there, as configured."""
+        self.reach = NOWHERE
         self.alarms = Alarms()
         """What to do when a job begins to need a person, as configured."""
         self.memory: Callable[[], Memory] | None = None

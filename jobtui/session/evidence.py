@@ -19,9 +19,9 @@ from jobtui.analysis.explain.verdict import contradictions, explain, may_be_kill
 from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
 from jobtui.analysis.incidents import ENDED_BADLY, ENDED_WELL, Grouping, Incidents, Sample, sample_of
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.analysis.paths import NOWHERE, ClusterAccess, output_dirs, reached, run_dirs_of, spec_of_host
+from jobtui.analysis.paths import output_dirs, reached, run_dirs_of, spec_of_host
 from jobtui.analysis.waits import WaitSnapshot, wait_chain, waited_slot
-from jobtui.backends.registry import SIREPO_DB, of_kind
+from jobtui.backends.registry import of_kind
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
@@ -33,6 +33,7 @@ from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.secrets import mask_text
+from jobtui.model.settings import NOWHERE, ClusterAccess
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import RUN_ERROR, by_run
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
@@ -205,9 +206,7 @@ class Gatherer:
 
     @classmethod
     def of(cls, session: "Session", reads: ReadCache | None = None) -> "Gatherer":
-        roots = tuple(one.name for one in session.sources if SIREPO_DB.made(one))
-        reach = ClusterAccess(session.mounts, session.hosts, roots)
-        return cls(session.store, session.job_reader(), session.clock.now(), reach, reads)
+        return cls(session.store, session.job_reader(), session.clock.now(), session.reach, reads)
 
     async def noted(self, job: Job | None) -> ClusterStatus | None:
         """The note about the newest run on its cluster, if that can be reached from here."""

@@ -9,7 +9,7 @@ from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES, ClusterAccess, output_dirs, reached, run_dirs_of
+from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES, output_dirs, reached, run_dirs_of
 from jobtui.analysis.timeline import JobLine
 from jobtui.analysis.times import age
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -19,6 +19,7 @@ from jobtui.model.job_reader import FileKind, FilePart, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.secrets import masked_lines
+from jobtui.model.settings import ClusterAccess
 from jobtui.model.slurm import SYSTEM as SLURM
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from jobtui.demo.site import SUPERVISOR_LOG
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.model.settings import ClusterAccess
 from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
 from tests.analysis.explain.cases import gatherer_of, incidents, jobs_of, samples_of
@@ -191,7 +192,7 @@ LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
 def test_log_of_finds_the_agent_log(
     agent: Agent, hosts: dict[str, str], kind: LogKind, name: str | None
 ) -> None:
-    found = log_of(agent, hosts)
+    found = log_of(agent, ClusterAccess(hosts=hosts))
     assert found.kind is kind
     assert name is None or found.name == name
     if kind in (LogKind.JOURNAL, LogKind.READ):
@@ -204,7 +205,7 @@ def test_log_of_finds_the_agent_log(
 
 
 def test_the_command_for_a_host_that_is_not_configured_has_begin_and_end() -> None:
-    found = log_of(DOCKER, {"v2": "ssh://v2"})
+    found = log_of(DOCKER, ClusterAccess(hosts={"v2": "ssh://v2"}))
     assert found.command == (
         'ssh v1.sirepo.example "journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369'
         " --since '2026-11-20 20:49:27 UTC'\""
@@ -216,31 +217,31 @@ def test_the_command_for_a_host_that_is_not_configured_has_begin_and_end() -> No
         "--since", "2026-11-20 20:49:27 UTC",
     ]  # fmt: skip
     gone = but(DOCKER, state=AgentState.LOST, since=Nanos(STARTED + 10 * SECOND))
-    assert typed(log_of(gone, {}).command)[-2:] == ["--until", "2026-11-20 20:50:42 UTC"]
+    assert typed(log_of(gone).command)[-2:] == ["--until", "2026-11-20 20:50:42 UTC"]
     killed_before = but(gone, since=Nanos(STARTED - SECOND))
-    assert "--until" not in log_of(killed_before, {}).command
+    assert "--until" not in log_of(killed_before).command
     timeless = but(DOCKER, started_at=None)
-    assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
+    assert typed(log_of(timeless).command)[-2:] == ["-n", "1000"]
 
 
 def test_log_of_says_what_is_not_known() -> None:
-    assert "container" in log_of(but(DOCKER, container=None), {}).described
-    no_host = log_of(but(DOCKER, host=None), {"v1": "ssh://v1"})
+    assert "container" in log_of(but(DOCKER, container=None)).described
+    no_host = log_of(but(DOCKER, host=None), ClusterAccess(hosts={"v1": "ssh://v1"}))
     assert "not known" in no_host.note
     assert shlex.split(no_host.command)[0] == "journalctl"
-    assert "cluster" in log_of(but(ON_CLUSTER, cluster_log=None), {}).described
+    assert "cluster" in log_of(but(ON_CLUSTER, cluster_log=None)).described
 
 
 @pytest.mark.parametrize(
     ("agent", "roots", "copies"),
     [
-        (ON_CLUSTER, ["/srv/db/"], "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"),
-        (but(ON_CLUSTER, host=None), ["/srv/db"], "/srv/db/user/3pMDuIiL/agent-sbatch"),
-        (but(ON_CLUSTER, uid="3pMD"), ["/srv/db"], ""),
+        (ON_CLUSTER, ("/srv/db/",), "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"),
+        (but(ON_CLUSTER, host=None), ("/srv/db",), "/srv/db/user/3pMDuIiL/agent-sbatch"),
+        (but(ON_CLUSTER, uid="3pMD"), ("/srv/db",), ""),
     ],
 )
-def test_copies_of_the_log_of_a_clusters_agent(agent: Agent, roots: list[str], copies: str) -> None:
-    found = log_of(agent, {"cori": "ssh://cori"}, roots)
+def test_copies_of_the_log_of_a_clusters_agent(agent: Agent, roots: tuple[str, ...], copies: str) -> None:
+    found = log_of(agent, ClusterAccess({}, {"cori": "ssh://cori"}, roots))
     assert found.copies == copies
     if agent is ON_CLUSTER:
         log = "/scratch/jdoe/sirepo prod/job_agent.log"

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from jobtui.analysis import timeline
 from jobtui.analysis.compare import StepPair, StepTime, step_pairs
-from jobtui.analysis.paths import ClusterAccess, reached, run_dirs_of
+from jobtui.analysis.paths import reached, run_dirs_of
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, RunDir
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus, Step, Unlinked
+from jobtui.model.settings import ClusterAccess
 from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
 from tests.rows import ROWS

@@ -23,6 +23,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, labels_of
 from jobtui.model.jobs import Job
+from jobtui.model.settings import ClusterAccess
 from jobtui.model.specs import SourceSpec
 from jobtui.recording.database import Recording
 from jobtui.session import Session
@@ -347,7 +348,7 @@ async def watching(
 ) -> AsyncIterator[tuple[Session, ScriptedSource]]:
     source = ScriptedSource(batches, name=URL, kind="balsam")
     async with Session([source], FixedClock(NOW)) as session:
-        session.mounts = mounts or {}
+        session.reach = ClusterAccess(mounts or {})
         watch_sites(session, specs)
         running = asyncio.create_task(session.run())
         yield session, source

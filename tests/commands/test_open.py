@@ -11,7 +11,7 @@ from jobtui import cli
 from jobtui.cli import parse
 from jobtui.commands import demo, open
 from jobtui.commands.context import Context, make_context
-from jobtui.commands.reader import Reader, configured
+from jobtui.commands.reader import Reader, configured, within
 from jobtui.commands.streams import Exit
 from jobtui.config import load
 from jobtui.model.ids import JobFilter, JobId, TraceRef
@@ -210,17 +210,16 @@ def sources(flags: Flags, plain_environment: Path) -> Flags:
 def on_screen(sources: Sequence[str], scrap: str) -> Jump:
     """Where `:` and a paste lead on a dashboard that has read this capture."""
 
-    async def jump() -> Jump:
-        invocation = parse(["jobs", "--at", AT, *sources])
-        context = make_context(invocation, load(invocation.settings, {}), lambda *opened: None)
-        async with Session((), context.clock) as session:
-            reader = Reader(context, session, configured(context))
-            await reader.read_jobs()
-            await reader.read_logs(None)
-            await reader.read_traces()
-            return await look_up(scrap, session.store, session.logs().names(), Gatherer.of(session))
+    async def jump(reader: Reader) -> Jump:
+        await reader.read_jobs()
+        await reader.read_logs(None)
+        await reader.read_traces()
+        session = reader.session
+        return await look_up(scrap, session.store, session.logs().names(), Gatherer.of(session))
 
-    return asyncio.run(jump())
+    invocation = parse(["jobs", "--at", AT, *sources])
+    context = make_context(invocation, load(invocation.settings, {}), lambda *opened: None)
+    return asyncio.run(within(context, configured(context), jump))
 
 
 def ran(run: Runner, command: tuple[str, ...], capture: str, scrap: str, *more: str) -> Ran:

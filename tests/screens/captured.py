@@ -22,6 +22,7 @@ from jobtui.commands.context import of_specs
 from jobtui.commands.reader import watch_clusters
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId, TraceId
+from jobtui.model.settings import ClusterAccess
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
@@ -58,6 +59,8 @@ def app_on(
     session = Session([LogFile(one) if isinstance(one, Path) else one for one in sources], FixedClock(now))
     for name, value in of_session.items():
         setattr(session, name, value)
+    roots = tuple(one.name for one in sources if isinstance(one, SirepoDb))
+    session.reach = session.reach._replace(roots=roots)
     return JobtuiApp(session, at, theme=theme, words=words)
 
 
@@ -137,7 +140,7 @@ async def opened(root: Path) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
 
 ON_CLUSTER = CAPTURE.with_name("sbatch")
 THERE = "/srv/sirepo/hpc/scratch"
-MOUNTS = {THERE: str(ON_CLUSTER / "scratch")}
+REACH = ClusterAccess({THERE: str(ON_CLUSTER / "scratch")})
 JID = JobId("3pMDuIiL-e1oQ9PPU-activityAnimation")
 RUN_DIR = f"{THERE}/jdoe/sirepo-dev/user/3pMDuIiL/myapp/{JID}"
 TWELVE = {"%i": "12", "%A": "12", "%F": "12", "%T": "FAILED", "%r": "NodeFail",
@@ -147,7 +150,7 @@ TWELVE = {"%i": "12", "%A": "12", "%F": "12", "%T": "FAILED", "%r": "NodeFail",
 
 def app_on_cluster(at: JobId | None = None, root: Path = ON_CLUSTER, **of_session: Any) -> JobtuiApp:
     app = app_on(SirepoDb(root), root / "supervisor.log", at=at, **of_session)
-    watch_clusters(app._session, [str(root)])
+    watch_clusters(app._session)
     return app
 
 

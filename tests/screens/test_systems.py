@@ -10,6 +10,7 @@ from jobtui.analysis.find import Candidate
 from jobtui.analysis.paths import log_of
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.ops import Agent, HeldOp
+from jobtui.model.settings import ClusterAccess
 from jobtui.screens.agents import AgentsScreen, where_to_open
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
@@ -20,7 +21,7 @@ from tests.balsam_server import RecordedBalsam
 from tests.builders import ago, an_agent
 from tests.screens.captured import (
     JID,
-    MOUNTS,
+    REACH,
     TWELVE,
     app_on_balsam,
     app_on_cluster,
@@ -46,7 +47,7 @@ async def test_keys_work_while_files_of_jobs_are_read(monkeypatch: pytest.Monkey
         return await jobs_on_disk(self, text)
 
     monkeypatch.setattr(Gatherer, "jobs_on_disk", late)
-    async with shown(app_on_cluster(mounts=MOUNTS)) as (app, pilot):
+    async with shown(app_on_cluster(reach=REACH)) as (app, pilot):
         await wait_until(lambda: CANCELED in app._session.store.jobs, pilot)
         await prompt(pilot, "colon", "no such error anywhere")
         await press(pilot, "enter", until="reading the files of the newest jobs")
@@ -94,13 +95,13 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
 ) -> None:
     async with read(Scene(agents=agents())) as (scene, pilot):
         await press(pilot, "3", until=AgentsScreen)
-        scene.app._shared.hosts = {"v4": "/no/such/journal"} if is_configured else {}
+        scene.app._shared.reach = reach = ClusterAccess(
+            hosts={"v4": "/no/such/journal"} if is_configured else {}
+        )
         await on_row(scene.app.screen.query_one(RecordTable), pilot, "t7K7")
         if is_configured:
             await press(pilot, "enter", until=LogsScreen)
-            found = where_to_open(
-                scene.app._shared, agents()[1], log_of(agents()[1], scene.app._shared.hosts)
-            )
+            found = where_to_open(scene.app._shared, agents()[1], log_of(agents()[1], reach))
             name = "/no/such/journal CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369"
             assert found is not None
             assert found[:2] == (name, None), "all of it is of this container"
@@ -120,17 +121,17 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
 async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
     agent = an_agent("ukUt", driver="SbatchDriver", host="cori", cluster_log="/scratch/jdoe/job_agent.log")
     shared = Scene().app._shared
-    shared.mounts = {"/scratch": "/mnt"}
+    shared.reach = ClusterAccess({"/scratch": "/mnt"})
     copy = msgspec.structs.replace(agent, log="/srv/db/user/EPRSqtUW/agent-sbatch/cori", log_at=7)
     for known in (agent, copy):
-        assert where_to_open(shared, known, log_of(known, {})) == ("/mnt/jdoe/job_agent.log", None, None)
-    shared.mounts, shared.hosts = {}, {"cori": "ssh://op@cori"}
+        assert where_to_open(shared, known, log_of(known)) == ("/mnt/jdoe/job_agent.log", None, None)
+    shared.reach = ClusterAccess(hosts={"cori": "ssh://op@cori"})
     remote = ("ssh://op@cori/scratch/jdoe/job_agent.log", None, None)
-    assert where_to_open(shared, copy, log_of(copy, shared.hosts)) == remote
-    shared.hosts = {}
-    assert where_to_open(shared, copy, log_of(copy, {})) == (copy.log, None, None)
+    assert where_to_open(shared, copy, log_of(copy, shared.reach)) == remote
+    shared.reach = ClusterAccess()
+    assert where_to_open(shared, copy, log_of(copy)) == (copy.log, None, None)
     own = msgspec.structs.replace(agent, log="/mnt/other/job_agent.log", log_at=9)
-    shared.mounts = {"/scratch": "/mnt"}
-    assert where_to_open(shared, own, log_of(own, {})) == ("/mnt/other/job_agent.log", None, None)
+    shared.reach = ClusterAccess({"/scratch": "/mnt"})
+    assert where_to_open(shared, own, log_of(own)) == ("/mnt/other/job_agent.log", None, None)
     busy = msgspec.structs.replace(own, ops=(HeldOp(OpPrefix("pb5u"), "run", sent_at=ago(60)),))
-    assert where_to_open(shared, busy, log_of(busy, {})) == (own.log, None, ago(65))
+    assert where_to_open(shared, busy, log_of(busy)) == (own.log, None, ago(65))

@@ -1,6 +1,5 @@
 """Verdicts on jobs of Sirepo: the first rule that applies. Each blind spot lowers the confidence."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -29,13 +28,14 @@ from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import unread
 from jobtui.model.jobs import JobStatus, Pending
 from jobtui.model.ops import BY_SUPERVISOR, Component, Step
+from jobtui.model.patterns import regex
 from jobtui.model.secrets import mask_text
 from jobtui.model.slurm import queued_as
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
 """How many raw lines are shown for a verdict."""
-_QUOTED = re.compile(r"\b(?:exception=|std(?:err|out)=(?!.*\bexception=))..+")
+_QUOTED = regex(r"\b(?:exception=|std(?:err|out)=(?!.*\bexception=))..+")
 """The most useful part of a line that quotes another program's output and may be cut off at its end."""
 
 RULES: Mapping[JobStatus, tuple[Rule, ...]] = {

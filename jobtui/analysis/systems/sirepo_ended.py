@@ -13,16 +13,15 @@ from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s, to_rfc33
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import whole
 from jobtui.model.ops import UNWANTED_ENDS, Op, OpStatus, Step, is_line_before
+from jobtui.model.patterns import regex
 from jobtui.model.verdicts import Code
 
-_SIGNAL = re.compile(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")
-_OUT_OF_MEMORY = re.compile(r"Terminated Process|ran out of memory|Out of memory|oom.?kill", re.IGNORECASE)
-_PREPARE = re.compile(r"\b_prepare\b|sim_run_dir_prepare|write_parameters|prepare_for_|UserAlert|_do_prepare")
-_AGENT_START = re.compile(
-    r"waiting for agent to start|agent.{0,20}(?:did not|never).{0,10}start", re.IGNORECASE
-)
-_STDERR = re.compile(r"\bexit=\d+ stderr=\S")
-_LIVE_IN_SLURM = re.compile(r"(?:sbatch status|unexpected state)=(CONFIGURING|COMPLETING|RESIZING|STAGE_OUT)")
+_SIGNAL = regex(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")
+_OUT_OF_MEMORY = regex(r"Terminated Process|ran out of memory|Out of memory|oom.?kill", re.IGNORECASE)
+_PREPARE = regex(r"\b_prepare\b|sim_run_dir_prepare|write_parameters|prepare_for_|UserAlert|_do_prepare")
+_AGENT_START = regex(r"waiting for agent to start|agent.{0,20}(?:did not|never).{0,10}start", re.IGNORECASE)
+_STDERR = regex(r"\bexit=\d+ stderr=\S")
+_LIVE_IN_SLURM = regex(r"(?:sbatch status|unexpected state)=(CONFIGURING|COMPLETING|RESIZING|STAGE_OUT)")
 AGENT_NOTES = frozenset({"note from the agent", "exception in the agent", "error with job_cmd"})
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
@@ -347,8 +346,8 @@ def _run_dir_gone_line(case: Case) -> Step | None:
     )
 
 
-_REASON = re.compile(r"(?:\b(?:error|exception|stderr)=|reason': ')(?P<why>.+?)(?: stack=|'?,? *$)")
-_SERIAL = re.compile(r"[sS]erial'?[=:] ?(?P<serial>\d{1,10})\b")
+_REASON = regex(r"(?:\b(?:error|exception|stderr)=|reason': ')(?P<why>.+?)(?: stack=|'?,? *$)")
+_SERIAL = regex(r"[sS]erial'?[=:] ?(?P<serial>\d{1,10})\b")
 _TELLS_WHY = ("docker ", "its start failed", "it ended with code")
 """Beginnings of a line about an agent's end that gives a reason."""
 TOUCHED = frozenset(

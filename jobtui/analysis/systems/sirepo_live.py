@@ -30,6 +30,7 @@ from jobtui.model.clock import Nanos, since_s
 from jobtui.model.jobs import Category, JobStatus
 from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
+from jobtui.model.patterns import regex
 from jobtui.model.slurm import reason_of
 from jobtui.model.verdicts import Code
 
@@ -37,8 +38,8 @@ GRACE_S = 2.0
 """How long after its limit a line may come."""
 NOT_SENT = "exception during send"
 """The words in the record of a run that could not be sent to its cluster."""
-_TIMEOUT = re.compile(r"timeout=(?P<seconds>[\d.]+)")
-_LOGIN = re.compile(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
+_TIMEOUT = regex(r"timeout=(?P<seconds>[\d.]+)")
+_LOGIN = regex(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
 
 
 def restarted(case: Case) -> Finding | None:
