@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobtui import allocator
+from jobtui.model.patterns import regex
 from tests.rows import CAPTURES
 
 ROOT = Path(__file__).parents[1]
@@ -70,7 +72,7 @@ def test_threads_that_cannot_start_are_not_a_fault_of_jobtui(command: str, tmp_p
     assert "Traceback" not in ran.stderr
 
 
-def test_importing_writes_nothing_and_starts_nothing(tmp_path: Path) -> None:
+def test_importing_writes_nothing_and_starts_nothing_and_every_pattern_compiles(tmp_path: Path) -> None:
     ran = run_python(program("imports"), "", tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip() == ""
@@ -78,22 +80,22 @@ def test_importing_writes_nothing_and_starts_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def left_kb(mode: str) -> int:
-    run = subprocess.run(
-        [sys.executable, "-c", program("heaps").replace("{mode}", mode)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[1],
-    )
+def test_a_pattern_that_is_compiled_when_it_is_first_used_is_as_any_other() -> None:
+    lazy, eager = regex(r"(?P<n>\d+)a", re.IGNORECASE), re.compile(r"(?P<n>\d+)a", re.IGNORECASE)
+    assert (lazy.pattern, lazy.flags, lazy.groupindex) == (eager.pattern, eager.flags, eager.groupindex)
+    assert [found["n"] for found in lazy.finditer("1a 22A")] == ["1", "22"]
+
+
+def left_kb(mode: str, cwd: Path) -> int:
+    run = run_python(program("heaps").replace("{mode}", mode), "", cwd)
     if "no glibc" in run.stderr:
         pytest.skip("another C library")
     assert run.returncode == 0, run.stderr
     return int(run.stdout)
 
 
-def test_memory_freed_by_one_thread_is_used_by_the_next() -> None:
-    assert left_kb("shared") * 4 < left_kb("as it is")
+def test_memory_freed_by_one_thread_is_used_by_the_next(tmp_path: Path) -> None:
+    assert left_kb("shared", tmp_path) * 4 < left_kb("as it is", tmp_path)
 
 
 def test_on_other_systems_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

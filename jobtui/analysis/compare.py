@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from jobtui.analysis.scripts import ScriptDiff
 from jobtui.analysis.timeline import op_duration_s, ops_in, window_of
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
@@ -16,6 +15,9 @@ from jobtui.model.ops import Agent, Component, Op
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Cause, RunHistory, Verdict
+
+if TYPE_CHECKING:
+    from jobtui.analysis.scripts import ScriptDiff
 
 
 def last_good(runs: Sequence[Run], number: int) -> Run | None:
@@ -358,7 +360,7 @@ def _steps_apart(this: RunSide, good: RunSide) -> Iterator[str]:
 SCRIPT, ENVIRONMENT = "script", "environment"
 
 
-def script_files(diff: ScriptDiff) -> tuple[FileDiff, ...]:
+def script_files(diff: "ScriptDiff") -> tuple[FileDiff, ...]:
     """The same as diffs of two files. Variables that differ between any two jobs are only counted."""
     note = diff.note
     if diff.folded:

@@ -5,9 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
-from jobtui import __version__
 from jobtui.analysis.compare import choose
 from jobtui.analysis.paths import run_dirs_of
 from jobtui.analysis.timeline import states_of
@@ -17,18 +14,17 @@ from jobtui.commands.explain import explained, verdict_body
 from jobtui.commands.find import FoundJob, resolve
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import ONCE_S, Reader, in_session
+from jobtui.commands.record import about_recording
 from jobtui.commands.script import job_of
 from jobtui.commands.streams import Exit, complain
 from jobtui.commands.trace import look_for
-from jobtui.model.clock import SystemClock
 from jobtui.model.commands import Command
 from jobtui.model.health import FAULTS, SourceError, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, FileKind, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.scripts import ScriptSource
-from jobtui.model.verdicts import Verdict
-from jobtui.recording.database import About, Item, RecordingError
+from jobtui.recording.database import Item, RecordingError
 from jobtui.recording.recorder import MOST_JOBS, BundleCollector
 from jobtui.recording.replay import masked_answer
 from jobtui.render.job_files import in_order, is_tailed
@@ -53,7 +49,9 @@ async def _bundle(reader: Reader, gathering: BundleCollector) -> Exit:
     await reader.read_traces()
     await ask_all(reader, found, gathering)
     path = Path(reader.context.flag("output") or _NO_NAME.sub("-", found.job.id) + SUFFIX)
-    about = _about(reader, found.job, verdict, gathering)
+    notes, said = tuple(_left_out(reader, gathering)), verdict_body(reader, found.job, verdict)
+    of_job = {"job_id": found.job.id, "notes": notes, "verdict": said}
+    about = about_recording(reader.context, reader.specs, reader.now, **of_job)
     try:
         size = gathering.write(path, about, states_of, _wanted(reader, found, gathering))
     except RecordingError as error:
@@ -61,21 +59,6 @@ async def _bundle(reader: Reader, gathering: BundleCollector) -> Exit:
     replay = Command("jobtui", "replay", about=[str(path)]) or "jobtui replay FILE"
     print_lines([f"{show(str(path))}: {size / 1e6:.1f} MB; to look at it: {replay}"])
     return reader.settle(Exit.FINE)
-
-
-def _about(reader: Reader, job: Job, verdict: Verdict, gathering: BundleCollector) -> About:
-    config: object = msgspec.to_builtins(
-        reader.context.config._replace(sources=tuple(spec.public for spec in reader.specs))
-    )
-    return About(
-        version=__version__,
-        made_at=SystemClock().now(),
-        at=reader.now,
-        config=config,
-        job_id=job.id,
-        notes=tuple(_left_out(reader, gathering)),
-        verdict=verdict_body(reader, job, verdict),
-    )
 
 
 def _left_out(reader: Reader, gathering: BundleCollector) -> Iterable[str]:

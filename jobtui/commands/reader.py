@@ -49,6 +49,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
 from jobtui.store.store import Changes
+from jobtui.transport.files import look_quietly
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
@@ -224,7 +225,9 @@ class Reader:
             users: dict[str, None] = {detail.job.owner: None} if is_there else {}
         else:
             of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == CLUSTER_MODE)
-            of_agents = (one.uid for one in session.store.correlation.agents() if one.driver == DRIVER)
+            of_agents = (
+                one.uid for one in session.store.correlation.agents() if one.driver == "SbatchDriver"
+            )
             users = dict.fromkeys((*of_jobs, *of_agents))
         if users:
             read_copies(self.session, users)
@@ -400,10 +403,7 @@ async def within(
 
 
 def _session(
-    context: Context,
-    specs: Sequence[SourceSpec],
-    sources: Sequence[Unopened],
-    observer: "Observer | None" = None,
+    context: Context, specs: Sequence[SourceSpec], sources: Sequence[Unopened], observer: "Observer | None"
 ) -> Session:
     session = Session(sources, context.clock, replay=context.replay, observer=observer)
     roots = tuple(spec.target for spec in specs if SIREPO_DB.names(spec))
@@ -480,7 +480,8 @@ def window_for(context: Context, spec: SourceSpec, detail: JobDetail | None) -> 
     if not of_setting(spec.setting).is_journal:
         queued_at = runs[-1].queued_at if runs else None
         since = None if queued_at is None else Nanos(queued_at - SLACK_S * SECOND)
-        return ReadWindow(since=since, whole=_size(spec.target) <= WHOLE_BYTES)
+        log = look_quietly(Path(spec.target))
+        return ReadWindow(since=since, whole=log is None or log.size <= WHOLE_BYTES)
     queued = [run.queued_at for run in runs if run.queued_at is not None]
     begin = context.clock.now() - JOURNAL_WINDOW_S * SECOND
     if queued:
@@ -493,16 +494,6 @@ def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> So
     is_bounded = context.since is not None or is_about_job or of_setting(spec.setting).is_journal
     window = window_for(context, spec, detail) if is_bounded else ReadWindow()
     return build(spec, window._replace(until=context.until))
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except (OSError, ValueError):
-        return 0
-
-
-DRIVER = "SbatchDriver"
 
 
 def read_copies(session: Session, users: Mapping[str, None]) -> None:

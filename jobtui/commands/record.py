@@ -1,9 +1,10 @@
 """`record DIR` keeps what the sources deliver; `replay FILE [COMMAND ...]` runs any command on it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
 from jobtui.grammar import DASHBOARD, SETTINGS, Invocation
 from jobtui.memory.writer import MemoryThread
-from jobtui.model.clock import FixedClock, SystemClock
+from jobtui.model.clock import FixedClock, Nanos, SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.numbers import counted
@@ -36,13 +37,10 @@ def run(context: Context) -> Exit:
     if isinstance(limits, Exit):
         return limits
     (megabytes, for_s), specs = limits, configured(context)
-    directory, now = Path(context.words[0]), SystemClock().now()
-    config: object = msgspec.to_builtins(
-        context.config._replace(sources=tuple(spec.public for spec in specs))
-    )
-    about = About(version=__version__, made_at=now, at=now, config=config)
+    directory = Path(context.words[0])
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = about_recording(context, specs, SystemClock().now())
         writer = RecordingWriter(directory / FILE_NAME, about, megabytes << 20, goes_on=True)
     except OSError as error:
         complain(f"{directory}: cannot record there: {error.strerror}; name another directory")
@@ -56,6 +54,14 @@ def run(context: Context) -> Exit:
     gone += f", {writer.refused:,} that cannot be stored" if writer.refused else ""
     complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
     return Exit.FINE if not recorder.lost else Exit.NO_SOURCE
+
+
+def about_recording(context: Context, specs: Iterable[SourceSpec], at: Nanos, **of_job: Any) -> About:
+    """What a recording says of itself, with the settings that hold now; `of_job` is about a job."""
+    config: object = msgspec.to_builtins(
+        context.config._replace(sources=tuple(spec.public for spec in specs))
+    )
+    return About(version=__version__, made_at=SystemClock().now(), at=at, config=config, **of_job)
 
 
 def _memory() -> MemoryThread | None:

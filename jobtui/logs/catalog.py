@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 COPIES = regex(r"/agent-sbatch/[^/]+/?$")
 """The directory of a cluster in which the supervisor keeps copies of an agent's log."""
-
-
 OVER_SSH = regex(r"ssh://[^/]+/.")
 """The address of a file on another host."""
 

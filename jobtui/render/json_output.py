@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from jobtui.analysis.flags import flags_of
-from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import SECOND, Nanos, clock_of, shown_seconds, to_rfc3339
 from jobtui.model.health import FAULTS, SourceHealth
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_document, mask_line, mask_text
+
+if TYPE_CHECKING:
+    from jobtui.analysis.timeline import JobLine
 
 Document = dict[str, object]
 
@@ -170,7 +173,7 @@ def step_record(step: Step) -> Document:
     return fields_of(step, "step at component text source line certainty cursor")
 
 
-def line_record(line: JobLine) -> Document:
+def line_record(line: "JobLine") -> Document:
     """One line of a log. `line` is null if the lines before it are not counted; `offset` is in bytes."""
     op = line.op
     return {

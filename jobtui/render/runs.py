@@ -1,9 +1,8 @@
 """The runs of a job as a table, and two of them beside each other: facts, steps, files. Masked and safe."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jobtui.analysis.compare import Comparison, RunSide, StepPair, StepTime
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, head, in_style, table_rows
@@ -11,6 +10,9 @@ from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Line, Paragraph, Piece, words_of
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.text import NONE, Zone, date_time, duration, show
+
+if TYPE_CHECKING:
+    from jobtui.analysis.compare import Comparison, RunSide, StepPair, StepTime
 
 
 def _time(get: Callable[[Run], Nanos | None]) -> Callable[[Run, TimeLook], str]:
@@ -90,7 +92,7 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
     return {name: show(text or "") for name, text in (*matter.items(), *own.items())} | texts
 
 
-def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:
+def step_lines(pairs: "Sequence[StepPair]", numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:
     """A heading and a line for each step, at most `cells` wide; equal steps are dim."""
     heads = step_heads(*(f"RUN {number}" for number in numbers))
     heading, *lines = map(words_of, table_rows(heads, [_step_row(pair) for pair in pairs], cells))
@@ -110,7 +112,7 @@ def step_heads(left: str, right: str) -> tuple[TableColumn[Any, Any], ...]:
 PARTS, SLOWER = "first difference", "slower"
 
 
-def step_records(found: Comparison) -> list[dict[str, object]]:
+def step_records(found: "Comparison") -> list[dict[str, object]]:
     return [
         {
             **fields_of(pair, "step=text component", masks=False),
@@ -122,7 +124,7 @@ def step_records(found: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def comparison_lines(found: Comparison, width: int | None) -> Iterator[Line]:
+def comparison_lines(found: "Comparison", width: int | None) -> Iterator[Line]:
     """A comparison as a person reads it: what differs, step by step, and in the files."""
     yield (Piece(show(found.left.title), "heading"),)
     yield from ((Piece(f"not sure: {show(doubt)}", "warning"),) for doubt in found.doubts)
@@ -149,7 +151,7 @@ def comparison_lines(found: Comparison, width: int | None) -> Iterator[Line]:
             yield (Piece(f"{file.left_out} more lines differ"),)
 
 
-def _summary(found: Comparison) -> Iterator[str]:
+def _summary(found: "Comparison") -> Iterator[str]:
     parts, slow = next((pair for pair in found.steps if pair.parts), None), found.slowest
     if parts is not None and parts.is_in_one:
         is_good = (found.right.run or found.right.job).status is JobStatus.COMPLETED
@@ -162,7 +164,7 @@ def _summary(found: Comparison) -> Iterator[str]:
         yield "no ops of either run were read"
 
 
-def _step_row(pair: StepPair) -> list[Piece]:
+def _step_row(pair: "StepPair") -> list[Piece]:
     part = "" if pair.component is None else pair.component.value
     indent = f"  {part} " if part and not pair.text.startswith(part) else "  " if part else ""
     mark = PARTS if pair.parts else SLOWER if pair.component is not None and pair.is_slower else ""
@@ -178,11 +180,11 @@ def _step_row(pair: StepPair) -> list[Piece]:
     ]
 
 
-def _took_cell(took: StepTime | None) -> str:
+def _took_cell(took: "StepTime | None") -> str:
     return NONE if took is None else "" if took.seconds is None else duration(took.seconds)
 
 
-def comparison_record(found: Comparison) -> dict[str, object]:
+def comparison_record(found: "Comparison") -> dict[str, object]:
     return {
         "this": _side_record(found.left),
         "other": _side_record(found.right),
@@ -194,5 +196,5 @@ def comparison_record(found: Comparison) -> dict[str, object]:
     }
 
 
-def _side_record(side: RunSide) -> dict[str, object]:
+def _side_record(side: "RunSide") -> dict[str, object]:
     return {"id": side.job.id, "run": side.run.number if side.run is not None else None}

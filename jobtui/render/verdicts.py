@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
 from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import usual_words
@@ -378,7 +377,9 @@ def post_mortem_lines(of: PostMortem) -> Iterator[str]:
 
 def post_mortem_page(of: PostMortem) -> str:
     """The same as an HTML page that loads nothing and runs nothing."""
-    from markdown_it import MarkdownIt  # few ask for a page
+    from html import escape  # few ask for a page
+
+    from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
     policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(of.job.id))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from jobtui import cli
-from jobtui.cli import parse
 from jobtui.commands import demo, open
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.reader import Reader, configured, within
@@ -217,9 +216,8 @@ def on_screen(sources: Sequence[str], scrap: str) -> Jump:
         session = reader.session
         return await look_up(scrap, session.store, session.logs().names(), Gatherer.of(session))
 
-    invocation = parse(["jobs", "--at", AT, *sources])
-    context = make_context(invocation, load(invocation.settings, {}), lambda *opened: None)
-    return asyncio.run(within(context, configured(context), jump))
+    asked = context(Dashboard(), "jobs", "--at", AT, *sources)
+    return asyncio.run(within(asked, configured(asked), jump))
 
 
 def ran(run: Runner, command: tuple[str, ...], capture: str, scrap: str, *more: str) -> Ran:

@@ -482,20 +482,14 @@ GOOD, LINES = ROWS["formats"]
 
 @pytest.mark.parametrize(("old", "new", "why"), ROWS["faults of a format file"])
 def test_a_fault_in_a_file_names_the_file_and_the_shape(old: str, new: str, why: str) -> None:
-    assert old in GOOD
+    text = next(one for one in (GOOD, LINES) if old in one)
     with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
-        read_format("made", tomllib.loads(GOOD.replace(old, new, 1)))
+        read_format("made", tomllib.loads(text.replace(old, new, 1)))
 
 
 def lines_of(pattern: str, heads: str = "") -> LogFormat:
     text = LINES.replace(r"widget=\d+", pattern).replace("shapes", f"{heads}\nshapes")
     return read_format("made", tomllib.loads(text))
-
-
-@pytest.mark.parametrize("pattern", [r"\w+=3", "widgets?=3", "(?:widget|frob)=3", "widget|frob", "wid[gh]et"])
-def test_a_pattern_without_a_first_word_needs_heads(pattern: str) -> None:
-    with pytest.raises(FormatError, match=r"widget.*heads are needed"):
-        lines_of(pattern)
 
 
 @pytest.mark.parametrize(("pattern", "message"), ROWS["patterns that have a literal"])

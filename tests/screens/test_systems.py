@@ -95,9 +95,8 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
 ) -> None:
     async with read(Scene(agents=agents())) as (scene, pilot):
         await press(pilot, "3", until=AgentsScreen)
-        scene.app._shared.reach = reach = ClusterAccess(
-            hosts={"v4": "/no/such/journal"} if is_configured else {}
-        )
+        reach = ClusterAccess(hosts={"v4": "/no/such/journal"} if is_configured else {})
+        scene.app._shared.reach = reach
         await on_row(scene.app.screen.query_one(RecordTable), pilot, "t7K7")
         if is_configured:
             await press(pilot, "enter", until=LogsScreen)
