@@ -97,7 +97,8 @@ class Site:
         begin = Nanos(time.time_ns() - with_past * PAST_S * SECOND) if start is None else start
         settings = _settings(self._directory, round(rate * USERS_PER_RATE), begin)
         self._witness = Witness(NOTES_KEPT)
-        self._world = WatchedWorld(seed, settings, self._witness, disk=RealDisk(self._directory))
+        self._world = WatchedWorld(seed, settings, self._witness)
+        self._world.disk = self._world.run_dirs.disk = RealDisk(self._directory)
         self._free = deque(self._world.users)
         self._own: dict[str, list[tuple[Simulation, int]]] = {user.uid: [] for user in self._free}
         self._world.start()

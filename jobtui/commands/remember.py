@@ -131,8 +131,6 @@ REPORT_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
 """The most days of a period that is compared."""
 NOTHING = "nothing is remembered yet; `jobtui remember` starts, with what the sources still know"
-
-
 REMEMBERED = frozenset({"seen", "changed"})
 """Commands that ask the memory."""
 

@@ -201,13 +201,13 @@ class SimSite:
     supervisor: SupervisorEnd
     process_class: type[Process] = Process
 
-    def __init__(self, seed: int, settings: Settings, disk: Disk | None, *, keep_run_dirs: bool) -> None:
+    def __init__(self, seed: int, settings: Settings, *, keep_run_dirs: bool) -> None:
         self.seed = seed
         self.settings = settings
         self.rng = random.Random(f"{seed}/timing")
         self.kernel = Kernel(settings.start)
         self.ids = Ids(random.Random(f"{seed}/names"), settings.prefixes)
-        self.disk = disk or Disk(self.kernel)
+        self.disk = Disk(self.kernel)
         self.run_dirs = SimRunDirs(self.disk, kept=keep_run_dirs)
         self.tasks = TaskGroup(self.kernel)
         self.agents: dict[Identity, Callable[[int], None]] = {}

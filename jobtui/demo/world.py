@@ -19,7 +19,7 @@ import msgspec
 from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future, Start
 from jobtui.demo.messages import SHORT_ID, AgentAnswer, ApiRequest, Record, read_record
-from jobtui.demo.programs import Disk, Model, Plan
+from jobtui.demo.programs import Model, Plan
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, SimSite
 from jobtui.model.clock import Nanos
 
@@ -172,15 +172,8 @@ class World(SimSite):
 
     supervisor: SiteSupervisor
 
-    def __init__(
-        self,
-        seed: int,
-        settings: Settings | None = None,
-        *,
-        disk: Disk | None = None,
-        keep_run_dirs: bool = False,
-    ) -> None:
-        super().__init__(seed, settings or Settings(), disk, keep_run_dirs=keep_run_dirs)
+    def __init__(self, seed: int, settings: Settings | None = None, *, keep_run_dirs: bool = False) -> None:
+        super().__init__(seed, settings or Settings(), keep_run_dirs=keep_run_dirs)
         self.users: list[User] = []
         self._port = 44_292
         self._user_rng = random.Random(f"{seed}/users")

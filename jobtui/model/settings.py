@@ -60,8 +60,6 @@ AUTO = "auto"
 """What fits the terminal."""
 ANYWHERE = ""
 """Stands for every screen where keys are given to an action."""
-
-
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 """Variables that sshd sets; they are there in mosh, too."""
 FPS_OVER_SSH = 20
