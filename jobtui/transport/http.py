@@ -39,6 +39,10 @@ Headers = Mapping[str, str]
 
 REASON_CHARACTERS = 200
 NOTHING = "nothing"
+_REASON = re.compile(
+    r'(?:"type"\s*:\s*"(\w+)"\s*,\s*)?"(?:reason|[mM]essage|msg|detail|error)"\s*:\s*("(?:[^"\\]|\\.)*")'
+)
+"""Where errors in JSON say why; Elasticsearch says their kind before it, and the first cause first."""
 PAGE_BYTES = 20_000
 """How much is read of an answer that is not a document."""
 TOKEN_BYTES = 1 << 16
@@ -308,9 +312,10 @@ class HttpClient:
             kind = KINDS[named]
         wait_s = _seconds_in(answer.headers.get("retry-after"))
         words = in_words(answer.body)
+        says = "" if answer.is_page or words == NOTHING else f"it says: {words}"
         return self._error(
             kind, line, status=answer.status, told=words, bytes=len(answer.body),
-            says="" if answer.is_page or words == NOTHING else f", it says: {words}",
+            says=says and f", {says}", also=says and f"; {says}",
             wait="a while" if wait_s is None else f"{wait_s} s",
             login_is="it refused the login, which may have expired" if self._sent else "it requires a login",
         )  # fmt: skip
@@ -534,8 +539,12 @@ def reason_of(error: BaseException) -> str:
 
 
 def in_words(body: bytes) -> str:
-    """The beginning of a text in one line, without what is secret."""
-    text = mask_text(re.sub(r"<[^>]*>", " ", body[:PAGE_BYTES].decode("utf-8", "replace")))
+    """The beginning of a text in one line, without what is secret; of an error in JSON what it says."""
+    text = body[:PAGE_BYTES].decode("utf-8", "replace")
+    if text.lstrip()[:1] == "{" and (found := _REASON.search(text)):
+        with contextlib.suppress(ValueError):
+            text = f"{found[1] or ''}{': ' if found[1] else ''}{read_json(found[2])}"
+    text = mask_text(re.sub(r"<[^>]*>", " ", text))
     shown = "".join(sign if sign.isprintable() else " " for sign in text)
     return " ".join(shown.split())[:REASON_CHARACTERS] or NOTHING
 

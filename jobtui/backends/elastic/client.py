@@ -21,7 +21,8 @@ LIMITS = HttpLimits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 POINT_KEPT = "1m"
 POINTS = ("_pit", "_search/point_in_time")
 """Where a point in time is opened: Elasticsearch since 7.10, OpenSearch since 2.4."""
-NOT_OFFERED = (200, 400, 403, 404, 405)
+NOT_OFFERED = (200, 400, 403, 404, 405, 429)
+"""Answers after which reading goes on without a point in time; 429 says that there are too many."""
 REASON_CHARACTERS = 120
 
 Document = Mapping[str, object]
@@ -99,7 +100,7 @@ class ElasticClient(HttpClient):
             shown = self.in_words(why.encode())[:REASON_CHARACTERS]
             return f"{failed} of {total} shards failed ({shown}): hits are missing"
         if shards.get("total") == 0:
-            return "no index matches this name: nothing was read"
+            return "no index matches this name, or the login may read none: nothing was read"
         others = map(as_dict(document.get("_clusters")).get, ("skipped", "partial", "failed"))
         if left := sum(whole_of(one) or 0 for one in others):
             return f"{left} of its clusters did not answer, or answered in part: hits are missing"

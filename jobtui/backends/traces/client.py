@@ -4,7 +4,7 @@ import asyncio
 from typing import NamedTuple
 
 from jobtui.backends.base import PolledSource
-from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
+from jobtui.formats.json_values import Document, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos
 from jobtui.model.health import SourceError
 from jobtui.model.specs import NO_ACCESS, Access, ReadWindow
@@ -76,21 +76,10 @@ class TraceServer(HttpClient):
 
     def no_document(self, answer: ServerAnswer) -> SourceError:
         if answer.status in (400, 500) and not answer.http.is_page:
-            return Refused(f"{self.name}: refused the request ({answer.status}): {self.said(answer)}")
+            return Refused(
+                f"{self.name}: refused the request ({answer.status}): {self.in_words(answer.http.body)}"
+            )
         return self.refusal(answer.http)
-
-    def said(self, answer: ServerAnswer) -> str:
-        document = answer.document or {}
-        errors = as_list(document.get("errors"))
-        for text in (
-            as_text(as_dict(document.get("error")).get("message")),
-            as_text(document.get("message")),
-            as_text(document.get("error")),
-            as_text(as_dict(errors[0]).get("msg")) if errors else "",
-        ):
-            if text:
-                return self.in_words(text.encode("utf-8", "replace"))
-        return self.in_words(answer.http.body)
 
 
 class AskedServer(PolledSource):

@@ -178,7 +178,7 @@ class V1:
         if "data" not in document:
             raise self._server.no_document(answer._replace(document=None))
         if document.get("errors") and not document["data"]:
-            raise SourceError(f"{self._server.name}: {self._server.said(answer)}")
+            raise SourceError(f"{self._server.name}: {self._server.in_words(answer.http.body)}")
         return document["data"]
 
 

@@ -99,7 +99,8 @@ class Tempo(client.AskedServer):
             since, until = self._window(search)
             times = [("start", str(since // SECOND)), ("end", str(-(-until // SECOND)))]
             answer = await self._server.question(path, [*params, *times], client.SEARCH_BYTES)
-            longer = TOO_LONG.search(self._server.said(answer)) if answer.status == 400 else None
+            said = self._server.in_words(answer.http.body)
+            longer = TOO_LONG.search(said) if answer.status == 400 else None
             if self._most_hours is not None or longer is None:
                 return self._server.document(answer)
             self._most_hours = whole(longer[1])
