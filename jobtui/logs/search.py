@@ -28,7 +28,8 @@ from jobtui.model.numbers import whole
 from jobtui.model.pages import Hits, LogLine, LogUnreadable, Query, SearchState
 from jobtui.model.secret_blocks import SecretBlocks, is_settled
 from jobtui.model.secret_words import CUT, MASK
-from jobtui.model.secrets import MAY_BE_MASKED, mask_line, may_have_key
+from jobtui.model.secrets import mask_line, may_have_key
+from jobtui.model.tables import tables_of
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker, start
 
@@ -93,7 +94,8 @@ class SearchProgram:
         program = ripgrep()
         if program is None:
             raise SearchFailed("ripgrep is not installed")
-        also = "" if is_plain(self._query) else MAY_BE_MASKED
+        masks = tables_of("jobtui.model", "secrets")["ripgrep"]
+        also = "" if is_plain(self._query) else masks["may_be_masked"]
         command = arguments(self._query, f"/dev/fd/{fd}", program=program, also=also)
         for hits in self._run(command, None, (fd,)):
             yield array("q", [offset for _, offset in hits])

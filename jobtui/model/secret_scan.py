@@ -8,12 +8,13 @@ import re
 from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
 from jobtui.model.secret_blocks import WORDLIKE, SecretBlocks
+from jobtui.model.tables import tables_of
 
 _AGENT_ID = rf"[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b"
 _AGENT_BEGIN = rf"agent-local/|agent(?<!\wagent)\\*['\"]?[:=] ?\\*['\"]?(?={_AGENT_ID})"
 _AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
 _START = re.compile(
-    rf"(?P<agent>{_AGENT_BEGIN})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
+    rf"(?P<agent>{_AGENT_BEGIN})|(?P<url>:/(?:/|(?<=(?:ttp|tps|sql|res|dis|mqp):/)))|(?P<bearer>bearer[ ]+)"
     rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})"
     rf"|(?P<session>{secret_words.SESSION_WORDS})",
     re.ASCII,
@@ -90,17 +91,29 @@ _REFUSAL = re.compile(
 )
 """What follows in a message about a credential."""
 
-_LINE_END_OR_QUOTE = re.compile(r"(\\+n|['\"])")
+_LINE_END_OR_QUOTE = re.compile(r"((?:\\+r)?\\+n|['\"])")
+_FOLD = re.compile(r"(?:\\+t)*")
+"""Ends of lines as programs write them in a text of one line, and tabs."""
 
-_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{secret_words.SECRET_FORMS})", re.ASCII)
+_TABLE = tables_of("jobtui.model", "secrets")
+
+
+def _form(pattern: str) -> str:
+    """A pattern of the table with its parts."""
+    for name, part in {**_TABLE["parts"], "KEY": secret_words.SECRET_WORDS}.items():
+        pattern = pattern.replace(f"<{name}>", part)
+    return pattern
+
+
+_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_form, _TABLE['forms'].values()))})", re.ASCII)
 _OPTIONS = [
     (
-        re.compile(rf"\b{program}\b", re.IGNORECASE),
+        re.compile(rf"\b{program.rstrip()}\b", re.IGNORECASE),
         re.compile(option % r"(?:\\*['\"]?[\s,=]+)?(?P<quote>\\*['\"])?"),
     )
-    for program, option in secret_words.SECRET_OPTIONS
+    for program, option in _TABLE["options"].items()
 ]
-_OPTION = re.compile(r"(?<=[ '\"])--?(?=[a-zA-Z])")
+_OPTION = re.compile(r"(?<=[ '\"])(?:--?(?=[a-zA-Z])|/(?=g?p:))")
 _COMMAND_LENGTH = 400
 _WORD = re.compile(r"[^\s'\"]+")
 _QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
@@ -173,7 +186,8 @@ def without_values_below(text: str) -> str:
     for at in range(0, len(parts), 2):
         if not at or parts[at - 1] in ("'", '"'):
             blocks = SecretBlocks()
-        parts[at] = blocks.hide(parts[at])
+        fold = _FOLD.match(parts[at])[0]  # type: ignore[index]
+        parts[at] = fold + blocks.hide("\t" * len(fold) + parts[at][len(fold) :])[len(fold) :]
     return "".join(parts) or text
 
 
@@ -203,7 +217,9 @@ def without_torn(text: str) -> str:
 
 def without_forms(text: str) -> str:
     """`text` with the secrets masked that are known by their form."""
-    return _FORM.sub(lambda found: f"{found['kept'] or ''}{secret_words.MASK}", text)
+    return _FORM.sub(
+        lambda found: (found[found.lastindex] if found.lastindex else "") + secret_words.MASK, text
+    )
 
 
 def without_options(text: str) -> str:
@@ -213,7 +229,8 @@ def without_options(text: str) -> str:
     for found in _OPTION.finditer(text):
         start = found.start()
         for program, option in _OPTIONS:
-            if start >= done and (before := option.match(text, start)) and _runs(program, text, start):
+            near = text[max(done, start - _COMMAND_LENGTH) : start]
+            if start >= done and (before := option.match(text, start)) and _runs(program, parts, near):
                 at, quote = before.end(), before["quote"]
                 end = _end_of_joined(text, at, quote) if quote else _end_of(_WORD, text, at)
                 if start < at < end:
@@ -222,9 +239,10 @@ def without_options(text: str) -> str:
     return "".join(parts) + text[done:]
 
 
-def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
-    command = re.split(r"[\n|;&]", text[max(0, at - _COMMAND_LENGTH) : at])[-1]
-    return program.search(command) is not None
+def _runs(program: re.Pattern[str], parts: list[str], near: str) -> bool:
+    """Whether an option is one of a program, by what is shown before it."""
+    shown = ("".join(parts[-_COMMAND_LENGTH:]) + near)[-_COMMAND_LENGTH:]
+    return program.search(re.split(r"[\n|;&]", shown)[-1]) is not None
 
 
 def replacement(value: str, name: str) -> str:

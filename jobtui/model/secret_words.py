@@ -16,9 +16,9 @@ KEY_WORD = (
 )
 """Keys that are secrets; their ids and names are none."""
 SECRET_WORDS = (
-    "token(?!i[sz])|secret(?<!pullsecret)(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless)|passphrase|passcode|sess(?:ion)?[._-]?id(?:[a-z]{8})?(?![a-z])|connect\\.sid(?![a-z])|pass(?<=[a-z0-9][._-]pass)(?![a-z0-9_-])"
+    "token(?!i[sz]|-stdin)|secret(?<!pullsecret)(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless|ord-stdin)|passphrase|passcode|sess(?:ion)?[._-]?id(?:[a-z]{8})?(?![a-z])|connect\\.sid(?![a-z])|pass(?<=[a-z0-9][._-]pass)(?![a-z0-9_-])"
     "|pwd(?<![a-z]pwd)(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
-    f"|private(?!er)|{AGENT_WORD}|{KEY_WORD}|authorization|x-auth(?<![a-z0-9]x-auth)(?![a-z])"
+    f"|private(?!er)|stringdata(?=\\\\*['\"]?\\s*:)|{AGENT_WORD}|{KEY_WORD}|authorization|x-auth(?<![a-z0-9]x-auth)(?![a-z])"
     "|credential(?!_helper)|rediscli_auth|dockerconfigjson"
     "|jwt(?<![a-z]jwt)(?![a-z0-9_-])|_auth(?<![a-z0-9]_auth)(?![a-z])|(?:amz|goog)-signature|sig(?<=[?&;]sig)(?:nature)?(?==)"
 )
@@ -34,23 +34,6 @@ SESSION_WORDS = (
     r"|wordpress_(?:sec|logged_in)_\w+)(?![\w.\-])"
 )
 """What names of sessions, cookies and signatures end with; a value that looks random is a secret."""
-SECRET_FORMS = (
-    r"(?P<kept>[\w.*\-]+:(?:543\d|\*):[\w.*\-]+:[A-Za-z_][\w.\-]*:)[^\s'\"\\]+"
-    r"|eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]+)?|gh[opsru]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{20,}|AIza[\w-]{30,}"
-    r"|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}|[rs]k_live_[A-Za-z0-9]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}"
-    r"|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|dckr_pat_[\w-]{20,}|hvs\.[\w-]{20,}"
-    r"|sk-(?:(?:ant|proj)-[\w-]{20,}|[A-Za-z0-9]{32,})|AGE-SECRET-KEY-1[A-Z0-9]{50,}|hooks\.slack\.com/services/[\w/]{20,}"
-)
-"""Secrets known by their form: lines of `.pgpass`, of which a part is `kept`, JWTs, tokens of services."""
-SECRET_OPTIONS = (
-    ("curl", r"(?:-[A-Za-z]*[uU]|--(?:proxy-)?user)%s[^\s'\":]*:"), ("curl", r"-b%s(?=[^\s'\"=]+=)"),
-    (r"(?:(?:mysql|mariadb)[\w-]*|7z[az]?)", r"-p(?!['\"]?[\s,])%s"), ("unrar", r"-h?p(?!['\"]?[\s,-])%s"),
-    ("(?:sshpass|(?:docker|podman|helm|az|oc) login|(?:mongo|snowsql)[a-z]*)", "-p%s"), ("redis-cli", "-a%s"),
-    ("ldap[a-z]+", "-w%s"), ("openssl", "-(?:k|pass(?:in|out)?)%s(?:pass:)?"), ("snmp[a-z]+", "-[cAX]%s"),
-    ("smbclient", r"-U%s[^\s'\"%%]*%%"), ("(?:(?:un)?zip|ipmitool)", "-P%s"), ("(?:plink|pscp)", "-pw%s"),
-)  # fmt: skip
-"""Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 
 
 def holds_any(signs: tuple[str, ...], text: str) -> bool:

@@ -35,6 +35,8 @@ _UNSEEN = re.compile(
 )
 """Colours and other sequences for terminals, and characters that are not seen."""
 _GITHUB_GATE = re.compile("gh[opsru]_")
+_HASH_GATE = re.compile(r"\$(?:[1567y]|2|gy|a[pr]|s|p)[\w-]*\$")
+_PAIR_GATE = re.compile(r"(?:value|kind)\\*['\"]\s*:")
 _OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
 _NAME = re.compile(r"[\w.\-]+", re.ASCII)
 _BETWEEN = "', '"
@@ -69,22 +71,6 @@ def mask_text(text: str) -> str:
             break
         text = _masked(masked)
     return text
-
-
-MAY_BE_MASKED = (
-    r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://\S*@|://(?:[^\s/?#'\x22]|['\x22][\w@])*:(?:\d*[^\d/?#'\x22]|[/?#'\x22])|bearer|srj-|_auth|x-auth|sig\b|signature\b|:543|:\*:"
-    r"|(?:api|access|account|auth|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
-    r"|sess(?:ion)?(?:\b|[._-]?id)|sid\b|[cx]srf|s?sess[0-9a-f]{32}|shibsession|remember_|wordpress_|aspxauth|aspnetcore"
-    r"|castgc|_identity\b|_oauth2_proxy|\bauth\b|\bbasic\b"
-    r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
-    r"|mongo|snowsql|openssl|zip|7z|unrar|ipmitool|snmp|plink|pscp"
-    r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
-    r"|sg\.[a-z0-9_-]{16}|npm_[a-z0-9]{36}|pypi-[a-z0-9_-]{50}|hf_[a-z]{30}|dckr_pat_|hvs\.|sk-(?:ant-|proj-|[a-z0-9]{32})|age-secret|hooks\.slack"
-    r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
-    r"|^[\s'\x22|>\\]*[a-z0-9+/]{16,76}={0,2}[\s'\x22\\]*$"
-    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
-)
-"""For ripgrep: found in every line that `mask_line` changes, and in few others."""
 
 
 def mask_line(line: str) -> str:
@@ -136,8 +122,13 @@ def _masked(text: str) -> str:
     are_needed = (
         ("\n" in text or "\\" in text) and (has_key or "eyJ" in text),
         "srj-" in low or "'" in low[: secret_words.FULL_ID_LENGTH + 2],
-        holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None),
-        (" -" in low or "'-" in low or '"-' in low) and holds_any(_OPTION_SIGNS, low),
+        holds_any(_FORM_SIGNS, text)
+        or ("gh" in text and _GITHUB_GATE.search(text) is not None)
+        or ("$" in text and _HASH_GATE.search(text) is not None)
+        or ("{" in text and holds_any(_SCHEME_SIGNS, text))
+        or (("|" in text or "<<<" in text) and holds_any(_READER_SIGNS, text))
+        or (has_key and ("value" in low or "Secret" in text) and _PAIR_GATE.search(text) is not None),
+        (" -" in low or "'-" in low or '"-' in low or "rdp" in low) and holds_any(_OPTION_SIGNS, low),
         has_key,
     )
     if True in are_needed:
@@ -151,14 +142,17 @@ def _masked(text: str) -> str:
 _FORM_SIGNS = (
     ":543", ":*:", "eyJ", "IA", "AIza", "pat-", "pat_", "xox", "xapp-", "GOCSPX-",
     "ya29.", "k_live_", "SG.", "npm_", "pypi-", "hf_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
+    "sqlplus", "sqlldr", "wandb", "ngrok",
 )  # fmt: skip
+_SCHEME_SIGNS = ("{S", "{MD5", "{CRYPT", "{PBKDF")
+_READER_SIGNS = ("sudo", "stdin", "chpasswd", "kinit", "with-token", "passphrase-fd")
 _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
-    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp",
+    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp", "rdp", "rdesktop",
 )  # fmt: skip
 _KEY_SIGNS = (
     "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "://",
-    "bearer", "srf", "castgc", "aspnetcore",
+    "bearer", "srf", "castgc", "aspnetcore", "stringdata",
 )  # fmt: skip
 _LONG_KEY_SIGNS = ("_identity", "remember_", "wordpress_")
 """What each text has that holds a secret: short, as it is looked for in every line."""
@@ -168,6 +162,7 @@ def may_have_key(low: str) -> bool:
     """Whether a secret key may be in a text in small letters."""
     return (
         holds_any(_KEY_SIGNS, low)
+        or ("@" in low and ":/" in low)
         or ("_" in low and holds_any(_LONG_KEY_SIGNS, low))
         or ("agent" in low and _AGENT_GATE.search(low) is not None)
         or ("key" in low and _KEY_GATE.search(low) is not None)
@@ -196,9 +191,11 @@ def _mask_value(value: object, depth: int) -> object:
     if depth >= MAX_DEPTH:
         return MASK
     if isinstance(value, Mapping):
-        called = value.get("name", value.get("key"))
+        names = {"value": value.get("name", value.get("key"))}
+        if value.get("kind") == "Secret":
+            names |= {"data": "secret", "stringData": "secret"}  # as Kubernetes calls them
         return {
-            _mask_value(key, depth): _mask_entry(called if key == "value" else key, entry, depth + 1)
+            _mask_value(key, depth): _mask_entry(names.get(key, key), entry, depth + 1)
             for key, entry in value.items()
         }
     entries = _mask_list(value, depth + 1)

@@ -34,7 +34,8 @@ from jobtui.model.clock import SECOND, Nanos, latest, to_rfc3339, to_seconds
 from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.pages import Level, Log, LogLine, LogUnreadable, SearchState
 from jobtui.model.secret_blocks import SecretBlocks
-from jobtui.model.secrets import MAY_BE_MASKED, mask_line
+from jobtui.model.secrets import mask_line
+from jobtui.model.tables import tables_of
 from jobtui.transport import blocks as file_search
 from jobtui.transport.blocks import (
     RAW_LINE_BYTES,
@@ -627,7 +628,8 @@ _PIECES = [
 )
 @example("://://")
 def test_lines_that_masking_changes_are_handed_over(line: str) -> None:
-    pattern = MAY_BE_MASKED.replace("(?-u:[^'\\n])", "[^'\\n]")
+    masked = tables_of("jobtui.model", "secrets")["ripgrep"]["may_be_masked"]
+    pattern = masked.replace("(?-u:[^'\\n])", "[^'\\n]")
     pattern = re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: f"\\u{int(found[1], 16):04x}", pattern)
     if mask_line(line) != line:
         assert re.search(pattern, line)
