@@ -17,16 +17,8 @@ from jobtui.logs.segments import SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Query
+from jobtui.transport import files
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
-from jobtui.transport.files import (
-    FileStat,
-    look,
-    look_quietly,
-    open_file,
-    opened_file,
-    source_error,
-    written_at,
-)
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -51,7 +43,7 @@ class LogPages(Log):
         self._reads = Worker(f"pages of {path.name}")
         self._works = Worker(f"index of {path.name}")
         self._watch = Watch(self._reads, [path], self.is_changed)
-        self._looked: FileStat | None = None
+        self._looked: files.FileStat | None = None
         self._closed = False
 
     # How far it goes.
@@ -60,7 +52,7 @@ class LogPages(Log):
         return await self._in(self._reads, self._look)
 
     def is_changed(self) -> bool:
-        return look_quietly(self.path) != self._looked
+        return files.look_quietly(self.path) != self._looked
 
     async def changed(self, timeout_s: float) -> None:
         await self._watch.changed(timeout_s)
@@ -80,22 +72,22 @@ class LogPages(Log):
         if self._closed:
             raise SourceMissing(f"{self.name}: is closed")
         self._looked = None
-        self._looked = seen = look(self.path)
+        self._looked = seen = files.look(self.path)
         segments = self.segments
         if not segments:
-            self.segments = (Segment(open_file(self.path), 0),)
+            self.segments = (Segment(files.open_file(self.path), 0),)
             self._event = self.segments[-1].event
             return self.extent
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                self._replace((*segments[:-1], Segment(open_file(self.path), current.end)))
+                self._replace((*segments[:-1], Segment(files.open_file(self.path), current.end)))
                 self._event = "was truncated or rewritten"
             return self.extent
         current.grow()
         if not seen.size:  # the writer does not have the new file yet: new lines go into the old one
             return self.extent
-        opened = open_file(self.path)
+        opened = files.open_file(self.path)
         try:
             goes_on = current.goes_on_in(opened, opened.look())
             fresh = Segment(opened, current.base if goes_on else current.end)
@@ -229,7 +221,7 @@ class LogPages(Log):
         try:
             return await worker.run(call)
         except OSError as error:
-            raise LogUnreadable(str(source_error(error, self.path))) from error
+            raise LogUnreadable(str(files.source_error(error, self.path))) from error
         except SourceError as error:
             raise LogUnreadable(str(error)) from error
 
@@ -242,7 +234,7 @@ NEWEST_BYTES = 256 << 10
 def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
     """The lines in the last `size` bytes of a log, or in the first of a packed one. Raises SourceError."""
     limits = Limits()
-    with opened_file(path) as opened:
+    with files.opened_file(path) as opened:
         end = size if opened.packed else opened.look().size
         begin = align(opened.source, max(0, end - size), limits.line)
         if begin is None:
@@ -255,8 +247,8 @@ def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
 
 def newest_time(path: Path) -> Nanos | None:
     """The newest time near the end of a log, None when no line there has one. Raises SourceError."""
-    with opened_file(path) as opened:
-        newest = written_at(opened, opened.look())
+    with files.opened_file(path) as opened:
+        newest = files.written_at(opened, opened.look())
     parser = LogParser(str(path))
     times = (parser.time_of(line, newest) for line in tail_lines(path, NEWEST_BYTES))
     return max((at for at in times if at is not None), default=None)

@@ -447,7 +447,7 @@ class Gatherer:
             if mine is not None and mine.number is None:
                 good = jobs[mine.job_id], self.store.correlation.ops_of(mine.job_id)
         is_read = any(one.name == job.source and one.was_at_end for one in self._sources)
-        lacks_good = is_read and choose(job, runs, jobs.values()) is None
+        lacks_good = choose(job, runs, jobs.values()) is None and (is_read or None)
         return msgspec.structs.replace(evidence, good=good, lacks_good=lacks_good)
 
     async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:

@@ -122,7 +122,7 @@ def test_a_part_that_is_broken_from_the_start_is_named_and_doubted_where_it_matt
             ran = site(command, f"balsam/{number}", "--json")
             assert (ran.code == Exit.NO_SOURCE) is (part == "jobs")
             # Its record alone is asked for, and sessions are not for an ended job
-            assert ("failed (500)" if part == "jobs" else unread) in ran.err or part == "sessions"
+            assert ("/jobs/: failed (500)" if part == "jobs" else unread) in ran.err or part == "sessions"
         doubts = [one for one in ran.json.get("blind_spots", ()) if one.endswith(f"its {unread}")]
         assert bool(doubts) is (ran.json.get("confidence", 1) <= GUESS) is (state in states), state
 

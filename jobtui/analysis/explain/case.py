@@ -96,8 +96,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     all of Balsam's, `facts` what files say about a job of HTCondor, `cause` the line of its output that
     says why it failed. Only if asked for: `killer` says who ended it, `last_lines` are the last lines of
     a stuck job, `good` is the last good job of the same user and kind before a failed one, with its ops,
-    `lacks_good` says that all jobs were read and none is a good run to compare it with, `remembered` what
-    is known about finished runs like it.
+    `lacks_good` says that none is a good run to compare it with, None that none of those read is and not all
+    were; `remembered` what is known about finished runs like it.
     """
 
     job_id: JobId
@@ -126,7 +126,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     killer: Killer | None = None
     last_lines: tuple[Fact, ...] = ()
     good: tuple[Job, tuple[Op, ...]] | None = None
-    lacks_good: bool = False
+    lacks_good: bool | None = False
     remembered: JobMemory | None = None
 
     def origin_of(self, source: str) -> str:

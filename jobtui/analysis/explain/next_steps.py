@@ -62,8 +62,9 @@ _start_again = _ours("to free it, its user ends the run in a browser and starts 
 
 
 def _compare(case: Case) -> Iterator[NextStep]:
-    if not case.evidence.lacks_good:
-        yield NextStep("compare with a good run", Command(OURS, "compare", about=[case.job_id]))
+    if not (lacks := case.evidence.lacks_good):
+        where = ", which is looked for in all jobs" if lacks is None else ""
+        yield NextStep(f"compare with a good run{where}", Command(OURS, "compare", about=[case.job_id]))
 
 
 def _agents(case: Case) -> Iterator[NextStep]:

@@ -40,7 +40,11 @@ DATA = "data"
 
 async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, object], records.JobRow] | None:
     """A job as it is stored, without its payloads, and as a row; None without one. Raises SourceError."""
-    page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
+    try:
+        page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
+    except SourceError as error:
+        why = str(error).removeprefix(client.name)
+        raise type(error)(f"{client.name}/jobs/{why}") from error
     native = next((row for row in page.rows if row.get("id") == number), None)
     if native is None and not page.received:
         return None
