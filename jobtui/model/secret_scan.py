@@ -142,7 +142,7 @@ _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}
 _IN_LOGIN = r"['\"](?=[\w@])"
 _PASSWORD = re.compile(
     rf"(?:(?![\[/])(?:[^\s'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?:[/?#'\"]|$))"
-    rf"(?P<own>(?:[^\s'\"]|{_IN_LOGIN}){{1,256}})|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{{20,}}))@(?!sha\d+:)",
+    rf"(?P<own>(?:(?!https?://)[^\s'\"]|{_IN_LOGIN}){{1,256}})|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{{20,}}))@(?!sha\d+:)",
     re.ASCII,
 )
 """The password in an address, up to the last @ of the word, or the token that is its user.
