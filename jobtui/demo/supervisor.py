@@ -190,14 +190,11 @@ class SimJob:
         self.record = messages.new_record(request, self.record or None, hash_text)
 
     def update(self, **changes: Any) -> None:
+        if changes.get("status", "running") not in messages.LIVE and self.status_op:
+            self.status_op.destroy()
         self.record.update(changes)
         self.record["dbUpdateTime"] = round(to_seconds(self.supervisor.process.clock), 6)
         self.supervisor.save(self.record)
-
-    def update_status(self, **changes: Any) -> None:
-        if changes["status"] not in messages.LIVE and self.status_op:
-            self.status_op.destroy()
-        self.update(**changes)
 
     def forget(self, op: SimOp) -> None:
         if op in self.ops:
@@ -252,7 +249,7 @@ class SimJob:
 
     def missing(self, request: messages.ApiRequest) -> None:
         self.reset(request)
-        self.update_status(status="missing")
+        self.update(status="missing")
 
     def receive(self, message: messages.DemoMessage) -> None:
         record = self.record
@@ -276,7 +273,7 @@ class SimJob:
         if message.parallel:
             record["parallelStatus"].update(message.parallel)
             changes["lastUpdateTime"] = message.parallel["lastUpdateTime"]
-        self.update_status(**changes)
+        self.update(**changes)
 
     async def cancel(self, timed_out: SimOp | None = None) -> None:
         """Give up the run (or with `timed_out`, what its time-out stops) and tell the agent."""
@@ -289,7 +286,7 @@ class SimJob:
             if stops_run:
                 changes["canceledAfterSecs"] = timed_out.max_run_secs
             timed_out.destroy()
-        self.update_status(**changes)
+        self.update(**changes)
         self.log("cancel", self, args)
         kind = timed_out.kind if timed_out else "parallel" if self.record["isParallel"] else "sequential"
         record = self.record
@@ -535,7 +532,7 @@ class Supervisor:
             self._forget_later(job)
             if job.live and job.record["jobRunMode"] != "sbatch":
                 self.log("reload", job.jid, request.api)
-                job.update_status(status="canceled")
+                job.update(status="canceled")
         return job
 
     def _path(self, jid: str) -> str:
@@ -649,7 +646,7 @@ class Supervisor:
     async def _run(self, job: SimJob, request: messages.ApiRequest) -> messages.AgentAnswer:
         job.reset(request)
         second = self.process.seconds
-        job.update_status(
+        job.update(
             computeJobQueued=second,
             computeJobSerial=second,
             computeModel=request.model,
@@ -663,7 +660,7 @@ class Supervisor:
         except Exception as error:
             if job.record["dbUpdateTime"] == written:
                 self.log("run_exception", job, error)
-                job.update_status(status="error", error="exception during send", queuedState=None)
+                job.update(status="error", error="exception during send", queuedState=None)
             else:
                 self.log("run_fault", job, error)
             raise
@@ -689,7 +686,7 @@ class Supervisor:
                 self.log("sbatch_unknown", job, reply)
             elif reply:
                 self.log("status_change", job, reply)
-                job.update_status(status=reply["state"])
+                job.update(status=reply["state"])
                 op.destroy()
         answer = _status(job)
         if job.record["isParallel"] or answer.state != "completed":

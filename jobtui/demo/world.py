@@ -211,18 +211,10 @@ class World(SimSite):
         if self._restarting:
             return
         self._restarting = True
-        old = self.supervisor
         if crash:
-            old.end()
+            self.supervisor.end()
         else:
-            stopped: Future[None] = Future(self.kernel)
-
-            async def stop() -> None:
-                await old.stop()
-                stopped.set(None)
-
-            self.tasks.spawn(stop)
-            await stopped
+            await self.supervisor.stop()
         await self.kernel.sleep(2)
         self.supervisor = self.new_supervisor()
         self.supervisor.start()
