@@ -3,15 +3,20 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
+from jobtui.model.numbers import counted
+from jobtui.model.secret_words import MASK
+from jobtui.model.secrets import is_secret_key
 
 SILENT_S = 300
 """A launcher that was silent for this many seconds is dead to its server; the agent of a site may be."""
 RUNNING = "running"
+OPEN = frozenset({RUNNING, "pending_submission", "queued"})
 ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
 UNLISTED = "unlisted"
 """The state of an allocation that a launcher names and its server does not list."""
@@ -89,6 +94,46 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it runs, and has no launcher or one that has been silent for `SILENT_S`."""
         heard_at = self.heartbeat_at if self.launchers else self.start_at
         return self.state == RUNNING and heard_at is not None and seconds_between(heard_at, now) > SILENT_S
+
+    def takes(self, tags: str) -> bool:
+        """Whether its launchers take jobs with these tags, words as `tag_word` makes them."""
+        return {tag_word(name, value) for name, value in self.tags} <= set(tags.split(" "))
+
+
+def tag_word(name: str, value: str) -> str:
+    return f"{name}:{MASK if is_secret_key(name) else value}".replace(" ", "_")
+
+
+class Serving(NamedTuple):
+    """The allocations in which a job that could run may run, and, in words, what it waits for.
+
+    `live` run, `silent` run without a launcher that is heard of, `coming` are in the queue.
+    """
+
+    live: Sequence[Allocation]
+    silent: Sequence[Allocation]
+    coming: Sequence[Allocation]
+    words: str
+
+
+def serving(tags: str, nodes: int, here: Iterable[Allocation], now: Nanos) -> Serving:
+    """What serves a job with these tags, of so many nodes, of the allocations of its site."""
+    going = [one for one in here if one.state in OPEN]
+    fitting = [one for one in going if one.takes(tags)]
+    enough = [one for one in fitting if one.nodes >= nodes]
+    live = [one for one in enough if one.state == RUNNING and not one.is_stale(now)]
+    silent = [one for one in enough if one.is_stale(now)]
+    coming = [one for one in enough if one.state != RUNNING]
+    if live or silent:
+        words = "a launcher with room" if live else "a launcher that is heard from"
+    elif coming:
+        words = f"nodes: {counted(len(coming), 'allocation')} of its site in the queue, none running"
+    elif fitting:
+        most = max(one.nodes for one in fitting)
+        words = f"no allocation of {counted(nodes, 'node')} (the largest has {most})"
+    else:
+        words = "no allocation that takes jobs with its tags" if going else "no allocation"
+    return Serving(live, silent, coming, words)
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -185,9 +185,9 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     Three fields are words separated by blanks: `tags`, `passed` (its former states in the system's own words,
     oldest first) and `allocation` (the ids of the scheduler's allocation in which it runs). `trace` is the id
     of its trace, "" if none is known. `reason` is the system's own word for why it is in its state, `exit`
-    how its program ended, as `code:signal`. `needs` is what it waits for: pairs of a job's id and its state
-    ("" if that is not known), or of a file's transfer and how that is. `others` are the records of further
-    sources about the same id.
+    how its program ended, as `code:signal`. `nodes` is how many it asks for, 0 if not known. `needs` is what
+    it waits for: pairs of a job's id and its state ("" if that is not known), or of a file's transfer and how
+    that is. `others` are the records of further sources about the same id.
 
     Pass the fields by name. Only code that makes a hundred thousand at once passes them by position: a Struct
     looks for every name in turn, which takes longer than all the rest.
@@ -225,6 +225,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     exit: str = ""
     trace: str = ""
+    nodes: int = 0
     needs: tuple[tuple[str, str], ...] = ()
     others: tuple["Job", ...] = ()
 

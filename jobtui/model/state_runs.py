@@ -4,8 +4,6 @@ from collections.abc import Iterable
 
 from jobtui.model.changes import StateChange, in_order
 from jobtui.model.jobs import JobStatus
-from jobtui.model.secret_words import MASK
-from jobtui.model.secrets import is_secret_key
 from jobtui.model.slurm import STATUSES
 from jobtui.model.tables import tables_of
 
@@ -50,7 +48,3 @@ def error_of(change: StateChange) -> str | None:
         words = dict.fromkeys(str(detail[key]) for key in ("message", "exception") if detail.get(key))
         return ": ".join(words)[:MESSAGE_CHARACTERS] or None
     return None
-
-
-def tag_word(name: str, value: str) -> str:
-    return f"{name}:{MASK if is_secret_key(name) else value}".replace(" ", "_")

@@ -24,19 +24,17 @@ from jobtui.analysis.explain.case import (
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.timeline import STATES
 from jobtui.analysis.times import age, capital, duration, for_words
-from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_order
+from jobtui.model.changes import OPEN, UNLISTED, Allocation, Serving, Site, StateChange, in_order, serving
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import NOT_DONE, Category, Job, Pending
-from jobtui.model.numbers import and_more, counted, whole
+from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_document
-from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
+from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
 RUN_TIMEOUT = "RUN_TIMEOUT"
-TO_COME = frozenset({"pending_submission", "queued"})
-OPEN = frozenset({"running", *TO_COME})
 OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
 WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
 """How much before the end of its time an allocation may end, at most, and still count as out of time."""
@@ -63,8 +61,6 @@ class BalsamCase(NamedTuple):
     site: Site | None
     own: Allocation | None
     here: Sequence[Allocation]
-    nodes: int
-    """How many nodes it asked for, 0 if its record was not read."""
 
     @property
     def since(self) -> Nanos | None:
@@ -91,12 +87,10 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     number = job.allocation.partition(" ")[0]
     own = next((one for one in at_source if str(one.id) == number), None)
     here = [one for one in at_source if site is not None and one.site_id == site.id]
-    facts = dict(evidence.detail.facts) if evidence.detail is not None else {}
-    nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
     sites_at = evidence.now_at(job.source, "sites")
     launchers_at = evidence.now_at(job.source, "sessions", "batch-jobs")
-    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here, nodes)
+    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here)
     said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)
@@ -270,25 +264,20 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
 
 
 def _runnable(matter: BalsamCase) -> Ruling:
-    own_tags = set(matter.job.tags.split(" "))
-    fitting = [
-        one for one in matter.here if all(tag_word(name, value) in own_tags for name, value in one.tags)
-    ]
-    serving = [one for one in fitting if one.nodes >= matter.nodes]
-    running = [one for one in serving if one.state == "running"]
-    stale = next((one for one in running if one.is_stale(matter.launchers_at)), None)
+    job = matter.job
+    found = serving(job.tags, job.nodes, matter.here, matter.launchers_at)
     before, error = "", matter.last(RUN_ERROR, RUN_TIMEOUT)
-    if matter.job.native_status == "RESTART_READY" and error is not None:
+    if job.native_status == "RESTART_READY" and error is not None:
         is_error = error.after == RUN_ERROR
         before = "Its last run ended with an error. " if is_error else f"{_cut_off(matter).sentence} "
-    if live := [one for one in running if not one.is_stale(matter.launchers_at)]:
-        count, nodes = counted(len(live), "allocation"), sum(one.nodes for one in live)
-        note = f"{count} of its site {'runs' if len(live) == 1 else 'run'}, of {counted(nodes, 'node')}"
-        pending = _pending(matter, Category.ALLOCATION, "a launcher with room", note=note)
+    if found.live:
+        count, nodes = counted(len(found.live), "allocation"), sum(one.nodes for one in found.live)
+        note = f"{count} of its site {'runs' if len(found.live) == 1 else 'run'}, of {counted(nodes, 'node')}"
+        pending = _pending(matter, Category.ALLOCATION, found.words, note=note)
         return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
-    if stale is not None:
-        return _stale(matter, stale)
-    said = _without_launcher(matter, fitting, before)
+    if found.silent:
+        return _stale(matter, found.silent[0])
+    said = _without_launcher(matter, found, before)
     unlisted = tuple(
         f"a launcher says that it is in allocation {one.id}, which its server does not list"
         for one in matter.here
@@ -298,33 +287,27 @@ def _runnable(matter: BalsamCase) -> Ruling:
     return said._replace(confidence=sure, doubts=(*said.doubts, *unlisted))
 
 
-def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before: str) -> Ruling:
-    """Why no launcher takes a job that could run. `fitting` are the allocations that take its tags."""
+def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling:
+    """Why no launcher takes a job that could run."""
     if down := _site_down(matter):
         return down
-    coming = [one for one in fitting if one.nodes >= matter.nodes and one.state in TO_COME]
-    if coming:
-        count = counted(len(coming), "allocation")
-        words = f"nodes: {count} of its site in the queue, none running"
-        pending = _pending(matter, Category.ALLOCATION, words)
+    if found.coming:
+        pending = _pending(matter, Category.ALLOCATION, found.words)
         return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before, next=(_QUEUE,))
     if matter.site is None:
         doubts = ("the allocations of its site are not known",)
         pending = _pending(matter, Category.ALLOCATION, "a launcher")
         return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before, next=(_QUEUE,), doubts=doubts)
+    lacks = f"its site has {found.words}, neither running nor in the queue"
+    sentence = f"It could run{matter.waited}, and {lacks}."
     if (lost := _lost(matter)) is not None:
-        return lost
-    others = [one for one in matter.here if one.state in OPEN]
-    what = "no allocation that takes jobs with its tags" if others else "no allocation"
-    if small := [one.nodes for one in others if one in fitting]:
-        what = f"no allocation of {counted(matter.nodes, 'node')} (the largest has {max(small)})"
-    sentence = f"It could run{matter.waited}, and its site has {what}, neither running nor in the queue."
+        return lost._replace(sentence=f"{lost.sentence} {sentence}")
     newest = max(matter.here, key=lambda one: one.id, default=None)
     note = ""
     if newest is not None and newest.state == "submit_failed":
         note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
         sentence += f" {capital(note)}."
-    pending = _pending(matter, Category.ALLOCATION, what, note=note, is_stuck=True)
+    pending = _pending(matter, Category.ALLOCATION, found.words, note=note, is_stuck=True)
     return Ruling(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
 from sys import intern
@@ -15,13 +15,12 @@ from jobtui.backends.balsam import records
 from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters
 from jobtui.backends.base import Batch, PolledSource, SourceParts, merged
 from jobtui.model.bounded import Bounded
-from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange
+from jobtui.model.changes import OPEN, UNLISTED, Allocation, StateChange, serving, tag_word
 from jobtui.model.clock import SECOND, Nanos, from_seconds, seconds_between, to_rfc3339
 from jobtui.model.health import Skip, SourceError, SourceMissing, rows_of
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, NOT_DONE, Job, JobStatus
 from jobtui.model.numbers import counted, whole
-from jobtui.model.state_runs import tag_word
 
 STEP_S = 5.0
 """A clock that goes back by this much was set back; if it is less, the answer may be slow."""
@@ -145,6 +144,8 @@ class Questions:
         """The last answers about sites, launchers and allocations."""
         self._are_lists_new = False
         self._frame_now = Batch()
+        self._offered: object = None
+        """What all sites offered when the jobs that it concerns were last given."""
         self.updated = since
         """The newest change of a job, by the server's clock."""
         self._since = since
@@ -267,15 +268,9 @@ class Questions:
     def server_now(self) -> Nanos:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
-    def _silent_now(self) -> tuple[list[Allocation], list[Site]]:
-        """Allocations and sites of which nothing was heard, when they were last read."""
-        sites_at, sessions_at, batch_jobs_at = (
-            Nanos(self.parts.read_at(path) + from_seconds(self._client.ahead_s))
-            for path in (SITES, SESSIONS, BATCH_JOBS)
-        )
-        launchers_at = min(sessions_at, batch_jobs_at)
-        silent = [one for one in self._frame_now.allocations if one.is_stale(launchers_at)]
-        return silent, [site for site in self._frame_now.sites if site.is_down(sites_at)]
+    def _read_at(self, *paths: str) -> Nanos:
+        """When all of these lists were last read, by the server's clock."""
+        return Nanos(min(map(self.parts.read_at, paths)) + from_seconds(self._client.ahead_s))
 
     def _read_list(self, path: str, take: Callable[[Any], Batch]) -> Question:
         page = yield Request(path, FRAME[path])
@@ -328,7 +323,30 @@ class Questions:
             is_whole_frame=is_whole,
             count=len(batch_jobs.rows),
         )
+        self._take_offers()
         return msgspec.structs.replace(self._frame_now, jobs=self._newly_alerted())
+
+    def _take_offers(self) -> None:
+        """Learn what sites offer, and have the jobs that it concerns given again where that changed."""
+        known, frame, sites_at = self._known, self._frame_now, self._read_at(SITES)
+        known.launchers_at = self._read_at(SESSIONS, BATCH_JOBS) if BATCH_JOBS in self._lists else None
+        known.going = [one for one in frame.allocations if one.state in OPEN]
+        known.down = {
+            site.id: f"the agent of site {site.name} was last heard from at {clock(site.seen_at)}"
+            for site in frame.sites
+            if site.is_down(sites_at)
+        }
+        offered = [(one.id, one.state, one.nodes, one.tags, known.silence(one)) for one in known.going]
+        if self._offered != (now := (offered, known.down)):
+            self._offered = now
+            self._due["jobs at sites"] = self._jobs_at_sites(), None  # from their beginning
+
+    def _jobs_at_sites(self) -> Question:
+        rows = self._known.rows
+        numbers = [row.id for row in rows.values() if row.state in AT_SITE]
+        for start in range(0, len(numbers), SLICE_ROWS):
+            part = (rows[number] for number in numbers[start : start + SLICE_ROWS] if number in rows)
+            yield Batch(jobs=tuple(self._each(part, self._job)))
 
     def _skipped(self, path: str, page: records.DecodedList[Any]) -> Batch:
         """The rows of a page that are skipped for the first time, and how many are good again."""
@@ -358,18 +376,7 @@ class Questions:
     def _newly_alerted(self) -> tuple[Job, ...]:
         """The jobs with an alert that is new or over, or with other needs than before."""
         known, now, before = self._known, self.server_now, self._alerts
-        allocations, sites = self._silent_now()
-        stale, down = {one.id: one for one in allocations}, {site.id: site for site in sites}
         found = {n: (known.trouble(row, now), known.needs(row)) for n, row in known.waiting.items()}
-        for row in known.rows.values() if stale or down else ():
-            if row.state == "RUNNING" and row.batch_job_id in stale:
-                who, heard_at = "its launcher", stale[row.batch_job_id].heartbeat_at
-            elif row.state in FOR_AGENT and (app := known.apps.get(row.app_id)) and app.site_id in down:
-                who, heard_at = "the agent of its site", down[app.site_id].seen_at
-            else:
-                continue
-            alert, needs = found.get(row.id, (None, ()))
-            found[row.id] = alert or f"{who} was last heard from at {clock(heard_at)}", needs
         self._alerts = found
         numbers = {n for n in before.keys() | found.keys() if before.get(n) != found.get(n)}
         return self._jobs_where(lambda row: row.id in numbers) if numbers else ()
@@ -379,13 +386,8 @@ class Questions:
         ahead_s = self._client.ahead_s
         if abs(ahead_s) >= CLOCK_S:
             yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
-        allocations, sites = self._silent_now()
-        for site in sites:
-            yield f"the agent of site {site.name} was last heard from at {clock(site.seen_at)}"
-        for one in allocations:
-            launcher = f"launcher was last heard from at {clock(one.heartbeat_at)}"
-            what = launcher if one.launchers else "allocation runs and has no launcher"
-            yield f"batch job {one.id}: its {what}"
+        yield from self._known.down.values()
+        yield from filter(None, map(self._known.silence, self._known.going))
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
             yield f"event ids went back, {seen}: another server, or a backup; all was read again"
@@ -394,8 +396,7 @@ class Questions:
         return tuple(self._each(filter(is_meant, self._known.rows.values()), self._job))
 
     def _job(self, row: records.JobRow) -> Job:
-        alert = self._alerts.get(row.id, (None,))[0] or self._known.trouble(row, self.server_now)
-        return self._known.job(row, alert)
+        return self._known.job(row, self._known.trouble(row, self.server_now))
 
     def _live_jobs(self) -> Question:
         """All jobs that are not over, then those that are known as such and were not among them."""
@@ -520,6 +521,8 @@ UNDER_WAY = ["pending", "active", "inactive"]
 """States of transfers that are neither done nor given up."""
 HOPELESS = frozenset({FAILED, DELETED, BLOCKED})
 RUNNABLE = frozenset({"PREPROCESSED", "RESTART_READY"})
+AT_SITE = FOR_AGENT | RUNNABLE | {"RUNNING"}
+"""States that a job leaves through its site's agent or a launcher there."""
 PARENTS_KEPT = 100
 RELATED_MOST = 5_000
 """The most jobs that are checked for one, among its parents or its children."""
@@ -556,6 +559,11 @@ class KnownRows:
         self.sites: dict[int, records.SiteRow] = {}
         self.allocations: dict[int, str] = {}
         """The ids by which each allocation is known: its own and the scheduler's."""
+        self.going: Sequence[Allocation] = ()
+        """Those that run or are in the queue, as they were at `launchers_at`: None until they are read."""
+        self.launchers_at: Nanos | None = None
+        self.down: Mapping[int, str] = {}
+        """The sites whose agents are silent, in words."""
         self.transfers: dict[int, records.Needs] = {}
         """Which files are still to be brought to jobs, or away from them."""
         self.missing: Bounded[int, None] = Bounded(JOBS_KEPT)
@@ -676,13 +684,18 @@ class KnownRows:
     def job(self, row: records.JobRow, alert: str | None = None) -> Job:
         """A job in the form of all systems. Its times come from its events, as its row has only the last."""
         app, life = self.apps.get(row.app_id), self._lives.get(row.id, records.Lifetime())
+        tags = intern(" ".join(tag_word(name, value) for name, value in row.tags.items()))
         site = self.sites.get(app.site_id) if app is not None else None
         status, updated = records.STATUSES.get(row.state, JobStatus.UNKNOWN), records.time_of(row.last_update)
         message = records.WAITS.get(row.state)
         if row.state == AWAITING_PARENTS:
             message = counted(len(row.parent_ids), "parent job")
-        elif row.state == "RESTART_READY" and life.error is not None:
-            message = "a launcher, to run again after an error"
+        if app is not None and row.state in AT_SITE:
+            waits, silence = self._offered_to(row, tags, app.site_id)
+            message, alert = waits or message, alert or silence
+        if row.state == "RESTART_READY":
+            is_error = life.passed.rfind("RUN_ERROR") > life.passed.rfind("RUN_TIMEOUT")
+            message = f"{message}, to run again{' after an error' if is_error else ''}"
         return Job(
             id=system_job_id(self._system, row.id),
             system=records.SYSTEM,
@@ -702,11 +715,32 @@ class KnownRows:
             error=life.error if status is JobStatus.FAILED and life.error_id > life.over_id else None,
             alert=alert,
             host=site.name or None if site else None,
-            tags=intern(" ".join(tag_word(name, value) for name, value in row.tags.items())),
+            tags=tags,
             passed=life.passed,
             allocation=self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else "",
+            nodes=row.num_nodes,
             needs=self.needs(row),
         )
+
+    def silence(self, one: Allocation) -> str | None:
+        """In words, that no launcher of an allocation is heard from, if that is so."""
+        if self.launchers_at is None or not one.is_stale(self.launchers_at):
+            return None
+        last = f"its launcher was last heard from at {clock(one.heartbeat_at)}"
+        return f"batch job {one.id}: {last if one.launchers else 'it runs and has no launcher'}"
+
+    def _offered_to(self, row: records.JobRow, tags: str, site: int) -> tuple[str | None, str | None]:
+        """What a job waits for at its site, and, if a person has to do something for it, what is wrong."""
+        if row.state == "RUNNING":
+            return None, next((self.silence(one) for one in self.going if one.id == row.batch_job_id), None)
+        if row.state in FOR_AGENT or self.launchers_at is None:
+            return None, self.down.get(site)
+        here = [one for one in self.going if one.site_id == site]
+        found = serving(tags, row.num_nodes, here, self.launchers_at)
+        if found.live:
+            return found.words, None
+        silence = self.silence(found.silent[0]) if found.silent else self.down.get(site)
+        return found.words, silence or (None if found.coming else found.words)
 
     def first_signs(self, allocations: Collection[int]) -> dict[int, Nanos]:
         """When the first job began to run in each of these allocations, which have no start before their end.

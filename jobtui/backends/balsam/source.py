@@ -21,13 +21,12 @@ from jobtui.backends.balsam.login import Login, login_for, login_path, notice, u
 from jobtui.backends.balsam.poll import IDS_AT_ONCE, KnownRows, Questions
 from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import WINDOW_S, Batch, PolledSource
-from jobtui.model.changes import Allocation, ReportQuery, StateChange
+from jobtui.model.changes import Allocation, ReportQuery, StateChange, tag_word
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import FailingPart, Skip, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import ReadWindow, SourceSpec
-from jobtui.model.state_runs import tag_word
 
 PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
 """Opaque and large: only the size is kept."""

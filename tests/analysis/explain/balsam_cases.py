@@ -11,7 +11,7 @@ from jobtui.backends.balsam.records import STATUSES
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail, ReasonSeen
+from jobtui.model.jobs import Job, ReasonSeen
 from tests.builders import ago
 from tests.conftest import NOW
 
@@ -58,7 +58,6 @@ def evidence_on(row: Mapping[str, Any]) -> Evidence:
     for number, (code, text) in zip(errors, row.get("errors", ()), strict=False):
         went[number] = msgspec.structs.replace(went[number], detail={"returncode": code, "error": text})
     fields = row.get("job", {}) | _times(row) | {"needs": tuple(map(tuple, row.get("needs", ())))}
-    job, facts = a_job(row["state"], **fields), (("nodes", row.get("nodes", "")),)
     here = (
         allocation(**(one["is"] | _times(one) | dict.fromkeys(one.get("no", ()))))
         for one in row.get("allocations", ())
@@ -66,8 +65,7 @@ def evidence_on(row: Mapping[str, Any]) -> Evidence:
     return Evidence(
         job_id=ID,
         now=NOW,
-        job=job,
-        detail=JobDetail(job=job, runs=(), history=(), native={}, facts=facts) if "nodes" in row else None,
+        job=a_job(row["state"], **fields),
         changes=tuple(went),
         reasons=tuple(ReasonSeen(ID, ago(at), why) for at, why in row.get("reasons", ())),
         allocations=tuple(here),

@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.reports.rates import stays_of
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.poll import FRAME_EVERY
@@ -31,6 +34,7 @@ from jobtui.model.health import (
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.state_runs import by_run
+from jobtui.model.verdicts import Concern
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.balsam_server import TOKEN, Record, RecordedBalsam, nanos
@@ -267,11 +271,11 @@ async def test_silent_launchers_and_agents_are_reported(watched: Watched) -> Non
     watched.server.sites[0]["last_refresh"] = "2026-11-20T18:00:00.5"
     watched.source.client.ahead_s = 0.0
     await watched.poll(12)
-    assert f"{running['id']}: its launcher was last heard from at 19:20Z" in (watched.health.note or "")
+    silence = f"batch job {running['id']}: its launcher was last heard from at 19:20Z"
+    assert silence in (watched.health.note or "")
     assert "the agent of site demo-site was last heard from at 18:00Z" in (watched.health.note or "")
     held = [job for job in watched.store.jobs.values() if job.native_status == "RUNNING" and job.alert]
-    assert held
-    assert {job.alert for job in held} == {"its launcher was last heard from at 19:20Z"}
+    assert {job.alert for job in held} == {silence}
     session["heartbeat"] = "2026-11-20T19:30:00"
     watched.server.sites[0]["last_refresh"] = "2026-11-20T19:30:00"
     await watched.poll(12)
@@ -282,6 +286,46 @@ async def test_silent_launchers_and_agents_are_reported(watched: Watched) -> Non
     watched.source.clock = FixedClock(Nanos(NOW + 600 * SECOND))
     await watched.poll(12)
     assert watched.health.note == "the agent of site demo-site was last heard from at 19:30Z"
+
+
+OFFERED: tuple[tuple[Record, str], ...] = (
+    ({"state": "finished"}, "no allocation"),
+    ({"state": "queued"}, "nodes: 1 allocation of its site in the queue, none running"),
+    ({"state": "running"}, "a launcher with room"),
+    ({"filter_tags": {"experiment": "another"}}, "no allocation that takes jobs with its tags"),
+    ({"filter_tags": {}, "num_nodes": 1}, "no allocation of 2 nodes (the largest has 1)"),
+    ({"heartbeat": "2026-11-20T19:20:00"}, "no allocation of 2 nodes (the largest has 1)"),
+    ({"num_nodes": 2}, "batch job 6: its launcher was last heard from at 19:20Z"),
+    ({"heartbeat": "2026-11-20T19:30:00"}, "a launcher with room"),
+    ({"state": "finished", "last_refresh": "2026-11-20T18:00:00"},
+     "the agent of site demo-site was last heard from at 18:00Z"),
+)  # fmt: skip
+"""What changes of an allocation, its launcher and the agent, and what a job that could run then waits for."""
+
+
+async def test_the_row_of_a_job_that_could_run_says_what_the_verdict_says() -> None:
+    watched = Watched()
+    server, (_, session), (site,) = watched.server, watched.server.sessions, watched.server.sites
+    (one,) = server.batch_jobs = [row for row in server.batch_jobs if row["state"] == "running"]
+    for number, state in enumerate(("PREPROCESSED", "RESTART_READY"), FIRST):
+        a_job(server, number, state, num_nodes=2)
+    site["last_refresh"] = "2026-11-20T19:30:00"
+    watched.source.client.ahead_s = 0.0
+    for changed, words in OFFERED:
+        for row in (one, session, site):
+            row.update((key, value) for key, value in changed.items() if key in row)
+        await read(watched)
+        for number, again in ((FIRST, ""), (FIRST + 1, ", to run again")):
+            job = known(watched, number)
+            evidence = Evidence(
+                job_id=job.id, now=NOW, job=job, sources=watched.store.sources(), sites=watched.store.sites(),
+                changes=watched.store.changes_of(job.id), allocations=watched.store.allocations(),
+            )  # fmt: skip
+            verdict = explain(evidence)
+            assert waits_for(job, NOW) == words + ("" if job.alert else again)
+            assert needs_person(job, NOW) is (verdict.code.concern is Concern.STUCK), verdict
+            if verdict.pending is not None and "heard" not in words:
+                assert verdict.pending.words == words
 
 
 def set_clock(server: RecordedBalsam, ahead_s: int) -> None:
@@ -479,7 +523,7 @@ async def test_a_failed_transfer_is_reported_until_it_continues() -> None:
         ("the stage-in of b.dat", "active"),
     )
     assert known(watched, FIRST).needs == active
-    assert known(watched, FIRST).alert == "the agent of its site was last heard from at 17:30Z"
+    assert known(watched, FIRST).alert == "the agent of site demo-site was last heard from at 17:30Z"
     watched.server.transfers.clear()
     await read(watched)
     assert known(watched, FIRST).needs == ()
