@@ -135,8 +135,8 @@ def _check_flags(invocation: grammar.Invocation) -> None:
         flag = allowed.get(name)
         if flag is None:
             owners = [c.name for c in grammar.COMMANDS if any(f.name == name for f in grammar.flags_of(c))]
-            called = _called(invocation.command)
-            raise UsageError(f"--{name} is a flag of {' and '.join(owners)}, not of {called}")
+            of = f"is a flag of {' and '.join(owners)}, not" if len(owners) < 4 else "is not a flag"
+            raise UsageError(f"--{name} {of} of {_called(invocation.command)}")
         is_count = value.isdecimal() and value.isascii() and len(value) < 10
         if flag.expects == "count" and not is_count:
             raise UsageError(f"--{name} needs a whole number, not {value!r}")

@@ -16,7 +16,13 @@ from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
 from jobtui.render import verdicts
-from jobtui.render.incidents import INCIDENT_COLUMNS, earlier_words, incident_lines, incident_record
+from jobtui.render.incidents import (
+    INCIDENT_COLUMNS,
+    earlier_words,
+    incident_lines,
+    incident_record,
+    none_words,
+)
 from jobtui.render.text import show
 from jobtui.session.evidence import Gatherer, with_steps_here
 
@@ -108,8 +114,7 @@ def _incidents_report(
         if earlier is not None:
             yield earlier_words(seconds_between(begin, end), earlier, (*found.groups, *found.alone))
         elif not found.groups and not found.alone:
-            known = "nothing failed" if asked.is_well else "nothing is known to have failed"
-            yield f"{known} with {counted(asked.looked_at, 'job')}"
+            yield none_words(asked, f"with {counted(asked.looked_at, 'job')}")
         for one in shown:
             yield from incident_lines(one, end)
         if found.doubtful:

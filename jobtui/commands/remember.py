@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -233,8 +233,10 @@ async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) 
             clear_progress()
 
 
-def _asked(memory: Memory, ask: Callable[[], Answer]) -> Answer | Exit:
-    """The answer of the memory; if it has none, says why and gives the exit code."""
+def _asked(
+    context: Context, memory: Memory, ask: Callable[[], Answer], none: Mapping[str, object]
+) -> Answer | Exit:
+    """The answer of the memory; if it has none, says why, prints `none`, and gives the exit code."""
     try:
         if memory.is_there:
             return ask()
@@ -243,6 +245,7 @@ def _asked(memory: Memory, ask: Callable[[], Answer]) -> Answer | Exit:
         return complain(str(error), Exit.USAGE)
     except RecordingError as error:
         complain(str(error))
+    Report(lambda: none).print(context)
     return Exit.NO_SOURCE
 
 
@@ -251,8 +254,10 @@ def run_seen(context: Context) -> Exit:
     memory, now, text = Memory(context.memory), context.clock.now(), " ".join(context.words)
     most = MOST_SHOWN if context.most is None else context.most
     found = _asked(
+        context,
         memory,
         lambda: MemoryOverview(memory.signatures(now, text, most)) if text else memory.overview(now, most),
+        overview_record(MemoryOverview()),
     )
     if isinstance(found, Exit):
         return found
@@ -278,7 +283,8 @@ def run_seen(context: Context) -> Exit:
 def run_changed(context: Context) -> Exit:
     """Print the differences. ATTENTION if there are any."""
     memory = Memory(context.memory)
-    found = _asked(memory, lambda: _compared(memory, context.words, context.clock.now()))
+    now, empty = context.clock.now(), {"runs": 0, "before": 0, "changes": list[object]()}
+    found = _asked(context, memory, lambda: _compared(memory, context.words, now), empty)
     if isinstance(found, Exit):
         return found
     Report(

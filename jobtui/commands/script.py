@@ -58,17 +58,18 @@ def run(context: Context) -> Exit:
 
 
 async def _script(reader: Reader) -> Exit:
+    nothing = Report(lambda: job_files.script_record(None, (), None))
     if no_archive(reader):
-        return Exit.NO_SOURCE
+        return nothing.answer(reader, Exit.NO_SOURCE)
     await reader.open_archives()
     side = await _side(reader, reader.context.words[0])
     if side is None:
-        return reader.settle(Exit.NOT_FOUND)
+        return nothing.answer(reader, Exit.NOT_FOUND)
     other, diff = None, None
     if (wanted := reader.context.flag("diff")) is not None:
         other = await _other(reader, side, wanted)
         if other is None:
-            return reader.settle(Exit.NOT_FOUND)
+            return nothing.answer(reader, Exit.NOT_FOUND)
         if side.answer.script is not None and other.answer.script is not None:
             diff = scripts.diff_scripts(side.answer.script, other.answer.script)
     _report(reader, side, other, diff).print(reader.context, reader)
@@ -214,7 +215,7 @@ async def search(reader: Reader) -> Exit:
     if context.words:
         return complain("script takes a job or --grep, not both", Exit.USAGE)
     if no_archive(reader):
-        return Exit.NO_SOURCE
+        return Report(lambda: {"matches": []}).answer(reader, Exit.NO_SOURCE)
     await reader.open_archives()
     query = ScriptQuery(pattern, context.flag("user") or "", ScriptPeriod(context.since, context.until))
     tally, hits = Tally(), list[Hit]()

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from jobtui.analysis.incidents import EarlierFailures, Incident, SharedFact
+from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, SharedFact
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.numbers import counted
 from jobtui.render.json_output import fields_of
 from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
@@ -42,9 +43,14 @@ def _why(one: Incident) -> str:
     text, count, of = one.cause
     if len(one.jobs) == 1:  # the line and its place, without the words before it
         _, found, rest = one.sentence.partition(f": {text}")
-        return show(text + rest if found else one.sentence)
-    read = " read" if of < len(one.jobs) else ""
-    return show(text) + (f" ({count:,} of {of:,}{read})" if count < len(one.jobs) else "")
+        return show((text + rest).removesuffix(".") if found else one.sentence)
+    part = f"{count:,} of {of:,}" if of == len(one.jobs) else f"in {count:,} of {counted(of, 'output')} read"
+    return show(text) + (f" ({part})" if count < len(one.jobs) else "")
+
+
+def none_words(found: Incidents, within: str) -> str:
+    """Says that nothing failed, as surely as the sources let it be known."""
+    return f"{'nothing failed' if found.is_well else 'nothing is known to have failed'} {within}"
 
 
 def shared_words(one: Incident, fact: SharedFact) -> str:

@@ -168,7 +168,9 @@ def variable_rows(environment: Environment, longest: int | None = None) -> list[
     return sorted((safe(one.name), "(no value)" if one.value is None else safe(one.value)) for one in shown)
 
 
-def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: str) -> dict[str, object]:
+def script_record(
+    script: ArchivedScript | None, tried: Iterable[Tried], job: str | None
+) -> dict[str, object]:
     results = [{"where": show(one.where), "result": show(one.result)} for one in tried]
     if script is None:
         empty = dict.fromkeys(("cluster", "script", "environment", "archived_at", "source"))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.paths import SLACK, AgentLog, LogKind, log_of, reached
+from jobtui.backends.registry import Gives
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import position_at
 from jobtui.model.ops import Agent
@@ -101,7 +102,8 @@ class AgentsScreen(TableScreen[Agent]):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
-        return "no line read of a supervisor's log names one", key_of("app.go('logs')") + " shows the logs"
+        none = "No log is read: " + key_of("app.go('logs')") + " shows how to name one."
+        return self.shared.nothing_known("No line of a supervisor's log names an agent.", Gives.LOGS, none)
 
     def words(self) -> Iterator[str]:
         trouble = [agent for agent in self._agents if is_trouble(agent, self.shared.now())]

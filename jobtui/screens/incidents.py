@@ -115,7 +115,7 @@ class IncidentsScreen(HeadedScreen):
                 found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now)
             self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
-            nothing = f"Nothing failed in the last {rendered.period(self._span_s)}."
+            nothing = rendered.none_words(found, f"in the last {rendered.period(self._span_s)}")
             earlier = self._earlier
             words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
             self._list.empty = (words, f"{key_of('window', self.NAME)} looks at other times.")
@@ -143,12 +143,15 @@ class IncidentsScreen(HeadedScreen):
         counts = (found.groups, "group"), (found.alone, "single failure")
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
-            shown = (*found.groups, *found.alone)
-            return f"{rendered.earlier_words(self._span_s, self._earlier, shown)} {groups}"
-        what = groups if self._list.count else "nothing failed"
+            wide = self._earlier.window_s
+            before = "before" if wide is None else f"in {rendered.period(wide)}"
+            return f"{groups} {before}; no failures in the last {span}"
+        of = f"{counted(found.looked_at, 'job')} of the last {span}"
         early = " · still reading" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
-        return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
+        return (
+            f"{groups} · {of}{early}" if self._list.count else rendered.none_words(found, f"with {of}{early}")
+        )
 
     def paragraphs(self) -> Iterable[Paragraph]:
         one = self._list.record

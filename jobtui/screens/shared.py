@@ -105,12 +105,17 @@ class Shared:
         return Gatherer(self.store, self.job_reader, self.now(), self.reach, self.reads)
 
     def no_jobs(self) -> tuple[str, ...]:
-        """What was read, if no job is known; empty while sources are read for the first time."""
+        none = "No source of jobs is named: jobtui --help has them."
+        return self.nothing_known("No job is known.", Gives.JOBS, none)
+
+    def nothing_known(self, words: str, gives: Gives, none: str) -> tuple[str, ...]:
+        """These words, and what was read of such sources or that there are `none`; empty while they are read
+        for the first time.
+        """
         sources = self.store.sources()
         if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
             return ()
-        read = [*extents(sources, kinds_that_give(Gives.JOBS))]
-        return "No job is known.", *(read or ("No source of jobs is named: jobtui --help has them.",))
+        return words, *([*extents(sources, kinds_that_give(gives))] or (none,))
 
     def usual_columns(self) -> "tuple[Column, ...]":
         from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
