@@ -43,7 +43,6 @@ PAGES = frozenset({"markdown", "html"})
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
 POINT_HEADS = (head("TIME"), head("VALUE", align="right"))
-STAY_HEADS = (head(HEADS[0]), *(head(title, align="right") for title in HEADS[1:]))
 
 
 @dataclass(slots=True)
@@ -166,7 +165,7 @@ def _lines(
         yield from lowered(plot_lines(series, window, reader.now), reader.context)
     if times:
         rows = [list(map(Piece, row)) for row in time_rows(times)]
-        yield from table_lines(STAY_HEADS, rows, width)
+        yield from table_lines(HEADS, rows, width)
         return
     for one in () if _plots(reader) else series:
         yield paint(f"{show(one.name)}, {one.unit}", "heading")

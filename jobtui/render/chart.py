@@ -13,6 +13,7 @@ from jobtui.analysis.reports.curves import Curve, CurveStep, rate, rate_at, rate
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import DAY, SECOND, Nanos
 from jobtui.model.jobs import JobStatus
+from jobtui.render.columns import head, table_rows
 from jobtui.render.spans import Line, Piece, fitting, padded, width_of
 from jobtui.render.styles import STATUS_STYLES
 from jobtui.render.text import Zone, clock_time, date_time, duration, fit, show, width
@@ -448,9 +449,11 @@ def title_of(chart: Chart) -> str:
     return TITLES[chart.kind] or f"{unit} {'busy' if unit == 'nodes' else 'running'}"
 
 
-HEADS = ("STATE", "STAYS", "NOW", "HALF WITHIN", "9 OF 10", "LONGEST")
-NAME_CELLS = 20
-GAP = "  "
+HEADS = (
+    head("STATE"),
+    *(head(one, align="right") for one in ("STAYS", "NOW", "HALF WITHIN", "9 OF 10", "LONGEST")),
+)
+NAME_CELLS, LEAST_BAR = 20, 10
 
 
 def time_rows(times: Sequence[StateTime]) -> list[tuple[str, ...]]:
@@ -470,23 +473,14 @@ def time_rows(times: Sequence[StateTime]) -> list[tuple[str, ...]]:
 
 def times_lines(times: Sequence[StateTime], cells: int, chosen: int | None = None) -> list[Line]:
     """The table. A bar is solid up to the median stay, and thin up to the 90th percentile."""
-    rows = time_rows(times)
-    widths = [max(map(width, column)) for column in zip(HEADS, *rows, strict=True)]
-    bar = cells - sum(widths) - len(GAP) * len(widths) - 1
+    rows = [
+        [Piece(text, "strong" if number == chosen else "") for text in row]
+        for number, row in enumerate(time_rows(times))
+    ]
+    lines = [(Piece(" "), *line, Piece("  ")) for line in table_rows(HEADS, rows, None)]
+    bar = cells - width_of(lines[0])
     longest = max((one.p90_s for one in times), default=0.0)
-    lines = [fitting(_spans(HEADS, widths, "heading"), cells)]
-    for number, (one, row) in enumerate(zip(times, rows, strict=True)):
-        spans = _spans(row, widths, "strong" if number == chosen else "")
-        if bar >= 10 and longest > 0:
-            half, most = (round(seconds / longest * bar) for seconds in (one.p50_s, one.p90_s))
-            spans += [Piece("━" * half, "accent", half), Piece("─" * (most - half), "dim", most - half)]
-        lines.append(fitting(spans, cells))
-    return lines
-
-
-def _spans(row: Sequence[str], widths: Sequence[int], style: str) -> list[Piece]:
-    spans = [Piece(" ", style, 1)]
-    for column, (text, cells) in enumerate(zip(row, widths, strict=True)):
-        spans.append(Piece(fit(text, cells, align="left" if column == 0 else "right"), style, cells))
-        spans.append(Piece(GAP, style, len(GAP)))
-    return spans
+    for number, one in enumerate(times if bar >= LEAST_BAR and longest > 0 else (), 1):
+        half, most = (round(seconds / longest * bar) for seconds in (one.p50_s, one.p90_s))
+        lines[number] += (Piece("━" * half, "accent", half), Piece("─" * (most - half), "dim", most - half))
+    return [fitting(line, cells) for line in lines]
