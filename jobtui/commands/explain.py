@@ -15,14 +15,8 @@ from jobtui.model.jobs import Job
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
+from jobtui.render import incidents as rendered
 from jobtui.render import verdicts
-from jobtui.render.incidents import (
-    INCIDENT_COLUMNS,
-    earlier_words,
-    incident_lines,
-    incident_record,
-    none_words,
-)
 from jobtui.render.text import show
 from jobtui.session.evidence import Gatherer, with_steps_here
 
@@ -112,11 +106,11 @@ def _incidents_report(
     def lines(width: int | None) -> Iterator[str]:
         yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
         if earlier is not None:
-            yield earlier_words(seconds_between(begin, end), earlier, (*found.groups, *found.alone))
+            yield rendered.earlier_words(seconds_between(begin, end), earlier, (*found.groups, *found.alone))
         elif not found.groups and not found.alone:
-            yield none_words(asked, f"with {counted(asked.looked_at, 'job')}")
+            yield rendered.none_words(asked, f"with {counted(asked.looked_at, 'job')}")
         for one in shown:
-            yield from incident_lines(one, end)
+            yield from rendered.incident_lines(one, end)
         if found.doubtful:
             more = and_more(len(found.doubtful), 1)
             yield f"not sure of {show(found.doubtful[0])}{more}: see jobtui explain"
@@ -127,13 +121,13 @@ def _incidents_report(
             "since": to_rfc3339(begin),
             "well": asked.is_well,
             "failed_before": earlier.jobs if earlier is not None else 0,
-            "incidents": [incident_record(one, end) for one in groups],
-            "alone": [incident_record(one, end) for one in alone],
+            "incidents": [rendered.incident_record(one, end) for one in groups],
+            "alone": [rendered.incident_record(one, end) for one in alone],
             "doubtful": list(found.doubtful),
             "blind_spots": list(map(mask_text, found.blind_spots)),
         },
-        INCIDENT_COLUMNS,
-        lambda: (incident_record(one, end) for one in shown),
+        rendered.INCIDENT_COLUMNS,
+        lambda: (rendered.incident_record(one, end) for one in shown),
         lines,
     )
 

@@ -29,19 +29,8 @@ from jobtui.model.memory import FIELDS, Compared, EndedRun, MemoryOverview
 from jobtui.model.numbers import counted
 from jobtui.recording.database import RecordingError
 from jobtui.recording.writer import MOST_WAITING, BatchWriter, One
+from jobtui.render import memory as rendered
 from jobtui.render.columns import TimeLook, printed
-from jobtui.render.memory import (
-    CHANGE_CSV,
-    SEEN_COLUMNS,
-    SEEN_CSV,
-    change_record,
-    change_words,
-    host_words,
-    listed_record,
-    overview_record,
-    seen_words,
-    sites_words,
-)
 from jobtui.render.text import show
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_JOBS_READ, Gatherer
@@ -257,24 +246,23 @@ def run_seen(context: Context) -> Exit:
         context,
         memory,
         lambda: MemoryOverview(memory.signatures(now, text, most)) if text else memory.overview(now, most),
-        overview_record(MemoryOverview()),
+        rendered.overview_record(MemoryOverview()),
     )
     if isinstance(found, Exit):
         return found
 
     def lines(width: int | None) -> Iterator[str]:
         if found.sites:
-            yield sites_words(found.sites)
-        yield from map(host_words, found.shares)
+            yield rendered.sites_words(found.sites)
+        yield from map(rendered.host_words, found.shares)
         if found.signatures:
-            yield from printed(SEEN_COLUMNS[:-1], found.signatures, TimeLook(now), width)
+            yield from printed(rendered.SEEN_COLUMNS[:-1], found.signatures, TimeLook(now), width)
         for seen in found.signatures if len(found.signatures) == 1 else ():
             yield f"such as {show(seen.job)}: {show(seen.example)}"
-            yield seen_words(seen, now)
+            yield rendered.seen_words(seen, now)
 
-    Report(
-        lambda: overview_record(found), SEEN_CSV, lambda: map(listed_record, found.signatures), lines
-    ).print(context)
+    rows = [rendered.listed_record(one) for one in found.signatures]
+    Report(lambda: rendered.overview_record(found), rendered.SEEN_CSV, lambda: rows, lines).print(context)
     if text and not found.signatures:
         return complain(f"{show(text)}: no such failure is remembered", Exit.NOT_FOUND)
     return Exit.ATTENTION if found.sites else Exit.FINE
@@ -291,11 +279,11 @@ def run_changed(context: Context) -> Exit:
         lambda: {
             "runs": found.now,
             "before": found.before,
-            "changes": list(map(change_record, found.changes)),
+            "changes": list(map(rendered.change_record, found.changes)),
         },
-        CHANGE_CSV,
-        lambda: map(change_record, found.changes),
-        lambda width: map(change_words, first(found.changes, context)),
+        rendered.CHANGE_CSV,
+        lambda: map(rendered.change_record, found.changes),
+        lambda width: map(rendered.change_words, first(found.changes, context)),
     ).print(context)
     if not found.changes:
         complain(f"no difference is known between {counted(found.now, 'run')} and {found.before:,} before")

@@ -4,21 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from jobtui.analysis.traces import layout as layouts
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.compare import ChangeKind, StepChange, took_ns
 from jobtui.analysis.traces.critical_path import jaeger_path, whole_path
 from jobtui.analysis.traces.failures import EXCEPTION, FailureKind, Findings, RootCause, error_spans
 from jobtui.analysis.traces.filters import ListedTrace, TraceState
-from jobtui.analysis.traces.layout import (
-    LineKey,
-    ServiceMarks,
-    SpanRun,
-    TraceLayout,
-    TraceLine,
-    closed_at_first,
-    lay_out,
-    shown_lines,
-)
 from jobtui.analysis.traces.tree import Tree, flags_of_span
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId
@@ -165,10 +156,10 @@ MOST_ROWS = 1_000
 
 def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Iterator[str]:
     """Its lines, runs folded; of more than `most` those that matter. Without that limit all, also of runs."""
-    tree, layout, marks = found.tree, lay_out(found), ServiceMarks()
+    tree, layout, marks = found.tree, layouts.lay_out(found), layouts.ServiceMarks()
     marks.meet(tree.services)
-    closed = closed_at_first(layout) if most is not None else frozenset[LineKey]()
-    rows = shown_lines(layout, closed.__contains__)
+    closed = layouts.closed_at_first(layout) if most is not None else frozenset[layouts.LineKey]()
+    rows = layouts.shown_lines(layout, closed.__contains__)
     if most is not None and len(rows) > most:
         drawn = _that_matter(found, layout, rows, most)
         yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; --plain has all"
@@ -184,7 +175,7 @@ def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Ite
         yield painted(trace_line(view, columns, row, is_closed=is_closed))
 
 
-def _that_matter(found: Findings, layout: TraceLayout, rows: Sequence[int], most: int) -> list[int]:
+def _that_matter(found: Findings, layout: layouts.TraceLayout, rows: Sequence[int], most: int) -> list[int]:
     """Rows of failures, waits, open spans, then of what took longest; each with all rows above it."""
     row_of: dict[SpanId, int] = {}
     for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with the lines folded into it
@@ -266,7 +257,7 @@ BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
 """The beginnings of the levels of log records that are errors."""
 
 
-def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
+def detail_parts(found: Findings, line: layouts.TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
     """Everything about a line; `above` are the names of the spans that it is in."""
     if line.missing is not None:
         yield Paragraph(f"span {line.missing} was not received", "warning")
@@ -396,7 +387,7 @@ def _source(span: Span) -> Iterator[Paragraph]:
     yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
 
 
-def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Paragraph]:
+def _run_parts(tree: Tree, run: layouts.SpanRun) -> Iterator[Paragraph]:
     lengths = sorted(max(0, span.duration_ns or 0) for span in run.spans)
     yield Paragraph(f"{show(run.name) or NONE} × {len(run.spans):,}", "strong", 2)
     yield Paragraph("similar spans in a row, none failed: → shows them", "dim")

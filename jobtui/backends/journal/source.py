@@ -7,19 +7,8 @@ from functools import partial
 from itertools import pairwise
 
 from jobtui.backends.base import Batch, PolledSource, skipping
+from jobtui.backends.journal import records
 from jobtui.backends.journal.client import PAGE_ENTRIES, Following, HostStarts, JournalReader
-from jobtui.backends.journal.records import (
-    CONTAINER,
-    HOST,
-    IDENTIFIER,
-    EntryRecords,
-    Gaps,
-    SplitLines,
-    Stream,
-    StreamNames,
-    WantedStreams,
-    gap_words,
-)
 from jobtui.formats.parser import split
 from jobtui.model import journal
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
@@ -57,7 +46,7 @@ class Journal(PolledSource):
         name: str,
         make_reader: MakeReader,
         *,
-        wanted: WantedStreams | None = None,
+        wanted: records.WantedStreams | None = None,
         since: Nanos | None = None,
         kind: str = KIND,
         site: str = "",
@@ -65,10 +54,10 @@ class Journal(PolledSource):
         super().__init__(name)
         self.kind = kind
         self.make_reader = make_reader
-        self.wanted = wanted or WantedStreams()
-        self.gaps = Gaps()
+        self.wanted = wanted or records.WantedStreams()
+        self.gaps = records.Gaps()
         self._since = since
-        self.names = StreamNames(name, site)
+        self.names = records.StreamNames(name, site)
         self._reader = make_reader()
         self._following: Following | None = None
         self._matches: journal.Matches = ()
@@ -76,12 +65,12 @@ class Journal(PolledSource):
         self._asked_from: journal.FollowStart | HostStarts = journal.Begin()
         self._given: set[journal.Cursor] = set()
         self._repeated: frozenset[journal.Cursor] = frozenset()
-        self._records = EntryRecords(self.wanted, self.names)
+        self._records = records.EntryRecords(self.wanted, self.names)
         self.condition = journal.JournalCondition()
         self.newest_at: Nanos | None = None
 
     @property
-    def streams(self) -> Mapping[str, Stream]:
+    def streams(self) -> Mapping[str, records.Stream]:
         return self.names.known
 
     @property
@@ -116,7 +105,7 @@ class Journal(PolledSource):
         if self._following is None or begins:
             await self._ask()
             begin = self._begin()
-            self._records = EntryRecords(self.wanted, self.names)
+            self._records = records.EntryRecords(self.wanted, self.names)
             self._given.clear()
             self._repeated = frozenset()
             self._asked_from = journal.At(begin) if begin else journal.Begin()
@@ -146,11 +135,11 @@ class Journal(PolledSource):
             )
         if found.at_edge:
             self._repeated = frozenset()
-        records: list[LogRecord] = []
+        taken: list[LogRecord] = []
         count = 0
         for at in range(0, len(fresh), SLICE_ENTRIES):
             more, missing, wanted = self._records.take(fresh[at : at + SLICE_ENTRIES])
-            records += more
+            taken += more
             gaps += missing
             count += wanted
             await asyncio.sleep(0)
@@ -159,10 +148,10 @@ class Journal(PolledSource):
         self._given.update(entry.cursor for entry in fresh)
         if fresh:
             self.newest_at = max(self.newest_at or Nanos(0), fresh[-1].at)
-        why = [*map(gap_words, gaps), *self._records.lost]
+        why = [*map(records.gap_words, gaps), *self._records.lost]
         self._records.lost.clear()
         batch = Batch(
-            records=tuple(records),
+            records=tuple(taken),
             count=count,
             more=not found.at_edge,
             note=self._note(found.note),
@@ -229,18 +218,19 @@ class Journal(PolledSource):
         start = journal.Tail() if until is None else journal.At(until)
         entries = await _back_to(self._begin(), self._reader, start, self.matches, most)
         wanted = (entry for entry in reversed(entries) if self.wanted.stream_of(entry) is not None)
-        whole = SplitLines().joined(wanted)
+        whole = records.SplitLines().joined(wanted)
         return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
 
     async def matches_named(self, name: str, is_unit: Callable[[str, str], bool]) -> journal.Matches:
         """What to ask it for HOST, UNIT or UNIT@HOST, nothing if it knows none. Raises SourceError."""
-        values = await self._reader.values(*self.wanted.open_fields, HOST)
+        values = await self._reader.values(*self.wanted.open_fields, records.HOST)
         unit, _, host = name.removesuffix(f".{self.names.site}").rpartition("@")
-        hosts = [(HOST, one) for one in values[HOST] if host in (one, one.partition(".")[0])]
+        hosts = [(records.HOST, one) for one in values[records.HOST] if host in (one, one.partition(".")[0])]
         unit = unit if hosts else name
         wanted = self.wanted.matches({field: (*known, unit) for field, known in values.items()})
         named = [group for group in wanted if not unit or is_unit(group[0][1].replace("@", "-"), unit)]
-        named += [one for one in self.wanted.matches({CONTAINER: (unit,)}) if one == ((CONTAINER, unit),)]
+        alone = ((records.CONTAINER, unit),)
+        named += [one for one in self.wanted.matches({records.CONTAINER: (unit,)}) if one == alone]
         return tuple((*group, host) for host in hosts for group in named) or tuple(named)
 
     # The position of reading.
@@ -296,14 +286,14 @@ async def messages_of(
     `is_its_own`: it is the journal of this host, whatever its name is there. Raises SourceError,
     also where it cannot tell: it holds nothing of the host, or begins later.
     """
-    every = (await reader.values(HOST))[HOST]
+    every = (await reader.values(records.HOST))[records.HOST]
     names = [name for name in every if not host or journal.is_host(name, host)] or (
         every if is_its_own else ()
     )
     if not names:
         raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
-    on = [((HOST, name),) for name in names] if len(names) < len(every) else [()]
-    fields = [("_TRANSPORT", one) if one == "kernel" else (IDENTIFIER, one) for one in writers]
+    on = [((records.HOST, name),) for name in names] if len(names) < len(every) else [()]
+    fields = [("_TRANSPORT", one) if one == "kernel" else (records.IDENTIFIER, one) for one in writers]
     matches = tuple((field, *more) for field in fields for more in on)
     found = await _back_to(begin, reader, journal.At(end), matches, MOST_MESSAGES)
     if not found and not (await reader.backward(journal.At(begin), (), 1)).entries:
@@ -329,5 +319,5 @@ def journal_of(spec: SourceSpec, window: ReadWindow, make_reader: MakeReader, ki
     """The wanted streams of a journal: Sirepo's, or those of the named units."""
     units, since = spec.units, Nanos(0) if window.whole else window.since
     names = [unit.removesuffix(".service") for unit in units]
-    wanted = WantedStreams(units, names) if units else None
+    wanted = records.WantedStreams(units, names) if units else None
     return Journal(spec.target, make_reader, wanted=wanted, since=since, kind=kind, site=spec.profile)

@@ -14,15 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.backends.traces.client import (
-    SEARCH_BYTES,
-    TRACE_BYTES,
-    AskedServer,
-    Refused,
-    ServerAnswer,
-    TraceServer,
-    window_of,
-)
+from jobtui.backends.traces import client
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import telemetry_of
 from jobtui.model import traces
@@ -42,7 +34,7 @@ class V3:
 
     version = "v3"
 
-    def __init__(self, server: TraceServer) -> None:
+    def __init__(self, server: client.TraceServer) -> None:
         self._server = server
         self._has_summaries = True
         self._names: Names | None = None
@@ -52,7 +44,7 @@ class V3:
         return _texts(document.get("services"))
 
     async def trace(self, trace_id: TraceId) -> traces.Telemetry | None:
-        answer = await self._server.question(f"/api/v3/traces/{trace_id}", most_bytes=TRACE_BYTES)
+        answer = await self._server.question(f"/api/v3/traces/{trace_id}", most_bytes=client.TRACE_BYTES)
         if _is_none_v3(answer):
             return None
         return await asyncio.to_thread(telemetry_of, self._server.document(answer), self._server.name)
@@ -80,12 +72,12 @@ class V3:
 
     async def _ask_for(
         self, path: str, asked: traces.TraceSearch, attribute: str, window: tuple[Nanos, Nanos]
-    ) -> ServerAnswer:
+    ) -> client.ServerAnswer:
         """The answer, by the new names, or the old ones where the new are unknown."""
         for names in (self._names,) if self._names else (NAMES, OLD_NAMES):
             since, until = map(to_rfc3339, window)
             params = _params(asked, attribute, names, since, until)
-            answer = await self._server.question(path, params, SEARCH_BYTES)
+            answer = await self._server.question(path, params, client.SEARCH_BYTES)
             if answer.status == 200:
                 self._names = names
             if answer.status != 400:
@@ -122,7 +114,7 @@ def _params(asked: traces.TraceSearch, attribute: str, names: Names, since: str,
     return [(name, value) for name, value in zip(names, said, strict=True) if value]
 
 
-def _is_none_v3(answer: ServerAnswer) -> bool:
+def _is_none_v3(answer: client.ServerAnswer) -> bool:
     """Whether the answer is that there is no such trace; an unknown address is answered differently."""
     return answer.status == 404 and isinstance((answer.document or {}).get("error"), dict)
 
@@ -149,14 +141,14 @@ class V1:
 
     version = "v1"
 
-    def __init__(self, server: TraceServer) -> None:
+    def __init__(self, server: client.TraceServer) -> None:
         self._server = server
 
     async def services(self) -> tuple[str, ...]:
         return _texts(as_list(self._data(await self._server.question("/api/services"))))
 
     async def trace(self, trace_id: TraceId) -> traces.Telemetry | None:
-        answer = await self._server.question(f"/api/traces/{trace_id}", [("raw", "true")], TRACE_BYTES)
+        answer = await self._server.question(f"/api/traces/{trace_id}", [("raw", "true")], client.TRACE_BYTES)
         if answer.status == 404 and answer.document is not None and "data" in answer.document:
             return None
         return await asyncio.to_thread(telemetry_of, {"data": self._data(answer)}, self._server.name)
@@ -167,12 +159,12 @@ class V1:
         since, until = (str(at // MICROSECOND) for at in window)
         asked = msgspec.structs.replace(asked, most=min(asked.most, MOST_WHOLE))
         params = _params(asked, attribute, V1_NAMES, since, until)
-        answer = await self._server.question("/api/traces", params, SEARCH_BYTES)
+        answer = await self._server.question("/api/traces", params, client.SEARCH_BYTES)
         return await asyncio.to_thread(
             summaries_in, {"data": self._data(answer)}, self._server.name, asked.names
         )
 
-    def _data(self, answer: ServerAnswer) -> object:
+    def _data(self, answer: client.ServerAnswer) -> object:
         """What an answer holds. Raises SourceError, also for what the server says went wrong."""
         document = answer.document or {}
         if "data" not in document:
@@ -204,7 +196,7 @@ MOST_QUESTIONS = 40
 """A search that names no service, or several attributes, is as many questions at most."""
 
 
-class Jaeger(AskedServer):
+class Jaeger(client.AskedServer):
     """One server."""
 
     kind = "jaeger"
@@ -245,7 +237,7 @@ class Jaeger(AskedServer):
         if search.service or not self._needs_service:
             try:
                 return await self._search(api, search, (search.service,))
-            except Refused:
+            except client.Refused:
                 if search.service:
                     raise
         found = await self._search(api, search, await api.services())
@@ -255,7 +247,7 @@ class Jaeger(AskedServer):
     async def _search(
         self, api: V3 | V1, search: traces.TraceSearch, services: Sequence[str]
     ) -> traces.TraceList:
-        window = window_of(search, self._usual, self.clock)
+        window = client.window_of(search, self._usual, self.clock)
         names = search.names if search.value else ("",)  # Jaeger has no "or"
         asked = [(service, name) for service in services for name in names]
         each = min(search.most, max(LEAST, -(-2 * search.most // max(1, len(asked)))))
@@ -280,4 +272,4 @@ class Jaeger(AskedServer):
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> Jaeger:
-    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), window)
+    return Jaeger(client.TraceServer(spec.target, "Jaeger", spec.access), window)
