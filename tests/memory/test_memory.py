@@ -20,16 +20,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from jobtui.analysis.recurrence import (
-    Day,
-    Frequency,
-    RunCounts,
-    changes,
-    deviation,
-    kind_of,
-    on_same_days,
-    unusual,
-)
+from jobtui.analysis import recurrence
 from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import bounds, expected
 from jobtui.memory.database import FILE_NAME, Memory
@@ -193,8 +184,8 @@ def test_start_and_end_are_estimated_from_like_runs_only(tmp_path: Path) -> None
         at = Nanos(NOW - (200 - number) * 600 * SECOND)
         waited = 60.0 * (1 + number % 10)
         return EndedRun(
-            id=f"j{number}", system=job.system, kind=kind_of(job), ended_at=at, verdict="completed",
-            waited_s=waited, ran_s=100.0,
+            id=f"j{number}", system=job.system, kind=recurrence.kind_of(job), ended_at=at,
+            verdict="completed", waited_s=waited, ran_s=100.0,
         )  # fmt: skip
 
     memory = written(tmp_path / FILE_NAME, *map(like, range(200)))
@@ -436,8 +427,10 @@ def where_said(one: World) -> Said:
             for value, _ in Counter(values[one_at] for one_at in at).most_common(3):
                 mine = Counter(one.days[one_at] for one_at in at if values[one_at] == value)
                 having = {day: by_value[name][day, value] for day in own}
-                tallies.append(on_same_days(name, value, own, mine, every, having))
-        said |= {(f"where {number}", share.field, share.value) for share in unusual(tallies, tests)}
+                tallies.append(recurrence.on_same_days(name, value, own, mine, every, having))
+        said |= {
+            (f"where {number}", share.field, share.value) for share in recurrence.unusual(tallies, tests)
+        }
     return said
 
 
@@ -445,12 +438,13 @@ def places_said(one: World) -> Said:
     runs = Counter(one.facts["host"])
     bad = Counter(host for host, number in zip(one.facts["host"], one.failures, strict=True) if number >= 0)
     tallies = [
-        Frequency("host", host, bad[host], n, bad.total() - bad[host], RUNS - n) for host, n in runs.items()
+        recurrence.Frequency("host", host, bad[host], n, bad.total() - bad[host], RUNS - n)
+        for host, n in runs.items()
     ]
-    return {("places", share.field, share.value) for share in unusual(tallies, len(tallies), 10)}
+    return {("places", share.field, share.value) for share in recurrence.unusual(tallies, len(tallies), 10)}
 
 
-def stretch(one: World, part: slice) -> RunCounts:
+def stretch(one: World, part: slice) -> recurrence.RunCounts:
     failures = one.failures[part]
     counts = Counter({("all", ""): len(failures)})
     failed = Counter({("all", ""): sum(number >= 0 for number in failures)})
@@ -458,22 +452,22 @@ def stretch(one: World, part: slice) -> RunCounts:
     for name, values in one.facts.items():
         counts.update((name, value) for value in values[part])
         failed.update((name, value) for value, n in zip(values[part], failures, strict=True) if n >= 0)
-    return RunCounts(len(failures), counts, failed, {})
+    return recurrence.RunCounts(len(failures), counts, failed, {})
 
 
 def changes_said(one: World) -> Said:
-    found = changes(stretch(one, slice(RUNS // 2)), stretch(one, slice(RUNS // 2, RUNS)))
+    found = recurrence.changes(stretch(one, slice(RUNS // 2)), stretch(one, slice(RUNS // 2, RUNS)))
     return {("changed", change.field, change.value) for change in found}
 
 
 def sites_said(one: World) -> Said:
-    days: defaultdict[str, dict[int, Day]] = defaultdict(dict)
+    days: defaultdict[str, dict[int, recurrence.Day]] = defaultdict(dict)
     for day, host, number, waited in zip(one.days, one.facts["host"], one.failures, one.waited, strict=True):
-        known = days[host].get(day, Day())
-        days[host][day] = Day(
+        known = days[host].get(day, recurrence.Day())
+        days[host][day] = recurrence.Day(
             known.runs + 1, known.failed + (number >= 0), known.waited + 1, known.wait + log1p(waited)
         )
-    found = (one for host, own in days.items() for one in deviation("host", host, own, LAST_DAY))
+    found = (one for host, own in days.items() for one in recurrence.deviation("host", host, own, LAST_DAY))
     return {("site", one.field, one.value) for one in found}
 
 

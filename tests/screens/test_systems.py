@@ -19,18 +19,7 @@ from jobtui.session.evidence import Gatherer
 from jobtui.widgets.record_list import RecordTable
 from tests.balsam_server import RecordedBalsam
 from tests.builders import ago, an_agent
-from tests.screens.captured import (
-    JID,
-    REACH,
-    TWELVE,
-    app_on_balsam,
-    app_on_cluster,
-    app_on_slurm,
-    copied,
-    shown,
-    until,
-    until_said,
-)
+from tests.screens import captured
 from tests.screens.scene import Scene, agents, prompt, read
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_until
@@ -47,7 +36,7 @@ async def test_keys_work_while_files_of_jobs_are_read(monkeypatch: pytest.Monkey
         return await jobs_on_disk(self, text)
 
     monkeypatch.setattr(Gatherer, "jobs_on_disk", late)
-    async with shown(app_on_cluster(reach=REACH)) as (app, pilot):
+    async with captured.shown(captured.app_on_cluster(reach=captured.REACH)) as (app, pilot):
         await wait_until(lambda: CANCELED in app._session.store.jobs, pilot)
         await prompt(pilot, "colon", "no such error anywhere")
         await press(pilot, "enter", until="reading the files of the newest jobs")
@@ -59,17 +48,17 @@ async def test_keys_work_while_files_of_jobs_are_read(monkeypatch: pytest.Monkey
 
 async def test_a_later_state_of_slurm_is_shown(cluster: StandIn) -> None:
     cluster.queue()
-    async with shown(app_on_slurm(cluster, JID), (200, 45)) as (app, pilot):
-        await wait_until(lambda: JID in text(app), pilot)
-        cluster.queue({**TWELVE, "%T": "COMPLETED", "%V": "2026-11-20T20:59:00"})
+    async with captured.shown(captured.app_on_slurm(cluster, captured.JID), (200, 45)) as (app, pilot):
+        await wait_until(lambda: captured.JID in text(app), pilot)
+        cluster.queue({**captured.TWELVE, "%T": "COMPLETED", "%V": "2026-11-20T20:59:00"})
         await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
 
 
 async def test_a_new_event_adds_a_step() -> None:
     balsam = RecordedBalsam()
     row = next(row for row in balsam.jobs if row["state"] == "RUNNING")
-    async with shown(app_on_balsam(balsam, JobId(f"balsam/{row['id']}"))) as (app, pilot):
-        await until(app, pilot, "RUNNING")
+    async with captured.shown(captured.app_on_balsam(balsam, JobId(f"balsam/{row['id']}"))) as (app, pilot):
+        await captured.until(app, pilot, "RUNNING")
         row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
         balsam.events.append(
             {
@@ -77,7 +66,7 @@ async def test_a_new_event_adds_a_step() -> None:
                 "from_state": "RUNNING", "to_state": "RUN_DONE", "data": {},
             }
         )  # fmt: skip
-        await until(app, pilot, "RUN_DONE")
+        await captured.until(app, pilot, "RUN_DONE")
 
 
 COMMAND = 'ssh v4.example.org "journalctl --utc CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369'
@@ -110,9 +99,9 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
         assert isinstance(scene.app.screen, ErrorScreen)
         assert "[hosts]" in text(scene.app)
         assert "ssh v4.example.org" in text(scene.app)
-        texts = copied(scene.app, monkeypatch)
+        texts = captured.copied(scene.app, monkeypatch)
         await pilot.press("y")
-        await until_said(scene.app, pilot, "copied ssh v4.example.org")
+        await captured.until_said(scene.app, pilot, "copied ssh v4.example.org")
         assert texts[-1].startswith(COMMAND)
         await press(pilot, "escape", until=AgentsScreen)
 

@@ -13,17 +13,7 @@ from msgspec.structs import replace
 from textual.app import App
 from textual.pilot import Pilot
 
-from jobtui.model.pages import (
-    Extent,
-    Hits,
-    Level,
-    LineSource,
-    LogLine,
-    LogUnreadable,
-    MaskedLines,
-    Page,
-    Query,
-)
+from jobtui.model import pages
 from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.render.log_lines import LineLook, finder
 from jobtui.render.spans import Line, Paragraph, Piece, rows, width_of
@@ -53,30 +43,30 @@ class Lines:
         self.asked = 0
         self.broken = ""
 
-    def line(self, nth: int) -> LogLine:
+    def line(self, nth: int) -> pages.LogLine:
         text = self.texts[nth]
-        level = Level.ERROR if "ERROR" in text else Level.PLAIN
-        line = LogLine(position=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
+        level = pages.Level.ERROR if "ERROR" in text else pages.Level.PLAIN
+        line = pages.LogLine(position=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
         return replace(line, origin=self.origins[nth]) if self.origins else line
 
-    def page(self, begin: int, end: int, *, at_edge: bool) -> Page:
+    def page(self, begin: int, end: int, *, at_edge: bool) -> pages.Page:
         if self.broken:
-            raise LogUnreadable(self.broken)
+            raise pages.LogUnreadable(self.broken)
         begin, end = max(0, begin), min(end, len(self.texts))
         self.asked += max(0, end - begin)
-        return Page(tuple(map(self.line, range(begin, end))), at_edge)
+        return pages.Page(tuple(map(self.line, range(begin, end))), at_edge)
 
-    async def before(self, position: int, count: int) -> Page:
+    async def before(self, position: int, count: int) -> pages.Page:
         stop = min(position // 10, len(self.texts))
         return self.page(stop - count, stop, at_edge=stop <= count)
 
-    async def after(self, position: int, count: int) -> Page:
+    async def after(self, position: int, count: int) -> pages.Page:
         begin = position // 10
         return self.page(begin, begin + count, at_edge=begin + count >= len(self.texts))
 
     @property
-    def extent(self) -> Extent:
-        return Extent(0, 10 * len(self.texts))
+    def extent(self) -> pages.Extent:
+        return pages.Extent(0, 10 * len(self.texts))
 
 
 def numbered(count: int) -> Lines:
@@ -190,13 +180,13 @@ async def test_selection_goes_over_lines_and_ends_and_bookmarks_are_found_again(
 
 @pytest.mark.parametrize(("pattern", "tried"), ROWS["expressions that are tried or not"])
 def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: bool) -> None:
-    assert (finder(Query(pattern, True, False)) is not None) is tried
+    assert (finder(pages.Query(pattern, True, False)) is not None) is tried
 
 
 def test_lines_far_from_the_screen_are_dropped() -> None:
     lines = numbered(5_000)
     window = LogWindow(tuple(map(lines.line, range(KEPT))), at_begin=True)
-    window.append(Page(tuple(map(lines.line, range(KEPT - 1, KEPT + 300))), at_edge=False))
+    window.append(pages.Page(tuple(map(lines.line, range(KEPT - 1, KEPT + 300))), at_edge=False))
     gone = window.trim(KEPT, KEPT + 10)
     assert len(window) == KEPT
     assert window.lines[0].position == gone * 10
@@ -207,7 +197,7 @@ def test_lines_far_from_the_screen_are_dropped() -> None:
 async def test_only_lines_with_hits_are_given_in_both_directions(
     found: set[int], at: int, count: int
 ) -> None:
-    wanted, hits = sorted(found), Hits(0)
+    wanted, hits = sorted(found), pages.Hits(0)
     hits.add_above([nth * 10 + 3 for nth in wanted], 1 << 40)
     lines = FilteredLines(numbered(200), Mock(hits=hits))
     after = await lines.after(at * 10 + 5, count)
@@ -222,7 +212,7 @@ HEAD = "Nov 20 20:34:01 7 0 a/b.py:1:f "
 KINDS = (f"{HEAD}GET /1", f"{HEAD}idle", "  more", f"{HEAD}error=1", "A=1")
 
 
-async def whole(source: LineSource, start: int, rng: Callable[[int], int]) -> list[LogLine]:
+async def whole(source: pages.LineSource, start: int, rng: Callable[[int], int]) -> list[pages.LogLine]:
     """All lines of a source as a view comes to hold them: from a position, on at both ends."""
     feed = LogFeed(source)
     await feed.jump(start)
@@ -291,7 +281,7 @@ async def test_what_is_secret_by_lines_above_is_masked_the_same_from_every_place
     wanted = [next(masked[origin]) for origin in origins]
     lines = Lines([texts[origin].pop(0) for origin in origins], origins)
     start = min(at, len(origins) - 1) * 10
-    found = await whole(MaskedLines(lines), start, lambda most: rng.randint(0, max(0, most)))
+    found = await whole(pages.MaskedLines(lines), start, lambda most: rng.randint(0, max(0, most)))
     assert [line.text for line in found] == wanted
 
 

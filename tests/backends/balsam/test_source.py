@@ -41,6 +41,7 @@ from tests.balsam_server import TOKEN, Record, RecordedBalsam, nanos
 from tests.builders import some
 from tests.carried import carried, timed
 from tests.fakes import FakeCorrelation, changes_in
+from tests.rows import table
 
 NOW = nanos("2026-11-20T19:30:00")
 EARLY = nanos("2026-11-20T17:00:00")
@@ -288,21 +289,6 @@ async def test_silent_launchers_and_agents_are_reported(watched: Watched) -> Non
     assert watched.health.note == "the agent of site demo-site was last heard from at 19:30Z"
 
 
-OFFERED: tuple[tuple[Record, str], ...] = (
-    ({"state": "finished"}, "no allocation"),
-    ({"state": "queued"}, "nodes: 1 allocation of its site in the queue, none running"),
-    ({"state": "running"}, "a launcher with room"),
-    ({"filter_tags": {"experiment": "another"}}, "no allocation that takes jobs with its tags"),
-    ({"filter_tags": {}, "num_nodes": 1}, "no allocation of 2 nodes (the largest has 1)"),
-    ({"heartbeat": "2026-11-20T19:20:00"}, "no allocation of 2 nodes (the largest has 1)"),
-    ({"num_nodes": 2}, "batch job 6: its launcher was last heard from at 19:20Z"),
-    ({"heartbeat": "2026-11-20T19:30:00"}, "a launcher with room"),
-    ({"state": "finished", "last_refresh": "2026-11-20T18:00:00"},
-     "the agent of site demo-site was last heard from at 18:00Z"),
-)  # fmt: skip
-"""What changes of an allocation, its launcher and the agent, and what a job that could run then waits for."""
-
-
 async def test_the_row_of_a_job_that_could_run_says_what_the_verdict_says() -> None:
     watched = Watched()
     server, (_, session), (site,) = watched.server, watched.server.sessions, watched.server.sites
@@ -311,7 +297,7 @@ async def test_the_row_of_a_job_that_could_run_says_what_the_verdict_says() -> N
         a_job(server, number, state, num_nodes=2)
     site["last_refresh"] = "2026-11-20T19:30:00"
     watched.source.client.ahead_s = 0.0
-    for changed, words in OFFERED:
+    for changed, words in table("balsam/offers")["offers"]:
         for row in (one, session, site):
             row.update((key, value) for key, value in changed.items() if key in row)
         await read(watched)
