@@ -13,7 +13,7 @@ from textual.worker import Worker
 
 from jobtui.actions import ScreenName, key_of
 from jobtui.backends.registry import Gives, kinds_that_give
-from jobtui.model.clock import Clock, Nanos
+from jobtui.model.clock import DAY, Clock, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
@@ -21,7 +21,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.settings import NOWHERE, USUAL_LOOKS, Appearance, ClusterAccess
 from jobtui.render.sources import extents
-from jobtui.render.text import Zone, clock_time
+from jobtui.render.text import Zone, clock_time, date_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
 from jobtui.widgets.filter_bar import History
@@ -109,9 +109,7 @@ class Shared:
         return self.nothing_known("No job is known.", Gives.JOBS, none)
 
     def nothing_known(self, words: str, gives: Gives, none: str) -> tuple[str, ...]:
-        """These words, and what was read of such sources or that there are `none`; empty while they are read
-        for the first time.
-        """
+        """These words, and what was read of such sources, or `none`; empty while sources begin."""
         sources = self.store.sources()
         if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
             return ()
@@ -146,7 +144,9 @@ class Shared:
 
     def notice(self) -> str | None:
         if (player := self.player) is not None:
-            at, begin, end = map(clock_time, (player.at, player.begins_at, player.ends_at))
+            is_short = player.ends_at - player.begins_at < DAY
+            times = player.at, player.begins_at, player.ends_at
+            at, begin, end = (clock_time(one) if is_short else date_time(one)[5:] for one in times)
             state = f"▶ {player.speed}x" if player.speed else "■"
             play, back, on, before, after = map(key_of, REPLAY_CALLS)
             keys = f"{play} play  {back} {on} a minute  {before} {after} what happened"

@@ -84,9 +84,8 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "jobs": lambda _: Scene(agents=agents(), clusters=(a_cluster(),)).app,
     "a job that only spans name": lambda _: app_on_traces(*FILES),
     "history": lambda _: with_history(),
-    "replay": lambda folder: JobtuiApp(
-        Session([SirepoDb(Path("/srv/db"))], (replay := recorded(folder)).clock, replay=replay)
-    ),
+    "replay": lambda folder: recorded(folder),
+    "replay of days": lambda folder: recorded(folder, 200_000),
     "commands": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=GOOD, words=WORDS),
     "near": lambda folder: submitted(folder),
     "script": lambda folder: archived(folder, "2"),
@@ -164,9 +163,9 @@ def with_history() -> JobtuiApp:
     return scene.app
 
 
-def recorded(folder: Path) -> RecordingReplay:
+def recorded(folder: Path, lasts_s: int = 600) -> JobtuiApp:
     """A job that waits, runs, fails; beside it one that runs all the time."""
-    begin, end = (Nanos((1_795_206_870 + second) * SECOND) for second in (0, 600))  # from 20:34:30 UTC on
+    begin, end = (Nanos((1_795_206_870 + second) * SECOND) for second in (0, lasts_s))  # from 20:34:30 UTC on
     about = About(version="0", made_at=end, at=end, config=None, job_id="x")
     writer = RecordingWriter(folder / "r", about, 1 << 20)
     told = [(0, a_job(2, name="other"))]
@@ -177,7 +176,8 @@ def recorded(folder: Path) -> RecordingReplay:
             at = Nanos(begin + second * SECOND)
             writer.put("sirepo_db", "/srv/db", Item.BATCH, Batch(jobs=(replace(job, updated_at=at),)), at)
     writer.close()
-    return RecordingReplay(folder / "r")
+    replay = RecordingReplay(folder / "r")
+    return JobtuiApp(Session([SirepoDb(Path("/srv/db"))], replay.clock, replay=replay))
 
 
 @pytest.mark.parametrize("site", WALKS)
