@@ -7,17 +7,10 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from jobtui.backends import base
+from jobtui.model import job_reader as answers
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceError
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import (
-    STATUS_FILE,
-    ClusterStatus,
-    FilePart,
-    RunListing,
-    Unreadable,
-    sbatch_status,
-)
 from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.logs import RawLine, Reached
@@ -55,12 +48,12 @@ def _answering(
             replayed = None if self._replayed is None else self._replayed(ask.__name__, given)
             found: Answered = await (ask(self, *asked, **named) if replayed is None else replayed)
         except Exception as error:
-            is_known = isinstance(error, Unreadable | SourceError)
+            is_known = isinstance(error, answers.Unreadable | SourceError)
             words = str(error) if is_known else FAULTS.note(error, "answering about a job").words
             self._report(ask.__name__, given, words)
-            if isinstance(error, Unreadable):
+            if isinstance(error, answers.Unreadable):
                 raise
-            raise Unreadable(words) from error
+            raise answers.Unreadable(words) from error
         self._report(ask.__name__, given, found)
         return found
 
@@ -177,24 +170,24 @@ class JobReader:
         return ()
 
     @_answering
-    async def list_files(self, path: str) -> RunListing:
+    async def list_files(self, path: str) -> answers.RunListing:
         return await self._dirs_of(path).list_files(path)
 
     @_answering
-    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+    async def read_file(self, path: str, name: str, *, tail: bool) -> answers.FilePart:
         return await self._dirs_of(path).read_file(path, name, tail=tail)
 
     @_answering
-    async def noted_on_cluster(self, paths: Sequence[str]) -> ClusterStatus | None:
+    async def noted_on_cluster(self, paths: Sequence[str]) -> answers.ClusterStatus | None:
         """The agent's status file of a run on a cluster, from the first of these directories that has one."""
         for path in paths:
             try:
-                part = await self.read_file(path, STATUS_FILE, tail=False)
-                status = sbatch_status(read_json(part.text))
-            except (Unreadable, ValueError):
+                part = await self.read_file(path, answers.STATUS_FILE, tail=False)
+                status = answers.sbatch_status(read_json(part.text))
+            except (answers.Unreadable, ValueError):
                 continue
             if status is not None:
-                return ClusterStatus(status, path)
+                return answers.ClusterStatus(status, path)
         return None
 
     @_answering
@@ -213,7 +206,8 @@ class JobReader:
         sources = (source for source in self._sources() if isinstance(source, Journal))
         makers = [maker_of(journal)] if journal else [source.make_reader for source in sources]
         if not makers:
-            raise Unreadable(f"the journal of {host or 'its host'} is not configured: name it under [hosts]")
+            where = f"the journal of {host or 'its host'}"
+            raise answers.Unreadable(f"{where} is not configured: name it under [hosts]")
         found: list[JournalEntry] = []
         problems = []
         for make in makers:
@@ -226,7 +220,7 @@ class JobReader:
             finally:
                 await reader.aclose()
         if len(problems) == len(makers):
-            raise Unreadable(problems[0])
+            raise answers.Unreadable(problems[0])
         return tuple(found)
 
     @_answering

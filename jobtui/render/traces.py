@@ -16,6 +16,7 @@ from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Span, SpanEvent, SpanLog
+from jobtui.render import waterfall
 from jobtui.render.columns import (
     Cells,
     Narrow,
@@ -33,19 +34,7 @@ from jobtui.render.spans import Piece as Text
 from jobtui.render.styles import signs_of
 from jobtui.render.table import fact_lines, paint, painted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
-from jobtui.render.waterfall import (
-    FLAG_WORDS,
-    WAIT_CELLS,
-    WaterfallView,
-    columns_in,
-    count_words,
-    heading_line,
-    name_cells,
-    sentence_of,
-    short_id,
-    span_time,
-    trace_line,
-)
+from jobtui.render.waterfall import WAIT_CELLS, name_cells, short_id, span_time
 
 GLYPHS = signs_of("traces")
 """Sign and style of the state of a trace."""
@@ -164,15 +153,15 @@ def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Ite
         drawn = _that_matter(found, layout, rows, most)
         yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; --plain has all"
         rows = drawn
-    columns = columns_in(cells if cells is not None else USUAL_CELLS)
+    columns = waterfall.columns_in(cells if cells is not None else USUAL_CELLS)
     axis = Axis(tree.started_at or 0, tree.ended_at or 0, max(1, columns.bar), found.waits, WAIT_CELLS)
-    view = WaterfallView(tree, layout, axis, found.failed_at, marks.of)
+    view = waterfall.WaterfallView(tree, layout, axis, found.failed_at, marks.of)
     if cells is None:
         columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
-    yield painted(heading_line(view, columns))
+    yield painted(waterfall.heading_line(view, columns))
     for row in rows:
         is_closed = layout.lines[row].key in closed
-        yield painted(trace_line(view, columns, row, is_closed=is_closed))
+        yield painted(waterfall.trace_line(view, columns, row, is_closed=is_closed))
 
 
 def _that_matter(found: Findings, layout: layouts.TraceLayout, rows: Sequence[int], most: int) -> list[int]:
@@ -210,7 +199,7 @@ def trace_lines(
 ) -> Iterator[str]:
     """A trace as a person reads it; of a waterfall of more than `most` rows only what matters."""
     tree = found.tree
-    yield f"{paint(tree.trace_id, 'heading')}  {painted((sentence_of(found),))}"
+    yield f"{paint(tree.trace_id, 'heading')}  {painted((waterfall.sentence_of(found),))}"
     yield from fact_lines(_facts(found, notes), cells)
     for cause in found.causes[:CAUSES]:
         yield ""
@@ -234,7 +223,7 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Text]]:
     if tree.started_at is not None:
         yield "started", Text(f"{date_time(tree.started_at)}{Zone.mark()}")
         yield "took", Text(span_time(tree.duration_ns))
-    yield "size", Text(count_words(found))
+    yield "size", Text(waterfall.count_words(found))
     yield "services", Text(", ".join(show(service) or NONE for service in tree.services))
     for missing, spans in tree.missing.items():
         children = f"{counted(len(spans), 'span')} below it"
@@ -313,8 +302,8 @@ def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator
             sign, style = ("✗", "error") if is_sure else ("…", "warning")
             yield Paragraph(f"{sign} {show(failure.text)}", style, 2)
     for flag in flags_of_span(found.tree, span):
-        if flag in FLAG_WORDS:
-            yield Paragraph(f"! {FLAG_WORDS[flag]}", "warning", 2)
+        if flag in waterfall.FLAG_WORDS:
+            yield Paragraph(f"! {waterfall.FLAG_WORDS[flag]}", "warning", 2)
 
 
 def _when(tree: Tree, span: Span) -> str:
