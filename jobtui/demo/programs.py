@@ -133,7 +133,6 @@ class RealDisk(Disk):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self._directory = directory.resolve()
-        self._made: set[Path] = set()
         self._written = 0
 
     def write(self, path: str, data: bytes) -> None:
@@ -153,17 +152,13 @@ class RealDisk(Disk):
         return target.read_bytes() if target.exists() else None
 
     def remove_tree(self, path: str) -> None:
-        target = self._inside(path)
-        shutil.rmtree(target, ignore_errors=True)
-        self._made = {made for made in self._made if not made.is_relative_to(target)}
+        shutil.rmtree(self._inside(path), ignore_errors=True)
 
     def _inside(self, path: str) -> Path:
         target = Path(path)
         if not target.is_relative_to(self._directory):
             raise ValueError(f"{path} is not inside {self._directory}")
-        if target.parent not in self._made:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._made.add(target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
         return target
 
 
