@@ -235,7 +235,7 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
             return Ruling(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
-        sure = SURE if matter.site is not None else LIKELY
+        sure = SURE if matter.site is not None else PLAUSIBLE
         return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
 
     return rule
@@ -365,7 +365,7 @@ def _running(matter: BalsamCase) -> Ruling:
         sentence = f"Its record says it runs, and its allocation {own.scheduler_id or own.id} is {own.state}."
         return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
-    sure = SURE if own is not None else LIKELY
+    sure = SURE if own is not None else PLAUSIBLE
     return Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
 
 
@@ -446,15 +446,16 @@ TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 
 
 def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    """A contradiction between a job's record and its last event, if that event is an end. If it is not, the
-    record counts: events may be missing, and not every change of a record has an event.
+    """A contradiction between a job's record and its last event, if that event is an end, or the job was in
+    the record's state before. Else the record counts: events may be missing.
     """
     job, changes = evidence.job, evidence.changes
     assert job is not None
     if not changes or changes[-1].after == job.native_status:
         return ()
     last = in_order(changes)[-1]
-    if last.after == job.native_status or last.after not in TELL_AN_END:
+    was_so = any(job.native_status in (one.before, one.after) for one in changes)
+    if last.after == job.native_status or not (was_so or last.after in TELL_AN_END):
         return ()
     newest = max(last.at, job.updated_at or last.at)
     if seconds_between(newest, evidence.now_at(job.source)) <= SETTLED_S:
