@@ -9,11 +9,12 @@ marked outputs. Where no line is likely enough there is no cause: a guess is wor
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
-from itertools import islice, pairwise, takewhile
+from itertools import accumulate, islice, pairwise, takewhile
 from math import exp, sqrt
+from operator import xor
 from typing import NamedTuple
 
 from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
@@ -39,8 +40,8 @@ LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
 """Last lines whose roles count, those whose words count, words of each, characters of a beginning."""
 MOST_ABOVE, LONGEST_KEY = 2, 120
 """Lines above a cause that are shown, none from before an empty one; of a key that may end there, at most."""
-WIDTHS, FEWEST_BROKEN = (60, 200), 3
-"""Columns of a terminal that broke lines; how many it broke at least that go on in different words."""
+WIDTHS, MAIL_WIDTHS, FEWEST_BROKEN = (60, 200), (66, 84), 3
+"""Columns of a terminal, and of a mail, that broke lines; how many it broke at least that go on in words."""
 LENGTHS = 0, 1, 2, 3, 5, 8, 12, 18
 """Numbers of words between which there is no difference."""
 
@@ -60,6 +61,7 @@ class Suspect(NamedTuple):
     chance: float
 
 
+Breaks = Callable[[str, str, int], object]
 ROLES_THAT_TELL = ("cause", "symptom", "wrapper", "handled", "harmless", "stop", "success")
 ENDS = ("symptom", "stop", "wrapper", "success")
 """Roles of lines after which a program wrote little more."""
@@ -74,9 +76,7 @@ def find_cause(text: str, *, first_line: int = 1) -> Cause | None:
 
 
 def certainty(chance: float) -> float:
-    """How often lines of a chance are right, of files that were left out: of several that say the same, each
-    has but a share.
-    """
+    """How often lines of a chance are right in files that were left out; lines that say the same share it."""
     return min(sqrt(chance), MOST_CERTAIN)
 
 
@@ -98,13 +98,13 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     # That one is the value of a secret key above it is not seen of it alone
-    lines = _unwrapped([*_without_prose([*map(SecretBlocks().hide, text.split("\n"))])])
+    lines = [*_without_prose([*map(SecretBlocks().hide, text.split("\n"))])]
+    torn = _part("torn").match
+    lines = _whole(lines, WIDTHS, lambda one, below, width: len(one) == width and torn(one[-1] + below), "")
     frame = _frame(lines)
     for number, raw in enumerate(lines, first_line):
         raw = frame.sub("", raw, count=1) if frame is not None else raw
-        if raw.startswith("{") or "=" in raw:
-            raw = _record_text(raw)
-        raw = uncoloured(raw)
+        raw = uncoloured(_record_text(raw) if raw.startswith("{") or "=" in raw else raw)
         parts = [part for part in raw.split("\r") if part.strip()] if "\r" in raw else [raw]
         for part in parts or [""]:
             if len(part) > LONGEST:
@@ -113,44 +113,52 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
 
 
 def _without_prose(lines: Sequence[str]) -> Iterator[str]:
-    """What was pasted, without marks and quotes; of what is said of it only what it quotes of an output."""
+    """What was pasted, without marks and quotes; of what is said of it only what it quotes of an output.
+
+    A sentence that has the shape of a cause counts where nothing that was pasted tells of trouble.
+    """
     if len(lines) > MOST_PASTED:
         yield from lines
         return
-    marks = [line.strip() for line in lines if _part("fence").match(line)]
-    is_fenced, is_inside = len(marks) > 1 or any(mark.strip("`~> ") for mark in marks), False
-    first = load_causes().first
+    fails, is_strong, is_trouble = load_causes().fails, _part("strong").search, _part("trouble").search
+    is_fence = [_part("fence").match(line) is not None for line in lines]
+    marks = [line.strip("`~> \n") for line, is_mark in zip(lines, is_fence, strict=True) if is_mark]
     shown = (_part("entity").sub(lambda found: unescape(found[0]), line) for line in lines)
     bare = [_part("quote").sub("", line) for line in shown]
+    around = [not is_inside and (len(marks) > 1 or any(marks)) for is_inside in accumulate(is_fence, xor)]
+    around = [one and text == line for one, text, line in zip(around, bare, lines, strict=True)]
+    if any(_part("prose").search(line[:LONGEST]) for line in bare):
+        bare = _whole(bare, MAIL_WIDTHS, _breaks_at_word, " ")
     near = [line[:LONGEST].rstrip() for line in bare]
     said = [_part("prose").search(line) is not None for line in near]
     runs_on, goes_on = _part("runs_on").match, _part("goes_on").fullmatch
     wrapped = [at for at, (line, below) in enumerate(pairwise(near)) if runs_on(line) and goes_on(below)]
-    for at in wrapped:
-        said[at + 1] |= said[at]
-    for at in reversed(wrapped):
-        said[at] |= said[at + 1]
-    for line, text, is_said in zip(lines, bare, said, strict=True):
-        is_said |= is_fenced and not is_inside and text == line
-        if _part("fence").match(line):
-            is_inside = not is_inside
-            yield ""
-        elif is_said and not (first("cause", text) or first("symptom", text)):
-            quoted = [one or other for one, other in _part("quotation").findall(text[:LONGEST])]
-            yield next(filter(_part("strong").search, quoted), "".join(quoted[:1]))
-        else:
-            yield text
+    for at in (*wrapped, *reversed(wrapped)):
+        said[at] = said[at + 1] = said[at] or said[at + 1]
+    pasted = (text for at, text in enumerate(near) if not (said[at] or around[at]))
+    is_told = any(said) and any(is_strong(text) or is_trouble(text) or fails(text) for text in pasted)
+    for at, text in enumerate(bare):
+        if (said[at] and is_told) or ((said[at] or around[at]) and not fails(near[at])):
+            quoted = [*filter(None, map("".join, _part("quotation").findall(text[:LONGEST])))]
+            text = next(filter(is_strong, quoted), "".join(quoted[:1]))
+        yield "" if is_fence[at] else text
 
 
-def _unwrapped(lines: list[str]) -> list[str]:
-    """Lines that a terminal broke at its last column, whole again; what each went on in is an empty line."""
-    width, torn = max(map(len, lines)), _part("torn").match
-    pairs = enumerate(pairwise(lines)) if WIDTHS[0] <= width <= WIDTHS[1] else ()
-    broken = [at for at, (line, below) in pairs if len(line) == width and torn(f"{line[-1]}{below}")]
+def _whole(lines: list[str], widths: tuple[int, int], breaks: Breaks, glue: str) -> list[str]:
+    """Lines that were broken at a width, whole again; what each went on in is an empty line."""
+    width = max(map(len, lines))
+    pairs = enumerate(pairwise(lines)) if widths[0] <= width <= widths[1] else ()
+    broken = [at for at, (line, below) in pairs if breaks(line, below, width)]
     rests = {lines[at + 1][:ALIKE] for at in broken if lines[at][:ALIKE] != lines[at + 1][:ALIKE]}
     for at in reversed(broken if sum(rest[0].isalpha() for rest in rests) >= FEWEST_BROKEN else ()):
-        lines[at], lines[at + 1] = lines[at] + lines[at + 1], ""
+        lines[at], lines[at + 1] = f"{lines[at]}{glue}{lines[at + 1]}", ""
     return lines
+
+
+def _breaks_at_word(line: str, below: str, width: int) -> bool:
+    """Whether a mail broke a line where there was no room for the next word."""
+    is_other = _part("ends").search(line) or _part("begins").match(below) or line[:ALIKE] == below[:ALIKE]
+    return not is_other and width - len(line) <= len(below.partition(" ")[0])
 
 
 def uncoloured(raw: str) -> str:
@@ -172,13 +180,9 @@ def _frame(lines: Iterable[str]) -> re.Pattern[str] | None:
 
 def _record_text(record: str) -> str:
     """What a record of JSON or logfmt says: names and levels first, then its sentences; lines are parts."""
+    is_logfmt = _part("logfmt").fullmatch(record) is not None
     try:
-        if record.startswith("{"):
-            fields = read_json(record)
-        elif _part("logfmt").fullmatch(record):
-            fields = dict(_part("logfmt_field").findall(record))
-        else:
-            return record
+        fields = dict(_part("logfmt_field").findall(record)) if is_logfmt else read_json(record)
     except ValueError:
         return record
     values = fields.values() if isinstance(fields, dict) else ()
@@ -213,10 +217,10 @@ class Output:
         self._tracebacks = Tracebacks(self.lines, self._format)
         self._raised = {one.at: one for one in self._tracebacks.raised}
         self._raised_at = {one.head: one.at for one in self._tracebacks.raised}
-        is_decoration, is_trouble = _part("decoration").match, _part("trouble").search
+        is_decoration = _part("decoration").match
         self._with_words = [at for at, line in enumerate(self.lines) if not is_decoration(line.text)]
         self._ranks = {at: rank for rank, at in enumerate(self._with_words)}
-        self._troubles = {at for at in self._with_words if is_trouble(self.lines[at].text)}
+        self._troubles = {at for at in self._with_words if _part("trouble").search(self.lines[at].text)}
 
     @cached_property
     def cause(self) -> Cause | None:
@@ -285,7 +289,7 @@ class Output:
             return f"a line that {shape.family} failures write"
         if self._shape(at, "symptom") is not None:
             return "how it ended; nothing says why"
-        words = sorted(filter(str.islower, self.features(at)), key=self._weights.of, reverse=True)
+        words = sorted(filter(str.islower, self.features(at)), key=lambda word: -self._weights.weigh([word]))
         return f"an error message of the program, by its words {', '.join(words[:MOST_WORDS_NAMED])}"
 
     def _family_of(self, at: int) -> str:
@@ -366,7 +370,7 @@ class Output:
         shape = self._shape(at, "cause") or self._shape(at, "symptom")
         if shape is None and at + 1 in self._raised_at and _part("trouble").search(text):
             return self._raised_at[at + 1]
-        is_whole = at in self._raised or (shape is not None and shape.family in ("julia", "signal"))
+        is_whole = at in self._raised or (shape is not None and shape.family == "signal")
         if is_whole or not _part("headline").match(text):
             return None
         strong = _part("strong").search
@@ -389,10 +393,9 @@ class Output:
         places: defaultdict[str, list[int]] = defaultdict(list)
         for at, template in enumerate(self._templates):
             places[template].append(at)
-        inside, may_tell = self._tracebacks.inside, self._format.may_tell
-        telling = (ats for text, ats in places.items() if may_tell(text))
+        telling = (ats for text, ats in places.items() if self._format.may_tell(text))
         alike = (ats if len(ats) <= 6 else ats[:3] + ats[-3:] for ats in telling)
-        found = sorted(at for ats in alike for at in ats if at not in inside)
+        found = sorted(at for ats in alike for at in ats if at not in self._tracebacks.inside)
         length = sum(len(self.lines[at].text) for at in found)
         if (most := min(MOST_JUDGED, len(found) * JUDGED_CHARACTERS // max(length, 1))) < len(found):
             found = found[: most // 4] + found[len(found) - most * 3 // 4 :]

@@ -1,20 +1,17 @@
 """What programs write when they fail, and others when they end one: reads `causes.toml` and `kills.toml`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from jobtui.model.numbers import whole
 from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
-_KEYS = frozenset({"role", "family", "weight", "shapes"})
 _LONG = 5
 """A literal of this many characters counts as much as a longer one."""
-ROLES = frozenset(("cause", "symptom", "wrapper", "stop", "harmless", "handled", "success", "about"))
 
 
 class CauseShape(NamedTuple):
@@ -55,6 +52,10 @@ class CauseFormat(NamedTuple):
                     break
         return None
 
+    def fails(self, text: str) -> bool:
+        """Whether a line has the shape of a cause, or of an end by one."""
+        return any(self.first(role, text) for role in ("cause", "symptom"))
+
 
 @cache
 def load_causes() -> CauseFormat:
@@ -64,19 +65,16 @@ def load_causes() -> CauseFormat:
     parts = {name: regex(pattern) for name, pattern in document["parts"].items()}
     exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
     shapes.sort(key=lambda shape: -shape.weight)
-    by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
+    roles = {shape.role for shape in shapes}
+    by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in roles}
     return CauseFormat(by_role, exceptions, tuple(document["needles"]), parts, tuple(document["telling"]))
 
 
-def _shapes(entry: dict[str, object]) -> list[CauseShape]:
-    role, pairs = entry["role"], entry["shapes"]
-    if entry.keys() - _KEYS or role not in ROLES or not isinstance(pairs, list):
-        raise ValueError(f"not valid: {entry}")
-    family, weight = str(entry.get("family", "")), whole(str(entry.get("weight", 0)), 0)
-    return [
-        CauseShape(str(role), family, weight, regex(pattern), _literals(_parser.parse(pattern)), sample)
-        for pattern, sample in pairs
-    ]
+def _shapes(entry: dict[str, Any]) -> Iterator[CauseShape]:
+    role, family, weight = entry["role"], entry.get("family", ""), entry.get("weight", 0)
+    for pattern, sample in entry["shapes"]:
+        literals = _literals(_parser.parse(pattern))
+        yield CauseShape(role, family, weight, regex(pattern), literals, sample)
 
 
 def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
@@ -107,11 +105,8 @@ class CauseWeights(NamedTuple):
     least: float
     by_feature: Mapping[str, float]
 
-    def of(self, feature: str) -> float:
-        return self.by_feature.get(feature, 0.0)
-
     def weigh(self, features: Iterable[str]) -> float:
-        return sum(map(self.of, features))
+        return sum(self.by_feature.get(feature, 0.0) for feature in features)
 
 
 @cache

@@ -5,6 +5,7 @@ import tomllib
 from collections import Counter
 from math import comb
 from random import Random
+from textwrap import fill
 from typing import Any
 
 import pytest
@@ -49,9 +50,7 @@ def test_the_weights_are_learnt_from_the_features_and_outputs_as_they_are() -> N
 
 def test_every_family_that_is_named_is_the_one_of_the_failure() -> None:
     told = [sample for sample in COMPOSED if sample.right]
-    named = [
-        sample for sample in told if (cause := find_cause(sample.text)) and cause.family == sample.family
-    ]
+    named = [one for one in told if (cause := find_cause(one.text)) and cause.family == one.family]
     assert len(named) >= LEAST_RIGHT * len(told)
 
 
@@ -92,13 +91,8 @@ def test_a_cause_leaves_out_what_is_around_its_message() -> None:
     head = "Nov 23 22:01:26 12203     0 /lib/sirepo/pkcli/job_agent.py:1040:start exit=1 stdout= stderr="
     for line in (head + said, f"│ {said} │", f'{{"at": "info", "m": "{said}"}}', f't=0 l=info m="{said}"'):
         assert some(find_cause(line)).text == said
-    for frame in (
-        "> ",
-        "    ",
-        " 3: ",
-        "2026-11-23 22:01:26,123 INFO ",
-        "2026-11-23T22:01:26Z [INFO] sim.run: ",
-    ):
+    stamps = "2026-11-23 22:01:26,123 INFO ", "2026-11-23T22:01:26Z [INFO] sim.run: "
+    for frame in ("> ", "    ", " 3: ", *stamps):
         assert some(find_cause(f"{frame}mesh read\n{frame}{said}")).text == said
     for around in ("```sh\n{}\n```", "**{}**", "`{}`", "> mesh &gt; 3\n> {}", "    mesh read\n    {}"):
         text = f"Hi all,\n\nI get a fatal error, my job failed:\n\n{around.format(said)}\nAny ideas?\n"
@@ -120,6 +114,8 @@ def test_what_people_say_of_a_failure_is_no_cause(talk: str) -> None:
     said = "ERROR: cannot open restart.h5: No such file or directory"
     assert find_cause(f"{talk}\n") is None
     assert some(find_cause(f"{talk}:\n\nstep 1\n{said}\n\n{talk}\n")).text == said
+    shaped = "It crashes with MPI_ERR_TRUNCATE: message truncated and a segmentation fault on our cluster"
+    assert some(find_cause(f"{shaped}:\n\nstep 1\n{said}\n\n{talk}\n")).text == said
 
 
 def test_a_line_that_a_terminal_broke_is_whole_and_one_that_is_said_again_counts_once() -> None:
@@ -130,7 +126,11 @@ def test_a_line_that_a_terminal_broke_is_whole_and_one_that_is_said_again_counts
     ]
     broken = "\n".join(line[at : at + 80] for line in lines for at in range(0, len(line), 80))
     assert some(find_cause(f"{broken}\n")).text == said
+    long = "ERROR: cannot open restart.h5: No such file or directory while the last step was written again"
+    mail = (TALK[0], "", long, "", TALK[3], TALK[0])
+    assert some(find_cause("\n".join(fill(line, 72, break_long_words=False) for line in mail))).text == long
     assert not some(find_cause(f"{said}\nmodel stopped with {said}, giving up\n")).alternatives
+    assert some(find_cause(f"ERROR: LoadError: TaskFailedException:\nIOError: {long}\n")).line == 2
 
 
 @pytest.mark.parametrize("cut", ["", "\0", "\0\nstep 2\n"], ids=["in a line", "by a hole", "before a hole"])
