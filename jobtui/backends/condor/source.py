@@ -18,7 +18,7 @@ from jobtui.backends.base import Batch, skipping
 from jobtui.backends.log_follow import Follower, OpenLog, Read
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.polled_file import PolledFile
-from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of
+from jobtui.formats.condor_events import GROWING, HEAD_BYTES, HEADER, EventReader, Form, form_of
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Origin, reason_in
@@ -42,6 +42,7 @@ GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
 _ENDS: Mapping[Form, bytes] = {Form.CLASSIC: b"\n...\n", Form.XML: b"</c>\n", Form.JSON: b"\n}"}
 """What stands at the end of each event."""
+_BEGINS = {Form.CLASSIC: HEADER, Form.XML: re.compile(b"<c>"), Form.JSON: re.compile(b"{")}
 NOT_WRITTEN = "its end is not written yet"
 _BLANK = b" \t\r\n\0"
 _CLOSING = re.compile(rb"[\s\0,\]]|</classads>")
@@ -88,6 +89,8 @@ class EventParser:
         if offset != self._at + len(self._rest):
             skips += self.unfinished
             end = _ENDS.get(self._form, b"") if self._form else b""
+            if self._form in _BEGINS and _BEGINS[self._form].match(block.lstrip(b"\r\n\0")):
+                end = b""  # the first event after a hole is whole
             cut = block.find(end) + len(end) if end in block else 0
             self._rest, self._at, self._line = b"", offset + cut, line + block.count(b"\n", 0, cut)
             block = block[cut:]
