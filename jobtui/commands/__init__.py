@@ -12,11 +12,11 @@ _MODULES: Mapping[str, str] = {
     "changed": "remember", "incidents": "explain", "init": "config", "nodes": "agents",
     "replay": "record", "seen": "remember", "serve": "open", "status": "jobs", "wait": "watch",
 }  # fmt: skip
-"""Commands in the module of another one."""
+"""Commands whose code is in the module of another one."""
 
 
 def runner(name: str) -> "Callable[[Context], int]":
-    """What runs a command: `run` of its module, `run_NAME` in that of another command.
+    """The function that runs a command: `run` of its module, or `run_NAME` in that of another command.
 
     One that is a coroutine is run with a reader over the configured sources.
     """

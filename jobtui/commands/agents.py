@@ -1,4 +1,4 @@
-"""`agents` and `nodes`: what runs jobs. What each holds, where its log is; why it is down, what is on it."""
+"""`agents` and `nodes`: what agents hold, and their logs; why nodes are down, and their jobs."""
 
 from collections.abc import Callable, Iterator
 
@@ -45,7 +45,7 @@ async def show_agents(reader: Reader, passes: Callable[[Agent], bool]) -> Exit:
 
 
 def _within(agent: Agent, reader: Reader) -> bool:
-    """Whether the agent may have lived within the chosen time, by the times that are known of it."""
+    """Whether the agent may have lived within the chosen time, by its known times."""
     since, until = reader.context.since, reader.context.until
     times = [at for at in (agent.since, agent.last_message_at, agent.started_at) if at is not None]
     if not times:

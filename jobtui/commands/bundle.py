@@ -1,4 +1,4 @@
-"""`bundle ID`: all that is known of a job in one file, to be looked at elsewhere and later with `replay`."""
+"""`bundle ID`: all that is known about a job in one file, for `replay` elsewhere and later."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -75,7 +75,7 @@ def _left_out(reader: Reader, gathering: BundleCollector) -> Iterable[str]:
 
 
 def _wanted(reader: Reader, found: FoundJob, gathering: BundleCollector) -> Callable[[JobId], bool]:
-    """Which jobs are kept: all when they are few, else this one, the good one, and those in the logs."""
+    """Which jobs are kept: all if they are few, else this one, the good one, and those in the logs."""
     if gathering.jobs <= MOST_JOBS:
         return lambda job_id: True
     kept = {op.jid for op in reader.session.store.correlation.ops()}
@@ -84,9 +84,9 @@ def _wanted(reader: Reader, found: FoundJob, gathering: BundleCollector) -> Call
 
 
 MOST_STEPS = 2_000
-"""Steps whose lines are kept with what continues them, the newest."""
+"""How many steps have their lines kept, with the lines that continue them; the newest."""
 MOST_FILES = 30
-"""Files of the run directory of which a part is kept, those first that a person looks at first."""
+"""Of how many files of the run directory a part is kept, in the order in which a person opens them."""
 
 
 async def ask_all(reader: Reader, found: FoundJob, gathering: BundleCollector) -> None:
@@ -133,7 +133,7 @@ async def _lines(reader: Reader, job: Job) -> None:
 
 
 async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
-    """Ask for the parts of the files in the run directory that a person is shown."""
+    """Ask for the parts of files in the run directory that screens show."""
     job_reader = reader.session.job_reader()
     ops = reader.session.store.correlation.ops_of(job.id)
     for directory in run_dirs_of(job, detail, ops, reader.session.reach):

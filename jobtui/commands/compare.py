@@ -21,7 +21,7 @@ CSV_COLUMNS = ("step", "component", "this", "other", "parts", "slower")
 
 
 async def run(reader: Reader) -> Exit:
-    """Print the comparison; ATTENTION when what it rests on cannot be believed now."""
+    """Print the comparison; ATTENTION if its evidence cannot be trusted now."""
     words = reader.context.words
     if len(words) > 2:
         return complain("compare takes one job, or two", Exit.USAGE)
@@ -50,7 +50,7 @@ async def run(reader: Reader) -> Exit:
 
 
 async def _choice(reader: Reader, found: FoundJob, others: Sequence[str]) -> Partner | None:
-    """What to compare with: what was named, else the likeliest to be useful."""
+    """What to compare with: what was named, else the most useful run."""
     assert found.job is not None
     if others:
         other = await resolve(reader, others[0])

@@ -1,7 +1,7 @@
-"""`config` and `init`: the settings that hold and why, and a configuration file to begin with.
+"""`config` and `init`: the effective settings and where they were set; a first configuration file.
 
-Without a terminal `init` prints the file, and nothing is written unless `--yes` says so. A file that is there
-is never replaced unasked, and then kept beside the new one.
+Without a terminal `init` prints the file, and writes it only with `--yes`. An existing file is replaced only
+after asking, and kept under another name.
 """
 
 import json
@@ -78,7 +78,7 @@ def _rows(context: Context) -> list[WrittenSetting]:
 
 HEAD = "# Settings of jobtui. `jobtui config` shows which are in effect, `jobtui --help` lists all.\n"
 KEPT = ".old"
-"""Behind the name of a file that was replaced."""
+"""Added to the name of a file that was replaced."""
 
 
 def run_init(context: Context) -> Exit:
@@ -155,7 +155,7 @@ def file_text(chosen: Sequence[DiscoveredSource]) -> str:
 
 
 def _write(path: str, text: str, *, may_replace: bool) -> Exit:
-    """Write the file for its owner alone. Raises OSError, also when one came to be there meanwhile."""
+    """Write the file for its owner only. Raises OSError, also if the file exists by now."""
     target = Path(path)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if may_replace:

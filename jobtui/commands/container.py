@@ -1,7 +1,7 @@
-"""`logs CONTAINER` of one journal that lies here: its lines are printed as journalctl gives them.
+"""`logs CONTAINER` of one journal on this machine: lines are printed as journalctl gives them.
 
-journalctl starts first, and what printing needs is imported while it reads: so little that the first lines
-are there before the rest of the program would be. Whatever else is asked for, `commands.logs` answers.
+journalctl starts first, and the few modules for printing are imported while it reads, so that the first lines
+appear before the rest of the program would be loaded. `commands.logs` does everything else.
 """
 
 import os
@@ -25,7 +25,7 @@ _FIELDS = (b"_HOSTNAME", b"CONTAINER_ID_FULL", b"MESSAGE")
 
 
 def print_container(context: Context) -> bool:
-    """Print the last lines of a container; whether there are any, and only they were asked for."""
+    """Print the last lines of a container. True if there are any, and nothing else was asked for."""
     name, flags, config = context.words[0], context.invocation.flags, context.config
     journals = [spec.target for spec in config.sources if JOURNAL.names(spec)]
     if len(journals) != 1 or "://" in journals[0] or split_container(name) is None or config.warnings:
@@ -50,7 +50,7 @@ def print_container(context: Context) -> bool:
 
 
 def _unread(journal: str) -> str:
-    """What part of a journal this user cannot read. Asked last, as nothing waits for it."""
+    """The part of a journal that this user cannot read. Asked last, as nothing waits for it."""
     from asyncio import run
 
     from jobtui.backends.journal.journalctl import JournalctlReader
@@ -63,7 +63,7 @@ def _unread(journal: str) -> str:
 
 
 def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[list[tuple[str, ...]]]:
-    """Time, source and text of the entries that became whole with a piece; what made no sense is counted."""
+    """Time, source and text of the entries completed by a piece; entries that cannot be read are counted."""
     next(pieces, None)  # while the following is imported journalctl reads
     from jobtui.formats.journal_export import LATEST_US, ExportParser, not_understood, number, text
     from jobtui.model.clock import TIME_LENGTH, Nanos, latest
@@ -89,7 +89,7 @@ def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[l
 
 
 def _printed(journal: str, most: int, container: str, problems: list[str]) -> Iterator[bytes]:
-    """Nothing when journalctl runs, then what it prints of a container, piece by piece."""
+    """First an empty piece when journalctl runs, then what it prints of a container, piece by piece."""
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
     words = [*journal_words(journal), f"--lines={most}", f"CONTAINER_NAME={container}"]

@@ -1,4 +1,4 @@
-"""What a command is given: the command line, the settings, the clock, and where its output goes."""
+"""The input of a command: the command line, the settings, the clock, and where its output goes."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ class OutputFormat(StrEnum):
 
 
 class Context(NamedTuple):
-    """A command line and what it runs with. `since` and `until` bound what is read, None for no bound."""
+    """A command line and its environment. `since` and `until` bound what is read, None for no bound."""
 
     invocation: Invocation
     config: Config
@@ -64,7 +64,7 @@ class Context(NamedTuple):
 
     @property
     def most(self) -> int | None:
-        """How many rows or lines are wanted at most, None for all."""
+        """The most rows or lines that are wanted, None for all."""
         return whole(self.flag("lines"))
 
     @property
@@ -76,7 +76,7 @@ class Context(NamedTuple):
 
     @property
     def width(self) -> int | None:
-        """Cells that a line may take; None when there is no limit, as off a terminal."""
+        """How many cells a line may take; None for no limit, as without a terminal."""
         if self.format is not OutputFormat.TABLE or not sys.stdout.isatty():
             return None
         try:
@@ -96,12 +96,12 @@ class Context(NamedTuple):
 
 
 LATEST = 253_402_300_799 * SECOND
-"""The end of the year 9999, the last that a calendar date can tell."""
+"""The end of the year 9999, the last one of calendar dates."""
 TIME_EXPECTED = "expected a UTC time such as 2026-11-20T20:34:30Z or 20:34, or an age such as 2h or 15m"
 
 
 def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDashboard) -> Context:
-    """The context of a command. Raises ConfigError for a time that is none."""
+    """The context of a command. Raises ConfigError for an invalid time."""
     clock: Clock = SystemClock()
     at = _moment(config, "at", clock.now())
     if at is not None:
@@ -132,8 +132,8 @@ def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
 def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ...]:
     """The flags with which jobtui has these settings anywhere; paths are absolute.
 
-    What stands in the configuration file is found there again. `specs` are spelled where no setting names
-    them. None: for the same shell, which has the same variables and finds the same sources.
+    Settings in the configuration file are left out, as they are read there again. `specs` are spelled where
+    no setting names them. None: for the same shell, which has the same variables and finds the same sources.
     """
     words = [*config.begins]
     for setting in SETTINGS:

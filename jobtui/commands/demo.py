@@ -1,6 +1,6 @@
 """`demo`: the dashboard on a simulated job system in a temporary directory, or a command on it.
 
-The simulator writes what the real systems write, and it is read from there like theirs.
+The simulator writes what the real systems write, and jobtui reads it as it reads theirs.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
+"""`doctor`: checks every configured source: is it reachable, readable, fresh, and understood."""
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -61,9 +61,9 @@ def _journal_remarks(journal: Journal, now: Nanos) -> Iterator[str]:
 
 
 UNKNOWN_SHARE_LIMIT = 0.01
-"""The largest part of a log's records that may be of no known shape."""
+"""The largest share of a log's records that may have no known shape."""
 SKIPPED_SHARE_LIMIT = 0.01
-"""The largest part of a source that may be skipped."""
+"""The largest share of a source that may be skipped."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
@@ -71,9 +71,9 @@ CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_
 
 @dataclass(slots=True)
 class Check:
-    """The findings about one source: `faults` must be mended, `remarks` are good to know.
+    """The findings about one source: `faults` must be fixed, `remarks` are good to know.
 
-    `newest_at` is the time of its newest news. Shares are of 1, None where they say nothing.
+    `newest_at` is the time of its newest news. Shares are from 0 to 1, None if they mean nothing.
     """
 
     source: SourceHealth
@@ -89,7 +89,7 @@ class Check:
 
 
 async def run(reader: Reader) -> Exit:
-    """Print what was found; FAILED when a source is not fine, NO_SOURCE when none could be read."""
+    """Print the findings; FAILED if a source is not fine, NO_SOURCE if none could be read."""
     reader.add_job_sources()
     reader.entries = LAST_ENTRIES
     await reader.catch_up()

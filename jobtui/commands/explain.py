@@ -1,4 +1,4 @@
-"""`explain ID` and `incidents`: what is wrong with a job, or with all of a time, and what that rests on."""
+"""`explain ID` and `incidents`: what is wrong with a job, or with all jobs of a time, and the evidence."""
 
 from collections.abc import Iterator
 
@@ -73,9 +73,9 @@ WINDOW_S = 24 * 3600
 
 
 async def run_incidents(reader: Reader) -> Exit:
-    """Print the groups; ATTENTION when there are any in the time that was asked for, or may be.
+    """Print the groups; ATTENTION if there are any in the requested time, or may be.
 
-    Where nothing went wrong in the usual window, what did before is printed too.
+    If nothing failed in the usual window, earlier failures are printed, too.
     """
     await reader.read_jobs()
     await reader.read_logs(None)
@@ -99,7 +99,7 @@ def _incidents_report(
     begin: Nanos,
     end: Nanos,
 ) -> Report:
-    """The report of what was found, in the time that was asked for or, if `earlier` is set, before."""
+    """The report on the requested time or, if `earlier` is set, on the time before."""
     shown = first((*found.groups, *found.alone), reader.context)
     groups, alone = shown[: len(found.groups)], shown[len(found.groups) :]
 

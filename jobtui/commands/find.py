@@ -1,4 +1,4 @@
-"""`find THING`, and which job a pasted thing means: an exact id at once, else ranked candidates."""
+"""`find THING`, and the job that a pasted text means: an exact id at once, else ranked candidates."""
 
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ SHOWN = 10
 
 
 class FoundJob(NamedTuple):
-    """The job that was meant and what is stored of it; without one, what may have been meant instead."""
+    """The job that was meant and what is stored about it; without one, what may have been meant."""
 
     job: Job | None = None
     detail: JobDetail | None = None
@@ -69,7 +69,7 @@ class FoundJob(NamedTuple):
     traces: tuple[TraceId, ...] = ()
     """The traces whose spans name the job that nothing else knows."""
     jobs: tuple[JobId, ...] = ()
-    """The jobs of what was meant, where these are several."""
+    """The jobs of what was meant, if there are several."""
     is_reported: bool = True
     """Whether stderr says why there is no job."""
 
@@ -89,9 +89,9 @@ def print_not_found(body: Mapping[str, object], found: FoundJob, reader: Reader,
 
 
 async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> FoundJob:
-    """The one job that `thing` means. Reads only what that takes; says on stderr why there is none.
+    """The one job that `thing` means. Reads only what that needs; says on stderr why there is none.
 
-    What is of one of `kinds` does as well: it is the first candidate then, and the code is FINE.
+    A thing of one of `kinds` is accepted, too: it is the first candidate then, and the code is FINE.
     """
     found = await _resolved(reader, thing, kinds)
     if found.job is not None or found.code is not Exit.NOT_FOUND:
@@ -118,7 +118,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
 
 
 async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
-    """The traces whose spans name a job, out of all sources of traces; none where there is no such source."""
+    """The traces whose spans name a job, from all sources of traces."""
     thing = thing.strip()
     if not any(gives(spec, Gives.SPANS) for spec in reader.specs) or not 0 < len(thing) <= LONGEST_ID:
         return ()
@@ -139,7 +139,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     referred = list(references(thing.strip()))
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
-    is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
+    is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may also be a job of Balsam
     if len(named) == 1 and not is_condor:
         exact = await _one_of(reader, _ids_of(reader, named[0]), thing)
         if exact.job is not None or all(ref.target is not Target.SUBMITTED for ref in referred):
@@ -158,7 +158,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _ids_of(reader, named[0])
     if by_number and not any(one.is_sure for one in candidates[:1]):
-        # It may have ended before what is read of all jobs
+        # It may have ended before the period that is read of all jobs
         return await _one_of(reader, by_number, thing)
     return FoundJob(candidates=candidates, is_reported=False)
 
@@ -169,7 +169,7 @@ def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
 
 
 async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, ...]) -> FoundJob | None:
-    """The only job of the first candidate, or all of its jobs; None without any, or where others may be."""
+    """The only job of the first candidate, or all its jobs; None without any, or if others may be meant."""
     if (best := _sure(candidates)) is None:
         return None
     knows = reader.session.store.correlation
@@ -221,7 +221,7 @@ def _ids_of(reader: Reader, thing: str) -> list[JobId]:
 
 
 async def _one_of(reader: Reader, ids: Sequence[JobId], thing: str) -> FoundJob:
-    """The one of several ids that there is a job of; where there are several jobs, none."""
+    """The one of several ids that has a job; None if several have one."""
     if len(ids) > 1:
         ids = await _known_ids(reader, ids) or ids[:1]
     if len(ids) > 1:
@@ -282,7 +282,7 @@ async def candidates_for(
 
 
 def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
-    """Say what may be meant, and what to type: the same command for a job, else the one for its kind."""
+    """Print what may be meant, and what to type: the same command for a job, else the one for its kind."""
     several, flags, asked = tuple(candidates), reader.flags, reader.context.invocation.command.name
     for candidate in several[:SHOWN]:
         job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
@@ -313,7 +313,7 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     if reader.nothing_read:
         return FoundJob()
     if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
-        return FoundJob(code=Exit.NO_SOURCE)  # it is there and cannot be read, which the end reports
+        return FoundJob(code=Exit.NO_SOURCE)  # it exists and cannot be read, which is reported at the end
     await reader.read_jobs()
     if (job := reader.session.store.job(job_id)) is not None:  # its source only lists it
         return FoundJob(job)
@@ -324,7 +324,7 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
 
 
 def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
-    """A job as far as logs alone tell it: its status stays unknown. None when they do not name it."""
+    """A job by its logs alone, with unknown status. None if they do not name it."""
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(job_id)
     steps = [step for op in ops for step in op.steps]

@@ -1,4 +1,4 @@
-"""`jobs [FILTER]`, what needs a person first, and `status`: their counts in one line."""
+"""`jobs [FILTER]`, jobs that need a person first, and `status`: their counts in one line."""
 
 import asyncio
 import os
@@ -64,7 +64,7 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
 
 
 def _late_of(reader: Reader) -> Callable[[Job], str | None]:
-    """Says how much longer than usual a job takes; learns what is usual at the first question."""
+    """Gives how much longer than usual a job takes; learns what is usual at the first call."""
 
     @cache
     def lateness() -> "LateJobs":
@@ -89,7 +89,7 @@ def _is_disputed(reader: Reader) -> Callable[[Job], bool]:
     others_tell = reader.logs_read or any(map(SLURM.made, reader.session.sources))
 
     def is_disputed(job: Job) -> bool:
-        # A single record is no dispute, and importing the judgement would be half of a start
+        # A single record cannot be disputed, and the import would take half of a start
         if not (others_tell or job.others or not job.needs_logs):
             return False
         return gatherer().is_disputed(job.id)
@@ -110,11 +110,11 @@ def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]
 
 
 MOST_FAILED = 20
-"""Of how many failed jobs the output is read for a table."""
+"""For how many failed jobs of a table the output is read."""
 
 
 async def _failing_lines(reader: Reader, jobs: Sequence[Job]) -> dict[JobId, str]:
-    """The lines that say why the first failed jobs failed, as far as no cluster is asked for them."""
+    """The lines that say why the first failed jobs failed, if no cluster must be asked."""
     as_records = reader.context.format in (OutputFormat.JSON, OutputFormat.CSV)
     if as_records or all(job.status is not JobStatus.FAILED for job in jobs):
         return {}
@@ -133,7 +133,7 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
     picked = first(in_order(filter(None, within), reader.now_of), reader.context)
     failing = await _failing_lines(reader, picked) if reads_outputs else {}
     if not picked and not reader.nothing_read:
-        from jobtui.analysis.filter import STATUS_WORDS, STUCK  # most questions have an answer
+        from jobtui.analysis.filter import STATUS_WORDS, STUCK  # most filters have results
 
         near = nearest(" ".join(reader.context.words), (*STATUS_WORDS, STUCK))
         known = len(_known(reader))
@@ -164,7 +164,7 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
 
 
 def _known(reader: Reader) -> list[Job]:
-    """Every job, with host and driver as the logs tell, as far as logs were read."""
+    """Every job, with host and driver from the logs, if these were read."""
     store = reader.session.store
     if not store.jobs:
         from jobtui.commands.find import known_by_logs
@@ -193,12 +193,12 @@ def in_order(jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
 
 
 NEWEST = 5_000
-"""How many of Sirepo's newest records `status` reads: it is run again and again."""
+"""How many of Sirepo's newest records `status` reads, as it is run again and again."""
 COUNTS = ("running", "pending", "stuck", "failed_1h", "disputed", "sources_down")
 
 
 async def run_status(reader: Reader) -> Exit:
-    """Print the line; ATTENTION when a job is stuck, or its sources contradict each other."""
+    """Print the line; ATTENTION if a job is stuck, or its sources contradict each other."""
     has_more = await reader.read_jobs(NEWEST)
     counts = _counts(reader)
     newest = NEWEST if has_more else None
@@ -245,7 +245,7 @@ def _counts(reader: Reader) -> dict[str, int]:
 
 
 def _line(counts: dict[str, int]) -> str:
-    """The counts, with the glyphs of the job table; what is nothing is left out but for the first two."""
+    """The counts, with the glyphs of the job table; those that are 0 are left out except the first two."""
     parts = [
         f"{GLYPHS[JobStatus.RUNNING]}{counts['running']}",
         f"{GLYPHS[JobStatus.PENDING]}{counts['pending']}",
@@ -262,7 +262,7 @@ def _line(counts: dict[str, int]) -> str:
 
 
 _PLAIN = regex(r"[\w./@#:,+-]+", re.ASCII)
-"""An id that no shell takes for anything else."""
+"""An id that needs no quotes in any shell."""
 
 
 async def list_for_shell(reader: Reader, newest: int, within_s: float, rows: list[str]) -> Exit:

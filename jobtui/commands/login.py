@@ -1,4 +1,4 @@
-"""`login balsam`: log in to a Balsam server, and keep the login where Balsam's own client looks.
+"""`login balsam`: logs in to a Balsam server, and keeps the login where Balsam's own client looks.
 
 The password is asked for on the terminal and nowhere else; neither it nor the token is ever printed.
 """
@@ -44,7 +44,7 @@ def run(context: Context) -> Exit:
 
 
 def _url(context: Context, path: str) -> str:
-    """The server that was named, else one that is asked for. Raises ValueError."""
+    """The server that was named, else one that the user types. Raises ValueError."""
     named = [spec.target for spec in context.config.sources if BALSAM.names(spec)]
     if len(named) > 1:
         raise ValueError(f"several servers are configured; name one with --balsam: {', '.join(named)}")
@@ -64,7 +64,7 @@ def _known(path: str) -> login.Login | None:
 
 
 def _where_to_keep(url: str, path: str) -> str | None:
-    """The file for the login; None when nothing is to be done. In that of Balsam's client is room for one."""
+    """The file for the login; None to do nothing. The file of Balsam's client holds only one."""
     before = _known(path)
     if before is None or not before.api_root or login.server_of(before.api_root) == login.server_of(url):
         return path

@@ -1,6 +1,6 @@
 """`logs ID`: the lines that belong to a job, merged in time order, source in front.
 
-The lines of its program's output have no times and come last, of several jobs in their order.
+The lines of its program's output have no times and come last, job by job.
 """
 
 import asyncio
@@ -59,15 +59,15 @@ if TYPE_CHECKING:
     from jobtui.session.outputs import OutputLines
 
 LAST_ROWS = 2 * STEPS_KEPT
-"""How many rows of an engine are read at first: of an op no more than half of them are kept."""
+"""How many rows of an engine are read at first: at most half of them are kept of an op."""
 CONTINUATION_LINES = 100
-"""How many lines that follow a record, and are part of it, are given at most."""
+"""The most lines that are given after the first line of a record."""
 
 
 async def with_continuations(lines: Sequence[JobLine], session: Session) -> list[JobLine]:
     """The lines, each followed by those that continue it in its file: tracebacks, output of programs.
 
-    Where a file can no longer be read, or holds something else there now, its lines stand alone.
+    If a file can no longer be read, or has other lines there now, its lines have none.
     """
     job_reader = session.job_reader()
     journals: list[Journal] = []
@@ -112,9 +112,9 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
 
 FOLLOW_PERIOD_S = 0.25
 OUTPUT_LOOKS = 8
-"""After how many periods a job's output is looked at again."""
+"""After how many periods a job's output is read again."""
 MOST_OUTPUTS = 20
-"""Jobs of a user, a host or such of which the output is given, the newest."""
+"""Of how many jobs of a user, a host and so on the output is given, the newest."""
 CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "certainty", "text")
 
 Chosen = Callable[[JobLine], bool]
@@ -125,7 +125,7 @@ CHOOSING = frozenset({"agent", "op", "unit", "grep"})
 """Flags that leave lines out."""
 JOB_TARGETS = frozenset({Target.JOB, Target.NUMBER, Target.CONDOR, Target.TRACE})
 LATE_S = 30
-"""How much later than it was written a line may be received."""
+"""How long after it was written a line may be received."""
 
 
 async def run(reader: Reader) -> Exit:
@@ -151,14 +151,14 @@ async def run(reader: Reader) -> Exit:
         return reader.settle(Exit.NOT_FOUND)
     opened = reader.session.logs()
     jobs = [found] if found.job is not None else await _jobs_of(reader, found)
-    is_unknown = not (jobs or names or ops_of())  # no job of it is known: the lines that name it
+    is_unknown = not (jobs or names or ops_of())  # it has no known job: the lines that name it
     names = tuple(one for one in opened.names() if "/" in one) if is_unknown else names
     logs = {name: opened.open(name) for name in names}
     whole = _WholeLogs(reader, logs, _naming(reader, found.candidates[0], chosen) if is_unknown else chosen)
     of_ops = _of_ops(reader, ops_of, chosen)
     fresh = whole.fresh if names else of_ops
     if reader.context.flag("agent") or reader.context.flag("op"):
-        jobs = []  # what a program wrote is of no op
+        jobs = []  # output of a program belongs to no op
     outputs = [OutputLines(one.job, one.detail, follows=reader.follows) for one in jobs if one.job]
     written = await _written(reader, outputs, chosen)
     if found.job is None and (of_all := ops_of() or jobs):
@@ -194,9 +194,9 @@ async def _printed(reader: Reader, lines: list[JobLine], follow: Callable[[], Aw
 
 
 async def _print_journals(reader: Reader, name: str) -> Exit | None:
-    """Print what a container, a unit or a host wrote to journals, of which nothing else is read.
+    """Print what a container, a unit or a host wrote to journals; nothing else is read of them.
 
-    None where a job or a log file may be meant, or no journal has a line of it.
+    None if a job or a log file may be meant, or no journal has a line of it.
     """
     async with AsyncExitStack() as opened:
         logs = await _journals_of(reader, name, opened)
@@ -218,14 +218,14 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
 
 
 async def _journals_of(reader: Reader, name: str, opened: AsyncExitStack) -> "dict[str, JournalPages]":
-    """The logs of what a container, a unit or a host wrote to journals; none where another may be meant."""
+    """The logs of a container, a unit or a host in journals; none if something else may be meant."""
     context, is_container = reader.context, split_container(name) is not None
     is_other = any(LOG_FILE.names(spec) and is_of_unit(spec.target, name) for spec in reader.specs)
     is_other |= not is_container and not JOB_TARGETS.isdisjoint(ref.target for ref in references(name))
     if is_other or context.replay or context.flag("agent") or context.flag("op"):
         return {}
     logs: dict[str, JournalPages] = {}
-    with suppress(SourceError):  # else they are read another way, which says the same
+    with suppress(SourceError):  # else they are read in another way, with the same result
         for spec in reader.specs:
             if not of_setting(spec.setting).is_journal:
                 continue
@@ -248,7 +248,7 @@ async def _journals_of(reader: Reader, name: str, opened: AsyncExitStack) -> "di
 
 
 async def _jobs_of(reader: Reader, found: "FoundJob") -> "list[FoundJob]":
-    """The newest jobs of a user or such to which something happened in the asked time, oldest first."""
+    """The newest jobs of a user and so on with something in the requested time, oldest first."""
     context, store, knows = reader.context, reader.session.store, reader.session.store.correlation
     begin, end = context.since or Nanos(0), context.until or context.clock.now()
     known = map(store.job, reversed(jobs_meant(found.candidates[0], store.jobs, knows.ops(), knows.agents())))
@@ -274,7 +274,7 @@ def _ops_of(reader: Reader, found: "FoundJob") -> Callable[[], OpsByJob]:
 
 
 def _page_lines(context: Context) -> int:
-    """How many lines are read at a time: no more than are given, unless some of them are left out."""
+    """How many lines are read at a time: as many as are printed, unless some are left out."""
     is_chosen = context.until is not None or not {"grep", "unit"}.isdisjoint(context.invocation.flags)
     return LAST_LINES if is_chosen or not context.most else min(context.most, LAST_LINES)
 
@@ -292,7 +292,7 @@ def _of_ops(
 ) -> Callable[[], Awaitable[list[JobLine]]]:
     """A function that gives the chosen lines of ops and their jobs, at each call only new ones."""
     session, all_count = reader.session, reader.follows or reader.context.flag("grep")
-    most = 0 if all_count else reader.context.most or 0  # what continues other lines is not looked for
+    most = 0 if all_count else reader.context.most or 0  # lines that continue others are not read
     seen: set[tuple[str, int, str]] = set()
 
     async def fresh() -> list[JobLine]:
@@ -305,7 +305,7 @@ def _of_ops(
         seen.update(line.key for line in lines)
         lines = in_time_order({line.key: line for line in lines}.values())
         at = [number for number, line in enumerate(lines) if chosen(line)][-most:][:1] if most else []
-        before, last = lines[: sum(at)], lines[sum(at) :]  # a line may tell what is secret in the next
+        before, last = lines[: sum(at)], lines[sum(at) :]  # a line may say what is secret in the next
         lines = [*before, *await with_continuations(last, session)]
         return [line for line in masked(lines) if chosen(line)]
 
@@ -313,7 +313,7 @@ def _of_ops(
 
 
 class _WholeLogs:
-    """The lines of some logs that are chosen, in the order of time: as many as are asked for, then new ones.
+    """The chosen lines of some logs, in the order of time: as many as are asked for, then new ones.
 
     A problem is reported once while it lasts. What has to match is looked for before the last lines, too, as
     far as is said.
@@ -332,7 +332,7 @@ class _WholeLogs:
         self.looked = 0
 
     async def fresh(self) -> list[JobLine]:
-        """As many as are asked for at first, then all that are new."""
+        """First as many as are asked for, then all that are new."""
         await self.look()
         return self.found()
 
@@ -341,7 +341,7 @@ class _WholeLogs:
         await asyncio.gather(*(self._look_at(name, log) for name, log in self._logs.items()))
 
     def found(self) -> list[JobLine]:
-        """What the last look found, also where it was ended."""
+        """What the last look found, even if it was stopped."""
         lines = in_time_order(line for of_one in self._found.values() for line in of_one)
         for problem in self._problems.items() - self._reported.items():
             complain(problem[1])
@@ -360,7 +360,7 @@ class _WholeLogs:
             self._ends[name] = end
 
     async def _read(self, name: str, log: Log, end: int) -> None:
-        """Find the lines up to `end` that were not read yet, are of the time asked for, and are chosen."""
+        """Find the chosen lines up to `end` that were not read yet and are of the requested time."""
         since, until = self._context.since or 0, self._context.until or sys.maxsize
         found = self._found[name] = deque[JobLine]()
         begin, position, shown = max(0, self._ends.get(name, 0)), end, MaskedLines(log)
@@ -390,7 +390,7 @@ class _WholeLogs:
 
 
 def _within(lines: Sequence[JobLine], since: int, until: int) -> Iterator[JobLine]:
-    """Those of the time asked for. One without a time has that of the line before it, else of the next."""
+    """The lines of the requested time. One without a time has that of the line before it, else after it."""
     at = next((line.at for line in lines if line.at is not None), None)
     for line in lines:
         at = at if line.at is None else line.at
@@ -399,7 +399,7 @@ def _within(lines: Sequence[JobLine], since: int, until: int) -> Iterator[JobLin
 
 
 async def _written(reader: Reader, outputs: "Sequence[OutputLines]", chosen: Chosen) -> list[JobLine]:
-    """The chosen lines of outputs that are new; what was left out before them is reported."""
+    """The new chosen lines of outputs; lines left out before them are reported."""
     lines, session = list[JobLine](), reader.session
     for one in outputs:
         lines += filter(chosen, await one.fresh(session.store, session.job_reader(), session.reach))
@@ -416,8 +416,8 @@ async def _follow(
     logs: Collection[Log],
     chosen: Chosen,
 ) -> None:
-    """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
-    if reader.partial:  # somebody wanted an end already
+    """Print new lines, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
+    if reader.partial:  # it was stopped already
         return
     changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
@@ -458,7 +458,7 @@ async def _watch(log: Log, changed: asyncio.Event) -> None:
 
 
 def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:
-    """The test of `--agent`, `--op` and `--grep`; None, reported, when no such agent or op is known."""
+    """The test of `--agent`, `--op` and `--grep`; None, with a message, if no such agent or op is known."""
     context = reader.context
     ops = [op for several in ops_by_job.values() for op in several]
     tests: list[Chosen] = []
@@ -475,7 +475,7 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
             complain(f"no op {name} of {name_of_all}, only {', '.join(op.op for op in ops) or 'none'}")
             return None
         tests.append(lambda line: line.op is not None and line.op.op == prefix)
-    # What others copied from elsewhere comes with later lines. By `--at` alone a clock that is ahead counts.
+    # Copied lines come with later ones. Without other flags `--at` follows a clock that is ahead.
     if (until := context.until) is not None and until != context.clock.now():
         tests.append(lambda line: line.at is None or line.at <= until)
     if (unit := context.flag("unit")) is not None:

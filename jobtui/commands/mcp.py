@@ -1,7 +1,7 @@
 """`mcp`: answers an assistant over the Model Context Protocol, on standard input and output. Reads only.
 
-Each answer is what a command prints with `--json`, between two marks that nobody can know when a log is
-written, and called what it is: data of others. One question at a time; the sources are read for each.
+Each answer is what a command prints with `--json`, between two marks that are made up for it, and labelled as
+data of others. One question at a time; the sources are read for each.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ TOOLS: Mapping[str, Mapping[str, Any]] = _TABLE["tools"]
 
 
 def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
-    """The command line of a question. Raises ValueError for one that makes no sense."""
+    """The command line of a question. Raises ValueError if it is invalid."""
     if tool not in TOOLS:
         raise ValueError(f"unknown tool {tool!r:.50}, expected one of {', '.join(TOOLS)}")
     if unknown := given.keys() - TOOLS[tool]["properties"].keys():
@@ -68,7 +68,7 @@ def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
 
 
 def fenced(text: str, said: str, notes: str = "") -> str:
-    """An answer with its label and what stderr had, between marks that are made up for them."""
+    """An answer with its label and the text of stderr, between marks that are made up for it."""
     mark = secrets.token_hex(8)
     found = ""
     for name, one, most in (("data", text, ANSWER_CHARACTERS), ("notes", notes, MOST_TEXT)):

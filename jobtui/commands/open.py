@@ -1,4 +1,4 @@
-"""`jobtui [THING]` and `serve`: the dashboard, here or in a browser; without a terminal it is printed."""
+"""`jobtui [THING]` and `serve`: the dashboard, here or in a browser; printed without a terminal."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ def run(context: Context) -> Exit:
             return code
         trace = TraceRef(found.traces[0]) if found.job is None and len(found.traces) == 1 else None
     session = session_to_watch(context, specs, found.detail if found else None)
-    if not is_served():  # whoever opens a page must not start programs
+    if not is_served():  # a viewer of the page must not start programs
         session.alarms = context.config.alarms
     open_at: JobId | TraceRef | JobFilter | None = trace
     if found is not None and trace is None:
@@ -57,10 +57,10 @@ def is_served() -> bool:
 
 
 def trace_meant(context: Context, specs: Sequence[SourceSpec]) -> TraceRef | None:
-    """The trace that is named, and no job. A bare id is one only where traces are read: ops have such ids."""
+    """The trace that is named, and no job. A bare id is one only if traces are read: ops have such ids."""
     if not context.words:
         return None
-    from jobtui.analysis.find import Target, references  # who names nothing does not need it
+    from jobtui.analysis.find import Target, references  # nothing was named, so it is not needed
 
     text = context.words[0]
     referred = {one.target: one.weight for one in references(text)}
@@ -94,7 +94,7 @@ DASHBOARDS = frozenset({"demo", "replay"})
 
 
 def run_serve(context: Context) -> Exit:
-    """Serve until interrupted; USAGE for what cannot be served, or where it cannot."""
+    """Serve until interrupted; USAGE for what cannot be served, or an address that cannot be used."""
     first = context.words[0] if context.words else ""
     if first in COMMAND_BY_NAME and first not in DASHBOARDS:
         return complain(f"{first} is not a dashboard; serve shows THING, demo or replay", Exit.USAGE)
@@ -109,13 +109,13 @@ def run_serve(context: Context) -> Exit:
     if listener is None:
         return Exit.USAGE
     kept, apart = (context.words, ()) if first in DASHBOARDS else ((), ("--",))
-    # This program, with its own settings; -P, so that nothing in this directory is imported
+    # This program with its own settings; -P, so that nothing is imported from this directory
     starts = (sys.executable, "-P", "-m", "jobtui", *spelled(context.config, None), *apart)
 
     def words_at(job: str | None) -> Sequence[str]:
         if job is None:
             return (*starts, *context.words)
-        is_more = job.startswith("-") or job in COMMAND_BY_NAME  # it would read, or do, something else
+        is_more = job.startswith("-") or job in COMMAND_BY_NAME  # it would read or do something else
         return () if is_more else (*starts, *kept, job)
 
     server = DashboardServer(words_at, listener)

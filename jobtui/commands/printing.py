@@ -1,4 +1,4 @@
-"""What a command found, printed: a JSON document, CSV, or lines of text; and short names of sources."""
+"""Prints what a command found: as JSON, CSV, or lines of text; and short names of sources."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ Row = TypeVar("Row")
 
 
 class SourceNames:
-    """The shortest name of each source that no other of them has."""
+    """The shortest name of each source that no other source has."""
 
     def __init__(self, sources: Sequence[SourceHealth]) -> None:
         self._labels = dict(zip((source.name for source in sources), labels(sources), strict=True))
@@ -43,11 +43,11 @@ class SourceNames:
 
 
 class Report(NamedTuple):
-    """The result of a command in each form that can be printed; only the wanted one is made.
+    """The result of a command in each form of output; only the wanted one is made.
 
     `document` is what JSON holds between schema and sources, `records` become CSV with these `columns`, and
-    `lines` are for people, for a width in cells (None for no limit) with their styles. `command` is named
-    where another command may have asked for it.
+    `lines` are for people, for a width in cells (None for no limit) with their styles. `command` is its name
+    if it may be printed by another command.
     """
 
     document: Callable[[], Mapping[str, object]]
@@ -57,7 +57,7 @@ class Report(NamedTuple):
     command: str = ""
 
     def print(self, context: "Context", reader: "Reader | None" = None) -> None:
-        """Print it in the format that was asked for; `reader` is None where no source was read."""
+        """Print it in the requested format; `reader` is None if no source was read."""
         write = context.write or print_lines
         match context.format:
             case OutputFormat.JSON:
@@ -83,12 +83,12 @@ class Report(NamedTuple):
 
 
 def coloured(lines: Iterable[str], context: "Context") -> Iterable[str]:
-    """Lines as they are printed: without their styles where there is to be no colour."""
+    """Lines as they are printed: without styles if there is no colour."""
     return lines if context.colour else map(unpainted, lines)
 
 
 def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:
-    """Lines in signs that the terminal shows: not every one has those that bars are drawn with."""
+    """Lines in signs that the terminal can show: some lack those of bars."""
     from jobtui.render.terminal import glyphs_for, lowering
 
     table = lowering(glyphs_for(context.config.looks.glyphs, os.environ, sys.stdout.encoding))
@@ -111,7 +111,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""How a formula begins, also in the width of East Asian characters."""
+"""The beginning of a formula, also in full-width characters."""
 
 
 def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *, head: bool = True) -> None:

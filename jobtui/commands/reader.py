@@ -1,6 +1,6 @@
-"""What a command reads: only the sources that a question needs, once, and no further than it needs.
+"""Reads for commands: only the sources that a question needs, once, and no further than it needs.
 
-It can take its time: progress goes to stderr on a terminal, and ctrl+c ends the reading and not the command,
+Reading may take long: progress goes to stderr on a terminal, and ctrl+c ends the reading but not the command,
 which then prints what there is and says that it is partial.
 """
 
@@ -91,7 +91,7 @@ class Reader:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Those with which a command reads the same in this shell."""
+        """The flags with which a command reads the same in this shell."""
         return (*spelled(self.context.config, None), *of_specs(self._read_too))
 
     @property
@@ -117,7 +117,7 @@ class Reader:
         return bool(self.sources) and all(source.is_unread for source in self.sources)
 
     def add_job_sources(self, most: int | None = None) -> None:
-        """Take in the sources that know of jobs; nothing is read yet."""
+        """Add the sources that know of jobs; nothing is read yet."""
         if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.sources):
             for spec in self.specs:
                 if gives(spec, Gives.JOBS):
@@ -127,7 +127,7 @@ class Reader:
         self.session.make(announce(spec, partial(build, spec, window)))
 
     async def read_too(self, kind: SourceType, path: Path) -> None:
-        """Read a file that was named in place of a job, as if its flag named it."""
+        """Read a file that was named in place of a job, as if a flag named it."""
         if all((known.name, known.kind) != (str(path), kind.kind) for known in self.session.sources):
             spec = SourceSpec(kind.setting, str(path))
             self._make(spec)
@@ -160,7 +160,7 @@ class Reader:
         return await self.session.look_up(job_id)
 
     async def slurm_of(self, job: Job, noted: "ClusterStatus | None") -> Job | None:
-        """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
+        """The Slurm job that a job of Sirepo runs as, if Slurm is read, too."""
         if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
             return None
         await self.catch_up((SLURM.kind,))
@@ -195,7 +195,7 @@ class Reader:
         await self._read_site_logs()
 
     async def open_archives(self) -> None:
-        """Take in the sources that keep scripts, and see which of them are there."""
+        """Add the sources that keep scripts, and check which can be reached."""
         self.add_job_sources()
         specs = [
             spec
@@ -207,9 +207,9 @@ class Reader:
         await self.catch_up({of_setting(spec.setting).kind for spec in specs})
 
     async def read_traces(self, *, look_at_all: bool = False) -> None:
-        """Read files of spans; servers are there to be asked. With `look_at_all` see what each is worth.
+        """Read files of spans; servers can then be asked. With `look_at_all` check each of them.
 
-        Without it nothing listens: what is sent to us is sent to the dashboard. A recording holds what came.
+        Without it nothing listens: spans are sent to the dashboard only. A recording has what came.
         """
         look_at_all = look_at_all or self.context.replay is not None
         for spec in self.specs:
@@ -243,7 +243,7 @@ class Reader:
                 await source.aclose()
 
     def _log(self, spec: SourceSpec, detail: JobDetail | None, newest: int | None) -> Source:
-        """A log as far as a question about a job needs it; what is read in part ends soon after the job."""
+        """A log as far as a question about a job needs it; a part of a log ends soon after the job."""
         is_open = self.context.since is None and not self.follows
         until, window = self.context.until, window_for(self.context, spec, detail)
         ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
@@ -261,7 +261,7 @@ class Reader:
     async def watched(
         self, reading: Coroutine[object, object, Got], words: Callable[[], str] | None = None
     ) -> Got | None:
-        """Do some reading that can be seen and stopped, None then and later; what was read until then stays.
+        """Read with progress, until ctrl+c: then, and later, the result is None. What was read stays.
 
         `words` say how far it has come, where records do not tell.
         """
@@ -272,7 +272,7 @@ class Reader:
         loop = asyncio.get_running_loop()
 
         def interrupt(*_: object) -> None:
-            self.partial = True  # also when all is read: the loop forgets a signal without a handler
+            self.partial = True  # even if all is read: the loop forgets a signal without a handler
             loop.call_soon_threadsafe(task.cancel)
 
         if (before := signal.getsignal(signal.SIGINT)) is not signal.SIG_IGN:
@@ -291,7 +291,7 @@ class Reader:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def settle(self, code: Exit) -> Exit:
-        """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""
+        """Name on stderr what was not read. Returns `code`, or NO_SOURCE if nothing could be read."""
         down = [source for source in self.sources if source.state is SourceState.DOWN]
         for source in down:
             complain(source.error or f"{source.name}: cannot be read")
@@ -342,7 +342,7 @@ def in_session(
     body: Callable[[Reader], Awaitable[Exit]],
     observer: "Observer | None" = None,
 ) -> Exit:
-    """Run a command's body with a reader over the configured sources; without any, and no file, say so."""
+    """Run a command's body with a reader over the configured sources; without any, say so."""
     warn(context)
     specs = configured(context)
     if not specs and file_named(" ".join(context.words)) is None:
@@ -358,7 +358,7 @@ def file_named(text: str) -> Path | None:
 def in_filtered(
     context: Context, parse: Callable[[str], Got], body: Callable[[Reader, Got], Awaitable[Exit]]
 ) -> Exit:
-    """Run a command's body with the filter on the command line; USAGE for one that is wrong."""
+    """Run a command's body with the filter of the command line; USAGE if it is wrong."""
     from jobtui.analysis.filter_syntax import FilterError  # few commands take one
 
     text = " ".join(context.words)
@@ -370,9 +370,9 @@ def in_filtered(
 
 
 def marked(text: str, start: int, end: int) -> str:
-    """A text with what is wrong in it between marks; masked and without them when it holds a secret.
+    """A text with its mistake between marks; masked and without marks if it holds a secret.
 
-    Marks would part the name of a secret from its value, so that neither is known for one.
+    Marks would separate the name of a secret from its value, so that neither is recognized.
     """
     masked = mask_text(text)
     return f"{text[:start]}>>>{text[start:end]}<<<{text[end:]}" if masked == text else masked
@@ -397,7 +397,7 @@ async def within(
     body: Callable[[Reader], Awaitable[Got]],
     observer: "Observer | None" = None,
 ) -> Got:
-    """Run a command's body with a reader over these sources; an observer gets what they deliver."""
+    """Run a command's body with a reader over these sources; an observer gets what they give."""
     async with _session(context, specs, (), observer) as session:
         return await body(Reader(context, session, specs))
 
@@ -438,7 +438,7 @@ def session_to_watch(
 
 
 async def until_ended(*work: Awaitable[object], for_s: float | None = None) -> None:
-    """Run several tasks until one ends, a signal comes, or the time is over. Raises what one raises."""
+    """Run several tasks until one ends, a signal comes, or the time is over. Raises what a task raises."""
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
@@ -459,7 +459,7 @@ async def until_ended(*work: Awaitable[object], for_s: float | None = None) -> N
 def limits_of(
     context: Context, usual_mb: int, least_mb: int, why_not_at: str
 ) -> tuple[int, float | None] | Exit:
-    """How many MB to keep and how long to go on, as flags ask; the exit code where something is wrong."""
+    """How many MB to keep and how long to run, by the flags; the exit code if something is wrong."""
     from jobtui.analysis.times import parse_duration  # few commands are given one
 
     warn(context)
@@ -497,7 +497,7 @@ def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> So
 
 
 def read_copies(session: Session, users: Mapping[str, None]) -> None:
-    """Read the copies of the logs of agents on a cluster, of these users; more may be added to them."""
+    """Read the copies of the logs of agents on a cluster, for these users; more may be added."""
     from jobtui.backends.agent_copies import AgentCopies  # few sites have a cluster
 
     for root in session.reach.roots:
@@ -505,7 +505,7 @@ def read_copies(session: Session, users: Mapping[str, None]) -> None:
 
 
 def watch_clusters(session: Session) -> None:
-    """Read the copies of agents' logs as soon as the session knows of a job on a cluster."""
+    """Read the copies of agents' logs once the session knows of a job on a cluster."""
     users: dict[str, None] = {}
 
     def see(changes: Changes) -> None:
@@ -541,7 +541,7 @@ def site_logs(session: Session, specs: Sequence[SourceSpec]) -> "SiteLogs":
 
 
 def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
-    """Read the logs of Balsam's sites as soon as one is known that can be reached."""
+    """Read the logs of Balsam's sites once one is known that can be reached."""
     looking: set[asyncio.Task[None]] = set()
 
     async def add_when_reached() -> None:

@@ -65,7 +65,7 @@ def about_recording(context: Context, specs: Iterable[SourceSpec], at: Nanos, **
 
 
 def _memory() -> MemoryThread | None:
-    """The writer of the memory for runs that end meanwhile; None if another jobtui writes it, or none can."""
+    """The writer of the memory for runs that end while recording; None if there can be none."""
     try:
         return open_memory()
     except (RecordingError, OSError) as error:
@@ -110,7 +110,7 @@ REPLAYED = frozenset(
         "report", "agents", "nodes", "find", "trace", "script", "doctor", "config",
     }
 )  # fmt: skip
-"""Commands that only look at what sources deliver."""
+"""Commands that only read what sources give."""
 
 
 def run_replay(context: Context) -> Exit:
@@ -145,9 +145,9 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
 
 
 def replayed_config(recorded: object, present: Config, inner: Invocation) -> Config:
-    """The settings that held when it was recorded, but times as they are asked for now.
+    """The settings of the recording, except times, which are those of this command line.
 
-    So sources are called what they were called, and commands to type are those of where it was recorded.
+    So sources keep their names, and commands to type are for the place of the recording.
     """
     try:
         kept = msgspec.convert(recorded, Config)

@@ -33,7 +33,7 @@ VARIABLE_HEADS = (head("VARIABLE", 12), head("VALUE", 20))
 
 
 class Side(NamedTuple):
-    """A job whose script was sought: what was asked for, what is known of it, and what was found."""
+    """A job whose script was searched: the text that was typed, what is known of it, and the result."""
 
     text: str
     wanted: Wanted
@@ -92,7 +92,7 @@ def no_archive(reader: Reader) -> bool:
 
 
 async def _side(reader: Reader, text: str) -> Side | None:
-    """A job and its script; None when it is not known which job is meant, which it reports."""
+    """A job and its script; None, with a message, if it is not known which job is meant."""
     found, wanted = await job_of(reader, text)
     if wanted is None:
         return None
@@ -209,7 +209,7 @@ HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "tex
 
 
 async def search(reader: Reader) -> Exit:
-    """Print the scripts that contain it as they are found; NOT_FOUND when there is none."""
+    """Print the scripts that contain it as they are found; NOT_FOUND if there is none."""
     context = reader.context
     pattern = context.flag("grep") or ""
     if context.words:

@@ -89,7 +89,7 @@ def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Location]:
 
 
 async def run(reader: Reader) -> Exit:
-    """FAILED or ATTENTION when the job failed or needs a person."""
+    """FAILED if the job failed, ATTENTION if it needs a person."""
     found = await resolve(reader, reader.context.words[0])
     if found.jobs and reader.context.invocation.command is DASHBOARD:
         return await print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
@@ -177,7 +177,7 @@ EXITS = {Concern.FAILED: Exit.FAILED, Concern.STUCK: Exit.ATTENTION}
 
 
 def exit_of(verdict: Verdict) -> Exit:
-    """FAILED where it failed; ATTENTION where it is stuck, or where the verdict cannot be believed now."""
+    """FAILED if it failed; ATTENTION if it is stuck, or if the verdict cannot be trusted now."""
     return Exit.ATTENTION if verdict.doubts else EXITS.get(verdict.concern, Exit.FINE)
 
 
@@ -190,7 +190,7 @@ async def judged(reader: Reader, found: FoundJob) -> Verdict:
 
 
 async def judge(reader: Reader, found: FoundJob) -> Exit:
-    """The exit code that `explain` has too; said on stderr when not fine."""
+    """The same exit code as of `explain`; stderr says why if it is not FINE."""
     verdict = await judged(reader, found)
     code, job = exit_of(verdict), found.job
     if code is not Exit.FINE:

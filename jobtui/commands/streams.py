@@ -1,4 +1,4 @@
-"""Exit codes, and standard output and error: what may be written to them, what to do when they are gone.
+"""Exit codes, and standard output and error: what may be written, and what to do if they are gone.
 
 Whatever the locale, nothing that is printed raises: a character which the encoding of a stream lacks is
 replaced by one ASCII character, so that tables stay aligned.
@@ -65,7 +65,7 @@ def prepare_streams() -> None:
 
 
 def complain(text: str, code: Exit = Exit.FINE) -> Exit:
-    """Say on stderr what is wrong; the exit code that says the same."""
+    """Say on stderr what is wrong. Returns the exit code for it."""
     from jobtui.render.text import show
 
     prepare_streams()
@@ -84,7 +84,7 @@ def complain(text: str, code: Exit = Exit.FINE) -> Exit:
 
 
 def guarded(write: Callable[[], int]) -> int:
-    """The exit code that `write` returns; a reader that goes away (`| head`) is a quiet end."""
+    """The exit code of `write`; if its reader goes away (`| head`) it ends quietly."""
     try:
         code = write()
         sys.stdout.flush()
@@ -105,7 +105,7 @@ def guarded(write: Callable[[], int]) -> int:
 def termination_signals() -> Iterator[Callable[[int], int]]:
     """Let SIGTERM and SIGHUP end a command as ctrl+c does, so that programs it started end with it.
 
-    One of them that is ignored stays so, as under nohup. Gives what makes the exit code of a command's own.
+    An ignored signal stays ignored, as under nohup. Gives a function that makes the exit code.
     """
     received: list[int] = []
     before: dict[int, Any] = {}
@@ -133,7 +133,7 @@ def termination_signals() -> Iterator[Callable[[int], int]]:
 
 
 def fault(error: Exception) -> int:
-    """Say on stderr what ended a command: settings, a source, or else a fault of jobtui; the exit code."""
+    """Say on stderr what ended a command: settings, a source, or a fault of jobtui. Returns the exit code."""
     from jobtui.config import ConfigError
     from jobtui.model.health import FAULTS, SourceError
 
@@ -148,9 +148,9 @@ def fault(error: Exception) -> int:
 
 
 def say_faults(code: int) -> int:
-    """Say on stderr what faults of jobtui there were; FAULT where the exit code would say that all is fine.
+    """Report faults of jobtui on stderr. Returns FAULT if the exit code would otherwise be FINE.
 
-    What was printed lacks what they concern.
+    Their jobs or lines are missing in the output.
     """
     from jobtui.model.health import FAULTS, SEE
 
@@ -162,7 +162,7 @@ def say_faults(code: int) -> int:
 
 
 def _detach(descriptor: int) -> None:
-    """Point a stream whose reader is gone at nothing, so that Python's own flush at exit stays quiet."""
+    """Redirect a stream whose reader is gone to nothing, so that Python's flush at exit stays quiet."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)

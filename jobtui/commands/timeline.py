@@ -84,7 +84,7 @@ def _report(reader: Reader, job: Job, ops: Sequence[Op], unlinked: Sequence[Unli
 
 
 def _with_last_steps(ops: Sequence[Op], reader: Reader) -> tuple[Op, ...]:
-    """The ops that have some of the wanted number of last steps, each with those."""
+    """The ops with some of the wanted number of last steps, each with only these."""
     steps = sorted((step for op in ops for step in op.steps), key=lambda step: step.at or 0)
     kept = set(map(id, first(steps, reader.context, from_end=True)))
     cut = (replace(op, steps=tuple(step for step in op.steps if id(step) in kept)) for op in ops)

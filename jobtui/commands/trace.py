@@ -1,4 +1,4 @@
-"""`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
+"""`trace THING`: a trace as a waterfall, where it failed, and where its time went."""
 
 import sys
 from collections.abc import Iterable
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 HEAD_BYTES = LONGEST_ID = 4_096
 """How many bytes are read to recognize a file of spans; the longest id that servers are asked for."""
 FETCHED = 5
-"""Traces that are fetched of those that are found for a job."""
+"""How many of the traces found for a job are fetched."""
 
 
 class FoundTrace(NamedTuple):
-    """The trace that was meant, or several that may be; and notes on how it was found.
+    """The trace that was meant, or several that may be meant; and notes on how it was found.
 
     Without any, `candidates` are those that could be. `job_id` is the job that was named, `job` what is
     known of it.
@@ -84,7 +84,7 @@ async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
 
 
 async def _by_file(reader: Reader, path: Path) -> FoundTrace:
-    """The traces that a file names, as the output of a job does, else those whose spans it holds."""
+    """The traces that a file, such as a job's output, names; else those whose spans it holds."""
     store = reader.session.store
     with suppress(OSError):  # reading it whole says why
         if begins_with_spans(read_small(path, HEAD_BYTES)):
@@ -133,7 +133,7 @@ async def _by_job(reader: Reader, text: str) -> FoundTrace:
 
 
 async def _job(reader: Reader, text: str) -> Job | None:
-    """The job that a text names; of several that were handed one trace any. None when it names none."""
+    """The job that a text names; any one of several with the same trace. None if it names none."""
     if not any(gives(spec, Gives.JOBS) for spec in reader.specs) and not reader.session.store.jobs:
         return None
     candidates = await candidates_for(reader, text)
@@ -151,7 +151,7 @@ CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "
 
 
 async def run(reader: Reader) -> Exit:
-    """Print the trace; FAILED when something failed in it, ATTENTION when it never came to its end."""
+    """Print the trace; FAILED if something failed in it, ATTENTION if it never ended."""
     thing = " ".join(reader.context.words)
     settings = {spec.setting for spec in reader.specs if gives(spec, Gives.SPANS)}
     is_recorded = reader.context.replay is not None and settings
@@ -174,7 +174,7 @@ async def run(reader: Reader) -> Exit:
 
 
 def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace, tuple[str, ...]]:
-    """The trace without other processes of a cluster, where one was asked for; and what was left out."""
+    """The trace without other processes of a cluster, if one was asked for; and what was left out."""
     known = condor_id(found.job_id)
     if known is None or known.proc is None:
         return trace, ()

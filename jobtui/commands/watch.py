@@ -1,8 +1,8 @@
 """`jobtui --plain` on a terminal and `wait ID`: changes line by line, and the end of one job.
 
-A screen reader reads what is written, once, from the beginning; a screen that is painted again and again says
-the same all over, or changes under the reader's cursor. So nothing is painted, no clock ticks and no sign
-stands for a word: each change is one line, the state first, then whose and which job, the id last.
+A screen reader reads text once, from the beginning; a screen that is repainted makes it repeat everything, or
+changes under its cursor. So nothing is repainted, no clock ticks and words are used instead of signs: each
+change is one line, the state first, then user and job, the id last.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def watch(context: Context, specs: Sequence[SourceSpec]) -> None:
 
 
 class WatchPrinter:
-    """Says in lines what is there, and then what becomes of it."""
+    """Prints the present jobs in lines, and then each change."""
 
     def __init__(self, session: Session, context: Context) -> None:
         self._store = session.store
@@ -114,7 +114,7 @@ class WatchPrinter:
 
 
 def job_words(job: Job, now: Nanos) -> str:
-    """A job in one line without signs: how it stands, what it is, whose, what it suffers from, its id."""
+    """A job in one line without signs: its state, name, user, trouble and id."""
     stand = f"needs a person, {WORDS[job.status]}" if needs_person(job, now) else WORDS[job.status]
     name = " ".join(filter(None, (job.name or "unnamed", job.model)))
     why = waits_for(job, now) or job.error or job.message or ""
@@ -123,7 +123,7 @@ def job_words(job: Job, now: Nanos) -> str:
 
 
 LOOK_S = 1.0
-"""How often a job without news is looked at: it may be late by now."""
+"""How often a job without news is checked: it may be late by now."""
 
 UNTIL = ("done", "failed", "stuck")
 """What a user can wait for."""

@@ -39,7 +39,7 @@ class AgentCommand:
         )
 
     def process_text(self, *, killed: bool = False) -> str:
-        """Its process as lines show it; the pid is not known any more once it was killed."""
+        """Its process as log lines write it, without the pid once it was killed."""
         return f"_Process(pid={None if killed else self.pid} cmd={self})"
 
 
@@ -85,7 +85,7 @@ class SimAgent:
         self.send(DemoMessage(agent_id=self.identity.agent_id, name="alive"))
 
     def send(self, message: DemoMessage) -> None:
-        """Send to the supervisor; lost when there is no connection."""
+        """Send to the supervisor; lost without a connection."""
         if self._socket is not None and self.process.alive:
             self._socket.message(message)
 

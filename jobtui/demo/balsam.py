@@ -1,7 +1,7 @@
-"""A simulated Balsam site, served on loopback as the REST API of Balsam 0.7.0a24 serves what jobtui asks.
+"""A simulated Balsam site on loopback, with the part of the REST API of Balsam 0.7.0a24 that jobtui uses.
 
-Jobs come in waves and run in allocations; rows are those of that API. Time moves on in steps, when the site
-is asked; one seed makes one site. Old jobs are dropped.
+Jobs come in waves and run in allocations; rows are those of that API. Time moves in steps, at each request;
+the same seed gives the same site. Old jobs are dropped.
 """
 
 import json
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 STEP_S = 5
 HISTORY_S = 3 * 3600
-"""How long the site has been at work when the demo begins."""
+"""How long the site has been running when the demo begins."""
 KEPT_S = 12 * 3600
 """Jobs and allocations that ended longer ago are dropped."""
 WAVE_EVERY_S, WAVE_JOBS = 300, (3, 7)
@@ -40,9 +40,9 @@ APPS = ("lammps.Equilibrate", "elegant.Track", "warpx.Stage")
 ENDED = frozenset({"JOB_FINISHED", "FAILED"})
 TOKEN = "demo"
 MOST = 100_000
-"""Rows of a page."""
+"""The most rows of a page."""
 HIDDEN = ("tags", "batch_job_id")
-"""What events are asked for by, and do not show: it is their jobs'."""
+"""Parameters of events that events do not have themselves, but their jobs do."""
 
 Asked = Mapping[str, Sequence[str]]
 
@@ -71,7 +71,7 @@ class BalsamSite:
             self._step()
 
     def page(self, path: str, asked: Asked) -> Row | None:
-        """A page of the list at a path, None when there is none."""
+        """A page of the list at a path, None if there is none."""
         rows = self._rows(path)
         if rows is None:
             return None
@@ -94,7 +94,7 @@ class BalsamSite:
         running = (number for number, one in self.batch_jobs.items() if one["state"] == "running")
         site = {"id": 1, "name": "demo-site", "path": "/projects/demo/demo-site", "queued_jobs": {}}
         lists: dict[str, Iterable[Row]] = {
-            # Events are asked for by what their jobs have, too
+            # Events can be selected by fields of their jobs, too
             "/events/": ({name: jobs[one["job_id"]][name] for name in HIDDEN} | one for one in self.events),
             "/jobs/": jobs.values(),
             "/batch-jobs/": self.batch_jobs.values(),
@@ -135,7 +135,7 @@ class BalsamSite:
 
     def _submit(self) -> None:
         number = next(self._batch_ids)
-        start_s = self._now_s + 240  # as long as it waits in the scheduler's queue
+        start_s = self._now_s + 240  # while it waits in the scheduler's queue
         self._times[number] = (start_s, start_s + WALL_MIN * 60)
         self.batch_jobs[number] = {
             "id": number, "site_id": 1, "state": "queued", "num_nodes": self._rng.choice(ALLOCATION_NODES),
@@ -212,7 +212,7 @@ class BalsamSite:
 
 
 def _naive(seconds: int) -> str:
-    """A time as events and allocations have it: UTC without saying so."""
+    """A time in the form of events and allocations: UTC without a zone."""
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
 
 
@@ -221,7 +221,7 @@ def _aware(seconds: int) -> str:
 
 
 def _fits(row: Row, name: str, wanted: Sequence[str]) -> bool:
-    """Whether a row is as it is asked for. Parameters of other lists are ignored, as the server does."""
+    """Whether a row matches the parameters. Those of other lists are ignored, as the server does."""
     key = name.removesuffix("_after").removesuffix("_before")
     if key not in row:
         return True
@@ -240,14 +240,14 @@ def _plain(text: str) -> str:
 
 @contextmanager
 def serving(directory: Path, seed: int, clock: Clock) -> Iterator[tuple[str, Path]]:
-    """A site on a free port of loopback as long as this lasts: its address, and a login file for it."""
+    """A block with a site on a free port of loopback: its address, and a login file for it."""
     site, lock = BalsamSite(seed, clock.now()), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def handle(self) -> None:
-            with suppress(ConnectionError):  # who asked may be gone, as a command that has its answer
+            with suppress(ConnectionError):  # the client may be gone, such as a command that has its answer
                 super().handle()
 
         def do_GET(self) -> None:
@@ -264,7 +264,7 @@ def serving(directory: Path, seed: int, clock: Clock) -> Iterator[tuple[str, Pat
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing on the terminal of the dashboard."""
+            """Print nothing on the terminal of the dashboard."""
 
     with ThreadingHTTPServer((LOOPBACK, 0), Handler) as server:
         server.daemon_threads = True

@@ -19,12 +19,12 @@ from jobtui.model.clock import Nanos, to_seconds
 
 WITH_RUN_DIR = frozenset({"analysis", "io", "run", "run_status"})
 CHUNK = 1000
-"""How many bytes the supervisor reads at a time of what a container prints."""
+"""How many bytes of a container's output the supervisor reads at a time."""
 TAIL_LINES = 200
 
 
 class Host:
-    """A machine on which agents run, and the drivers of those, by user and kind."""
+    """A machine on which agents run, and their drivers, by user and kind."""
 
     def __init__(self, name: str, supervisor: Supervisor) -> None:
         settings, kernel = supervisor.site.settings, supervisor.kernel
@@ -35,7 +35,7 @@ class Host:
 
 
 class DockerDriver(Driver):
-    """One container. When its agent is replaced, a new driver (with a new agent id) takes over."""
+    """One container. If its agent is replaced, a new driver (with a new agent id) takes over."""
 
     name = "DockerDriver"
     starting_secs = 8
@@ -98,7 +98,7 @@ class DockerDriver(Driver):
 
 
 class ContainerOutput(Sink):
-    """What a container prints: whole in its own log, in pieces in the supervisor's.
+    """A container's output: whole in its own log, in pieces in the supervisor's.
 
     The supervisor reads at most 1000 bytes at a time. When a piece ends in a newline its last line is held
     back and glued, without a newline, to the next piece; a line cut by a piece's end becomes two. So does the
@@ -109,7 +109,7 @@ class ContainerOutput(Sink):
         super().__init__(driver.supervisor.kernel)
         self._driver = driver
         self._whole = driver.site.stream(f"container-{driver.container}.log")
-        self._chance = Random(driver.site.rng.random())  # asked as often as paths are long
+        self._chance = Random(driver.site.rng.random())  # it is called for each part of a path
         self._pipe = b""
         self.held = ""
         self._reading = False
@@ -136,7 +136,7 @@ class ContainerOutput(Sink):
 
 
 class SbatchDriver(Driver):
-    """The one agent a user has on a cluster, which hands runs to Slurm. It needs a login for each start."""
+    """The only agent of a user on a cluster, which gives runs to Slurm. It needs a login for each start."""
 
     name = "SbatchDriver"
     starting_secs = 15
@@ -155,7 +155,7 @@ class SbatchDriver(Driver):
     def check(self, op: SimOp) -> None:
         """Take the login that comes with an op, and give the op its directory on the cluster.
 
-        Without a login Sirepo asks for one; with a cancel it stumbles over what that op does not have.
+        Without a login Sirepo asks for one; for a cancel it fails, as that op lacks a field.
         """
         if op.request.password_ok is not None and op.name == "sbatch_login":
             self._password_ok = op.request.password_ok
@@ -212,7 +212,7 @@ class SbatchDriver(Driver):
 
 
 class ClusterAgent(SimAgent):
-    """An agent that hands its runs to Slurm and asks it about them."""
+    """An agent that gives its runs to Slurm and asks it about them."""
 
     command_kind = "_SbatchRunStatus"
     fastcgi_kind = "_SbatchCmd"
@@ -291,7 +291,7 @@ class ClusterAgent(SimAgent):
 
 
 class SiteSupervisor(Supervisor):
-    """A supervisor with the drivers that its site is configured for."""
+    """A supervisor with the configured drivers of its site."""
 
     def __init__(self, site: SimSite, process: Process) -> None:
         super().__init__(site, process)

@@ -24,9 +24,9 @@ FRAMES_SHARE = 0.8
 DOWNLOAD_SHARE = 0.15
 COMPUTE_SHARE = 0.12
 PARALLEL_SHARES = (0.45, 0.13)
-"""How many of the runs are long parallel ones: in quiet times, and when busy."""
+"""The share of long parallel runs: in quiet times, and when it is busy."""
 IMPATIENT_SHARE = 0.06
-"""How often somebody starts another long run while one is under way."""
+"""The chance that a user starts another long run while one is running."""
 LONGEST_S = 5_400.0
 WINDOW_OPEN_S = 40.0
 """How long people watch a long run in quiet times before they come back for its result."""
@@ -169,7 +169,7 @@ def good_plan(model: Model, seconds: float) -> Plan:
 
 
 class Scenario:
-    """Where an incident is played: a site and one of its users. `jid` is the job that it is about."""
+    """The place of an incident: a site and one of its users. `jid` is its job."""
 
     def __init__(self, world: World, user: User) -> None:
         self.world = world
@@ -177,7 +177,7 @@ class Scenario:
         self.browser: Browser = world.browser(user)
         self.jid: str | None = None
         self.others: list[tuple[Browser, Simulation]] = []
-        """Runs of others that the own one waits for."""
+        """Runs of others that its own run waits for."""
         self._simulation: Simulation | None = None
         self._answer = AgentAnswer()
 
@@ -193,7 +193,7 @@ class Scenario:
         return simulation
 
     async def own(self) -> Simulation:
-        """The simulation of the incident; it is made when it is needed first."""
+        """The simulation of the incident, made when it is first needed."""
         if self._simulation is None:
             mode = "sbatch" if self.user.on_cluster else None
             self._simulation = await self.simulation(self._incident.model, self._incident.name, mode=mode)
@@ -246,7 +246,7 @@ class Scenario:
         self.world.run_dirs.remove((await self.own()).run_dir)
 
     async def run_other(self, browser: Browser | None = None) -> None:
-        """Begin a run that takes a slot which the own one waits for."""
+        """Begin a run that takes a slot for which its own run waits."""
         browser = browser or self.browser
         other = await browser.new(programs.model("genesis", "animation"), "fel scan 12")
         self.others.append((browser, other))
@@ -258,7 +258,7 @@ class Scenario:
             await self.wait(2)
 
     async def mute(self) -> None:
-        """Let agents that are started for the user never be heard of."""
+        """Let agents that are started for the user never report."""
         self.world.mute.add(self.user.uid)
 
     async def kill_agent(self, kind: str) -> None:

@@ -16,7 +16,7 @@ Start = Callable[[], Coroutine[object, None, object]]
 
 
 class Timer:
-    """Something that will be called, unless it is cancelled."""
+    """A function that will be called, unless the timer is cancelled."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         self.action: Callable[[], object] | None = action
@@ -26,7 +26,7 @@ class Timer:
 
 
 class Kernel:
-    """The virtual clock and what is due on it."""
+    """The virtual clock and its timers."""
 
     def __init__(self, start: Nanos) -> None:
         self.now = start
@@ -51,7 +51,7 @@ class Kernel:
         return future
 
     def run(self, until: Nanos) -> None:
-        """Do what is due up to `until`, and be then there."""
+        """Run all timers up to `until`, and set the clock to it."""
         heap = self._heap
         while heap and heap[0][0] <= until:
             when, _, timer = heappop(heap)
@@ -63,7 +63,7 @@ class Kernel:
 
 
 class Future(Generic[T]):
-    """A value that comes later. Waiters are resumed in the order in which they asked."""
+    """A value that is set later. Waiters are resumed in the order in which they came."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -81,7 +81,7 @@ class Future(Generic[T]):
         self.waiting.clear()
 
     def pass_on(self) -> None:
-        """Let who waits go on at once, with no value."""
+        """Resume the waiters at once, without a value."""
         self.done = True
         for task in self.waiting:
             task.step()
@@ -93,7 +93,7 @@ class Future(Generic[T]):
 
 
 class SimQueue(Generic[T]):
-    """Values in the order of coming; who waits gets them in the order of asking."""
+    """Values in the order in which they came, given to waiters in the order in which these came."""
 
     def __init__(self, kernel: Kernel, *values: T) -> None:
         self._kernel = kernel
@@ -131,7 +131,7 @@ class Slots(SimQueue[None]):
 
 
 class TaskGroup:
-    """Tasks that end together, as those of a process do."""
+    """Tasks that end together, such as those of a process."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -142,7 +142,7 @@ class TaskGroup:
         self._kernel.at(self._kernel.now, Task(self, start).step)
 
     def close(self) -> None:
-        """End every task of the group. Called by one of them, that one runs on to where it waits next."""
+        """End every task of the group. If one of them calls it, that one runs on until it waits."""
         self.closed = True
         for task in list(self.tasks):
             self._kernel.at(self._kernel.now, task.close)

@@ -31,13 +31,13 @@ TICK_S = 0.1
 EARLY_S = 110.0
 """Seconds between arrivals in the history."""
 BUSY_S = 4.0
-"""Seconds between arrivals from the start on."""
+"""Seconds between arrivals after the start."""
 WARM_UP_S = 240.0
-"""How long before the start it begins to be busy, so that the first screen has something under way."""
+"""How long before the start it is busy, so that the first screen has live jobs."""
 
 SETTINGS = msgspec.convert(TABLES["settings"], Settings)
 MOST_STEPS = 300
-"""Steps of a run that are sent, one after the other."""
+"""How many steps of a run are sent as spans."""
 SERVER, SUPERVISOR, AGENT = "sirepo-server", "sirepo-supervisor", "sirepo-agent"
 ERROR: Mapping[str, Any] = {"code": 2}
 
@@ -51,7 +51,7 @@ class LiveDemo:
     def __init__(
         self, directory: Path, *, seed: int = 1, incident: str | None = None, clock: Clock | None = None
     ) -> None:
-        """Raises KeyError when there is no such incident."""
+        """Raises KeyError for an unknown incident."""
         self.directory = directory.resolve()
         self._clock = clock or SystemClock()
         self._began = self._clock.now()
@@ -66,7 +66,7 @@ class LiveDemo:
         )
         self.world = World(seed, settings, keep_run_dirs=True)
         self._sent: dict[str, set[str] | None] = {}
-        """The numbers of the spans of a run that were sent, None for all."""
+        """The numbers of the spans of a run that were sent."""
         self.scenario: Scenario | None = None
 
     @property
@@ -80,7 +80,7 @@ class LiveDemo:
         )
 
     def prepare(self) -> None:
-        """Write the history. Raises OSError when the directory cannot be written to."""
+        """Write the history. Raises OSError if the directory cannot be written."""
         world = self.world
         busy_from = Nanos(self._began - round(WARM_UP_S * SECOND))
         world.start()
@@ -97,7 +97,7 @@ class LiveDemo:
         self._write_logs()
 
     def step(self) -> None:
-        """Do all that is due by now. Raises OSError."""
+        """Simulate until now. Raises OSError."""
         self.world.advance(self._clock.now())
         self._write_logs()
 
@@ -111,10 +111,10 @@ class LiveDemo:
             file.writelines(self._posts(self.world.take_saved()))
 
     def _posts(self, records: Iterable[Record]) -> Iterator[bytes]:
-        """Traces of jobs, made from their records as they are saved: what has ended and was not sent yet.
+        """Traces of jobs, made from saved records: spans that have ended and were not sent yet.
 
-        They are sent as a program with OpenTelemetry sends them: OTLP's JSON, one post a line, children
-        first. The root of a run ends with the run, so that the traces of what goes on grow.
+        They are sent as by a program with OpenTelemetry: OTLP's JSON, one post per line, children first. The
+        root of a run ends with the run, so the traces of running jobs grow.
         """
         for record in records:
             if not record["computeJobQueued"] or record["computeModel"].startswith("_"):

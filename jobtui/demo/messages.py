@@ -1,6 +1,6 @@
-"""What a Sirepo site says and writes: requests, ops, messages, job records, and the texts of its log lines.
+"""The data of a Sirepo site: requests, ops, messages, job records, and the texts of its log lines.
 
-The lines are those of Sirepo 20261015, checked against what it really wrote.
+The lines are those of Sirepo 20261015, compared with its real output.
 """
 
 import json
@@ -19,11 +19,11 @@ TABLES: dict[str, Any] = tables_of("jobtui.demo", "tables")
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 LIVE = frozenset({"pending", "running"})
 SHORT_ID, LONG_ID = 8, 32
-"""Lengths of the ids of users and simulations, and of those of agents and ops."""
+"""The lengths of ids of users and simulations, and of agents and ops."""
 
 
 class Ids:
-    """Draws ids as Sirepo makes them, never one twice. Their first characters can be made few, to clash."""
+    """Draws ids in Sirepo's form, never one twice. Few first characters can be set, to make them clash."""
 
     def __init__(self, rng: random.Random, prefixes: int | None) -> None:
         self._rng = rng
@@ -50,7 +50,7 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to the supervisor.
 
     `jid`, `run_dir` and what names a simulation are None or empty for requests about none. `force` asks for a
-    run even when the result is there. `password_ok` is what an sbatch login brings (None: no login).
+    run even if there is a result. `password_ok` is the result of an sbatch login (None: no login).
     """
 
     api: str
@@ -91,7 +91,7 @@ class LoginNeeded(Exception):
 
 
 class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a browser gets back. `ok` says whether the request was served."""
+    """The answer to a browser. `ok` says whether the request was served."""
 
     state: str | None = None
     serial: int = 0
@@ -106,7 +106,7 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class OpRequest:
-    """An op as it goes to an agent."""
+    """An op as it is sent to an agent."""
 
     op_id: str | None
     name: str
@@ -123,7 +123,7 @@ class OpRequest:
 
 
 KILL = OpRequest(None, "kill", ApiRequest(api="None", uid=""))
-"""What ends an agent."""
+"""The command that ends an agent."""
 
 
 class DemoMessage(
@@ -136,7 +136,7 @@ class DemoMessage(
         "op_id": "opId", "name": "opName", "parallel": "parallelStatus",
     },
 ):  # fmt: skip
-    """A message of an agent. `reply` is set on those that answer an op."""
+    """A message of an agent. `reply` is set if it answers an op."""
 
     agent_id: str
     jid: str | None = None
@@ -155,7 +155,7 @@ class DemoMessage(
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent was started with. `token` and `agent_id` are secrets that show in its lines."""
+    """The identity of an agent at its start. `token` and `agent_id` are secrets that are in its lines."""
 
     agent_id: str
     uid: str
@@ -211,7 +211,7 @@ def read_record(data: bytes) -> Record:
 
 @cache
 def lines_of(site_packages: str) -> Mapping[str, tuple[str, str]]:
-    """Lines ready to be filled, by name: the call site as it is written, and the text."""
+    """Templates of lines by name: the call site as it is written, and the text."""
     return {
         name: (f"{site_packages}{file}:{number}:{function} ", text)
         for name, (file, number, function, text) in TABLES["lines"].items()

@@ -38,7 +38,7 @@ PREPARE_ERROR = "no such breed"
 
 
 def model(app: str, name: str) -> Model:
-    """The model of this name. Raises StopIteration when there is none."""
+    """The model of this name. Raises StopIteration if there is none."""
     return next(one for one in MODELS if (one.app, one.name) == (app, name))
 
 
@@ -48,7 +48,7 @@ def log_lines(app: str, count: int) -> tuple[str, ...]:
 
 
 class ProgramEnd(StrEnum):
-    """How a program ends when nobody interferes."""
+    """How a program ends if nothing interferes."""
 
     COMPLETED = "completed"
     RAISES = "raises"
@@ -65,10 +65,10 @@ class Progress(NamedTuple):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run will do.
+    """The plan of one run.
 
-    `duration_s` counts from its start, `queued_s` is its wait on a cluster. `whole_s` is how long it would
-    take to its end, for one that ends before (0: as long as it takes).
+    `duration_s` counts from its start, `queued_s` is its wait on a cluster. `whole_s` is how long a run that
+    ends early would take in all (0: the same).
     """
 
     ending: ProgramEnd = ProgramEnd.COMPLETED
@@ -80,7 +80,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     log: tuple[str, ...] = ()
 
     def progress(self) -> Iterator[Progress]:
-        """What it reports on the way: at most every two seconds, and only when there is something new."""
+        """The progress that it reports: at most every two seconds, and only if there is news."""
         reported = 0
         for second in range(2, int(self.duration_s // 2) * 2 + 1, 2):
             progress = self.after(second)
@@ -163,7 +163,7 @@ class RealDisk(Disk):
 
 
 class SimRunDirs:
-    """The run directories of a site. Unless they are `kept`, only which of them are gone is known."""
+    """The run directories of a site. Unless they are `kept`, only the removed ones are known."""
 
     def __init__(self, disk: Disk, *, kept: bool) -> None:
         self.disk = disk
@@ -195,7 +195,7 @@ class SimRunDirs:
         self.write(f"{run_dir}/run.log", "")
 
     def log(self, run_dir: str, plan: Plan, written: int, percent: float) -> int:
-        """Let the program's log grow to `percent`. Returns its number of lines."""
+        """Extend the program's log to `percent`. Returns its number of lines."""
         due = int(len(plan.log) * percent / 100)
         if due > written:
             self._append(run_dir, "".join(f"{text}\n" for text in plan.log[written:due]))
@@ -217,7 +217,7 @@ class SimRunDirs:
 
 
 class BatchJob:
-    """A run that was given to the cluster, and what it leaves there.
+    """A run that was given to the cluster, and its files there.
 
     Submitted at `at`, it starts when its plan's wait is over. Its directory has its script, its log and what
     the agent notes of it.
@@ -251,7 +251,7 @@ class BatchJob:
         return more
 
     def submitted(self, agent: Identity, at: Nanos, archive: str) -> None:
-        """Leave the script, and in SArchive's archive a copy of it with its environment, by the day."""
+        """Write the script, and a copy with its environment into SArchive's archive, by day."""
         login = login_of(agent.uid)
         known = {**msgspec.structs.asdict(agent), "cores": 4, "login": login, "run_dir": self._run_dir}
         script = TABLES["script"].format(**known)

@@ -1,8 +1,8 @@
 """What the parts of a simulated site share: settings, clock, disk, processes and their logs, sockets.
 
 A process works on one thing at a time and each of its lines takes a little while, so its own clock runs ahead
-of the kernel's while it is busy. A stream puts the lines of its processes in the order of those clocks: that
-is how the lines of a supervisor and of its local agents come to be mixed.
+of the kernel's while it is busy. A stream sorts the lines of its processes by these clocks, which mixes the
+lines of a supervisor and of its local agents.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     `prefixes` limits how many different first four characters op and agent ids have, so that they clash
     (None: as random as real ones). `pid_time` is the time and process id at the head of supervisor and server
-    lines, which production leaves to the journal. `dev` is development mode: the sbatch driver echoes the
-    cluster's log into its own.
+    lines, which in production are only in the journal. `dev` is development mode: the sbatch driver echoes
+    the cluster's log into its own.
     """
 
     users: int = 4
@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sink:
-    """What several processes write into one file, and the newest `kept` records of it."""
+    """The lines of several processes in one file, and its newest `kept` records."""
 
     def __init__(self, kernel: Kernel, kept: int = 0) -> None:
         self.newest: deque[str] = deque(maxlen=kept)
@@ -76,7 +76,7 @@ class Sink:
         self.newest.append(text)
 
     def take(self, everything: bool = False) -> bytes:
-        """All that no later line can come before; with `everything` also what is ahead of the clock."""
+        """All lines before which none can come; with `everything` also those ahead of the clock."""
         waiting, parts = self._waiting, []
         now = self._kernel.now
         while waiting and (everything or waiting[0][0] <= now):
@@ -85,7 +85,7 @@ class Sink:
 
 
 class Process:
-    """Something with a pid that writes lines and has tasks, until it ends."""
+    """A process: it has a pid, writes lines and has tasks, until it ends."""
 
     def __init__(self, site: SimSite, stream: Sink, *, agent: bool = False, pid: int | None = None) -> None:
         settings = site.settings
@@ -134,7 +134,7 @@ class Process:
 
 
 class SupervisorEnd(Protocol):
-    """What agents know of a supervisor."""
+    """The part of a supervisor that agents use."""
 
     process: Process
 
@@ -143,13 +143,13 @@ class SupervisorEnd(Protocol):
 
 
 class Socket:
-    """A websocket between an agent and a supervisor: messages in order, until one end is gone."""
+    """A websocket between an agent and a supervisor: messages in order, until either end is gone."""
 
     def __init__(
         self, site: SimSite, agent: Process, take: Callable[[OpRequest], None], lost: Callable[[], None]
     ) -> None:
         self.lost_by_agent: Callable[[], None] | None = None
-        """Tells the driver whose it is, once the supervisor knows that."""
+        """Tells its driver, once the supervisor knows it."""
         self._site = site
         self._supervisor = site.supervisor
         self._agent = agent
@@ -192,10 +192,10 @@ class Socket:
 
 
 class SimSite:
-    """What is there before anybody runs anything. Logs are kept by file name until taken.
+    """A site before anything runs. Logs are kept by file name until they are taken.
 
-    `mute` are the users whose agents are started and never heard of, `slow` how many seconds an analysis of a
-    job takes, where that is not the usual time. `supervisor` is the one that runs now.
+    `mute` are users whose agents are started and never report, `slow` how many seconds an analysis of a job
+    takes, if that is unusual. `supervisor` is the one that runs now.
     """
 
     supervisor: SupervisorEnd
@@ -211,7 +211,7 @@ class SimSite:
         self.run_dirs = SimRunDirs(self.disk, kept=keep_run_dirs)
         self.tasks = TaskGroup(self.kernel)
         self.agents: dict[Identity, Callable[[int], None]] = {}
-        """The agents that live, and what ends each, with a return code."""
+        """The live agents, and the function that ends each, with a return code."""
         self.mute: set[str] = set()
         self.slow: dict[str, float] = {}
         self.plans: dict[str, Plan] = {}
@@ -219,7 +219,7 @@ class SimSite:
         self.batch_jobs: dict[str, BatchJob] = {}
         """The latest run of each job on the cluster, by jid."""
         self.saved: dict[str, bytes] = {}
-        """Job records that were written since they were taken last, by path."""
+        """Job records that were written since they were last taken, by path."""
         self.record_paths: dict[str, None] = {}
         self.tokens = defaultdict[str, str](self.ids.draw)
         self._streams: dict[str, Sink] = {}
@@ -227,7 +227,7 @@ class SimSite:
         self.batch_numbers = count(4_001)
 
     def delay(self, name: str) -> float:
-        """How many seconds something takes, in the range that the tables have of it."""
+        """How many seconds something takes, in its range in the tables."""
         least, most = TABLES["delays"][name]
         return self.rng.uniform(least, most)
 

@@ -19,15 +19,15 @@ from jobtui.model.clock import to_seconds
 from jobtui.model.ids import PREFIX_LENGTH
 
 JOB_CACHE_S = 300
-"""After how long a job without ops is forgotten and read back from disk when asked for."""
+"""After how long a job without ops is dropped, and read from disk again at a request."""
 SLOTS_WANTED: Mapping[str, list[str]] = messages.TABLES["slots_wanted"]
-"""Which slots ops of a name take before they are sent, in this order. Others take none."""
+"""The slots that ops of a name take before they are sent, in this order. Others take none."""
 WAITS = messages.TABLES["slot_waits"]
-"""What is reported of an op that waits for a slot."""
+"""The reports about an op that waits for a slot."""
 
 
 class SimOp(messages.OpRequest):
-    """An op, from its making to its end. `job` is None for those of no simulation and for cancels."""
+    """An op, from its creation to its end. `job` is None if it is for no simulation, and for cancels."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SimOp(messages.OpRequest):
         return self.driver
 
     async def prepare(self) -> bool:
-        """Get driver, agent and slots; False when given up. Raises LoginNeeded, RequestFault."""
+        """Get driver, agent and slots; False if given up. Raises LoginNeeded, RequestFault."""
         driver = self.driver
         if driver is None:
             driver = self.assign()
@@ -84,9 +84,9 @@ class SimOp(messages.OpRequest):
         return await driver.prepare(self)
 
     async def take(self, name: str) -> bool:
-        """Take one slot; whether it had to be waited for. The op may have been given up meanwhile.
+        """Take one slot. True if it had to wait; the op may have been given up in between.
 
-        The fault is Sirepo's: an op cancelled while it waits for its first slot stumbles over the next.
+        The fault is Sirepo's: an op cancelled while it waits for its first slot fails at the next.
         """
         if name not in self._slots:
             raise messages.RequestFault(f"'_Op' object has no attribute '{name}_slot'")
@@ -125,7 +125,7 @@ class SimOp(messages.OpRequest):
         return self.driver.send(self)
 
     async def answer(self) -> messages.DemoMessage | None:
-        """The agent's answer, None when the op is given up before one comes."""
+        """The agent's answer, None if the op is given up before one comes."""
         self.log("await_reply", self)
         message = await self.replies.get()
         if message is None:
@@ -133,7 +133,7 @@ class SimOp(messages.OpRequest):
         return message
 
     def destroy(self, internal_error: str | None = None) -> None:
-        """End it: who waits for the answer gets none, slots are given back. May be called twice."""
+        """End it: waiters get no answer, slots are released. May be called twice."""
         if self.is_destroyed:
             return
         self.is_destroyed = True
@@ -156,7 +156,7 @@ class SimOp(messages.OpRequest):
 
 
 class SimJob:
-    """One computeJid in the supervisor's memory: its record, the ops under way, how a run's state changes."""
+    """One computeJid in the supervisor's memory: its record, its open ops, the state of its run."""
 
     def __init__(
         self, supervisor: Supervisor, request: messages.ApiRequest, record: messages.Record | None
@@ -203,7 +203,7 @@ class SimJob:
             self.status_op = None
 
     def create_op(self, name: str, request: messages.ApiRequest, job_cmd: str | None = None) -> SimOp:
-        """Make an op of this job. Analysis runs on the sequential agent even for parallel jobs."""
+        """Create an op of this job. Analysis runs on the sequential agent even for parallel jobs."""
         parallel = self.record["isParallel"] and name != "analysis"
         kind = "parallel" if parallel else "sequential"
         mode = request.mode or self.record["jobRunMode"]
@@ -215,7 +215,7 @@ class SimJob:
     async def exchange(
         self, name: str, request: messages.ApiRequest, job_cmd: str | None = None
     ) -> tuple[SimOp, messages.DemoMessage | None]:
-        """Send an op and get its answer, None when it was given up. Raises LoginNeeded and RequestFault."""
+        """Send an op and get its answer, None if it was given up. Raises LoginNeeded and RequestFault."""
         op = self.create_op(name, request, job_cmd)
         if name in {"run", "run_status"}:
             self.status_op = op
@@ -276,7 +276,7 @@ class SimJob:
         self.update(**changes)
 
     async def cancel(self, timed_out: SimOp | None = None) -> None:
-        """Give up the run (or with `timed_out`, what its time-out stops) and tell the agent."""
+        """Give up the run (with `timed_out` what its time limit stops) and tell the agent."""
         stops_run = timed_out is None or timed_out.name in {"run", "run_status"}
         changes: dict[str, Any] = {"status": "canceled", "queuedState": None}
         args = {"jid": self.jid} if stops_run else {}
@@ -312,7 +312,7 @@ class Driver:
     starting_secs: int = 5
     untimed = False
     stays = False
-    """Whether its agent is kept when it has nothing to do."""
+    """Whether its agent is kept while it has no work."""
 
     def __init__(self, supervisor: Supervisor, op: SimOp, cpu_slots: Slots) -> None:
         self.supervisor = supervisor
@@ -341,7 +341,7 @@ class Driver:
     def ready_or_starting(self) -> bool:
         return self.ready.done or self._starting is not None
 
-    # what each kind of driver does in its own way
+    # what differs between kinds of drivers
 
     async def start_agent(self, op: SimOp) -> None:
         """Start the agent. Raises LoginNeeded."""
@@ -351,7 +351,7 @@ class Driver:
         raise NotImplementedError
 
     def check(self, op: SimOp) -> None:
-        """Make an op fit for this driver. Raises LoginNeeded."""
+        """Prepare an op for this driver. Raises LoginNeeded."""
 
     def identity(self, exec_dir: str, root: str | None = None) -> messages.Identity:
         return messages.Identity(
@@ -367,7 +367,7 @@ class Driver:
     # sending
 
     async def prepare(self, op: SimOp) -> bool:
-        """Wait for agent and slots; False when given up meanwhile. Raises LoginNeeded, RequestFault."""
+        """Wait for agent and slots; False if given up. Raises LoginNeeded, RequestFault."""
         self.check(op)
         if not await self._agent_ready(op):
             return False
@@ -404,7 +404,7 @@ class Driver:
             raise
 
     def send(self, op: SimOp) -> bool:
-        """Send an op; whether there was a socket to send it through."""
+        """Send an op. True if there was a socket for it."""
         self.log("send", self, op, op.run_dir)
         if self.socket is None:
             error = "'NoneType' object has no attribute 'write_message'"
@@ -491,7 +491,7 @@ class Supervisor:
     """One supervisor, from its start to its stop."""
 
     modules: Sequence[str]
-    """The kinds of drivers that are configured."""
+    """The configured kinds of drivers."""
 
     def driver_of(self, op: SimOp) -> Driver:
         raise NotImplementedError
@@ -570,7 +570,7 @@ class Supervisor:
     # requests
 
     def request(self, request: messages.ApiRequest, done: Future[messages.AgentAnswer]) -> None:
-        """Serve a request; the answer goes into `done`, one that says it failed when the supervisor ends."""
+        """Serve a request. The answer is set in `done`: a failure if the supervisor ends."""
         if not self.process.alive:
             done.set(messages.AgentAnswer(ok=False))
             return
@@ -635,7 +635,7 @@ class Supervisor:
         return messages.AgentAnswer(state="canceled" if reply is None else str(reply.get("state")))
 
     async def run_simulation(self, request: messages.ApiRequest) -> messages.AgentAnswer:
-        """Start a run, unless one is under way or its result is there. Raises LoginNeeded, RequestFault."""
+        """Start a run, unless one is running or there is a result. Raises LoginNeeded, RequestFault."""
         job = self.job(request)
         if job.live:
             return messages.AgentAnswer(state="error") if request.force else _status(job)
@@ -669,7 +669,7 @@ class Supervisor:
         return await self.run_status(request)
 
     async def run_status(self, request: messages.ApiRequest) -> messages.AgentAnswer:
-        """What became of a run. Asks the agent when no op follows it, and for a result that is there."""
+        """The state of a run. Asks the agent if no op follows it, and for its result."""
         job = self.job(request)
         record = job.record
         if job.live and not job.status_op:
@@ -695,7 +695,7 @@ class Supervisor:
         return answer
 
     async def sbatch_login(self, request: messages.ApiRequest) -> messages.AgentAnswer:
-        """Log in to the cluster, unless the agent there is up. Raises LoginNeeded."""
+        """Log in to the cluster, unless its agent is connected. Raises LoginNeeded."""
         job = self.job(request)
         check = job.create_op("sbatch_agent_ready", request)
         try:
@@ -714,7 +714,7 @@ class Supervisor:
         self.end()
 
     def end(self) -> None:
-        """Be gone at once; agents find out as their sockets close."""
+        """End at once; agents notice when their sockets close."""
         self.process.end()
         for done in self._open:
             done.set(messages.AgentAnswer(ok=False))

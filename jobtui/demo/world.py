@@ -1,4 +1,4 @@
-"""A simulated site with all that acts on it: supervisor, API server, and users in their browsers.
+"""A simulated site with everything that acts on it: supervisor, API server, and users in their browsers.
 
     world = World(seed=7, settings=Settings(users=6))
     world.start()
@@ -24,7 +24,7 @@ from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, SimSite
 from jobtui.model.clock import Nanos
 
 RETRY_S = 3.0
-"""How long a browser waits before it asks again when the server could not answer."""
+"""How long a browser waits before it asks again if the server could not answer."""
 AGENT_TEXT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
 
 
@@ -37,7 +37,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulation and the model of it that is run."""
+    """A simulation and its model that is run."""
 
     id: str
     name: str
@@ -168,7 +168,7 @@ class Browser:
 
 
 class World(SimSite):
-    """One site, and how it is made to act."""
+    """One site, and the functions that drive it."""
 
     supervisor: SiteSupervisor
 
@@ -207,7 +207,7 @@ class World(SimSite):
         self.kernel.run(until)
 
     async def restart(self, *, crash: bool = False) -> None:
-        """Stop the supervisor (in good order, or not) and start another one, unless that is under way."""
+        """Stop the supervisor (orderly, or not) and start another one, unless that has begun."""
         if self._restarting:
             return
         self._restarting = True

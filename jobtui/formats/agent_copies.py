@@ -65,7 +65,7 @@ def read_name(name: str) -> CopyName | None:
 
 
 def read_copy(name: CopyName, document: object) -> AgentCopy:
-    """A copy out of its decoded JSON. Raises ValueError when it is none."""
+    """A copy from its decoded JSON. Raises ValueError if it is none."""
     if not isinstance(document, dict):
         raise ValueError("no object")
     stdout, stderr = document.get("stdout"), document.get("stderr")
@@ -82,7 +82,7 @@ def read_copy(name: CopyName, document: object) -> AgentCopy:
 
 
 def without_environment(texts: Iterable[str]) -> Iterable[str]:
-    """Lines with the values of an environment masked, whatever they are called: it may hold anything.
+    """Lines with all values of an environment masked, as it may hold anything.
 
     A dump begins with a line `NAME=value` and ends with the next record; a value may go over several lines.
     """
@@ -101,7 +101,7 @@ def without_environment(texts: Iterable[str]) -> Iterable[str]:
 
 
 def added_lines(before: Sequence[str], after: Sequence[CopiedLine]) -> tuple[Sequence[CopiedLine], bool]:
-    """The lines of a copy that the ones before do not hold, and whether some between may be in neither.
+    """The lines of a copy that are not in the ones before, and whether lines in between may be in neither.
 
     Both are ends of the same growing log: what the earlier ends with, the later begins with, unless more was
     written in between than a copy holds, or the log was started again, as it was in 2020 at each start.

@@ -1,12 +1,12 @@
-"""Files of HTCondor and jobsub: what they hold, their pieces, and these as facts about jobs.
+"""Files of HTCondor and jobsub: what kind they are, their parts, and the facts about jobs in them.
 
-Values become texts: a string what it holds, a number or word as it is written, any other expression too.
-An environment is written in two ways, `A=1;B=2` and `"A=1 B='2 3'"`
-(https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html, command `environment`).
+Values become texts: a string its content, anything else as it is written. An environment is written in two
+ways, `A=1;B=2` and `"A=1 B='2 3'"` (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html,
+command `environment`).
 
 An event of a user log is a block that ends in a line `...` in the classic form, an element `<c>` in XML, an
 object in JSON. Job ads are the same two of the latter, or blocks of lines `Name = value`, parted by empty
-ones. Works on bytes that may be anything; what is not a whole piece yet is left for later.
+ones. The bytes may be anything; an unfinished part is left for later.
 
 The classic form of events: a head `NNN (cluster.proc.subproc) date time text`, lines that `condor.toml`
 knows, and a first other line that is the reason. Old logs have `MM/DD` without a year: it is that of
@@ -38,7 +38,7 @@ from jobtui.model.numbers import counted, read_json, real, whole
 from jobtui.model.tables import tables_of
 
 MOST_CHARACTERS = 64 << 10
-"""Kept of one value."""
+"""The most characters that are kept of one value."""
 
 _ATTRIBUTE = re.compile(r"\s*\+?(?P<name>[A-Za-z_][\w.]*)\s*=(?P<value>.*)", re.ASCII | re.DOTALL)
 BLANKS = " \t\r\n\f\v"
@@ -51,7 +51,7 @@ _XML_ATTRIBUTE = re.compile(
     r'|<a n="(?P<outer>\w{1,200})">\s*<c>|(?:<a n="(?P<items>\w{1,200})">\s*)?<l>|(?P<end></c>\s*</a>|</l>)',
     re.ASCII,
 )
-"""An attribute; or the beginning of an ad inside, or of a list; or the end of either."""
+"""An attribute; or the beginning of a nested ad or a list; or the end of either."""
 _JSON_EXPRESSION = re.compile(r"/Expr\((?P<expression>.*)\)/", re.DOTALL)
 """An expression among strings, as HTCondor writes it into JSON."""
 ENVIRONMENTS = frozenset({"environment", "env"})
@@ -59,11 +59,11 @@ ENVIRONMENTS = frozenset({"environment", "env"})
 _OLD_SEPARATOR = re.compile(r"[;|]")
 _WORD = re.compile(r"(?:[^\s']|'(?:[^']|'')*+(?:'|\Z))+")
 _QUOTED = re.compile(r"'((?:[^']|'')*+)(?:'|\Z)")
-"""Blanks in it part no words, and two quotes in it are one that counts."""
+"""Blanks in it separate no words, and two quotes in it mean one."""
 
 
 class Attribute(NamedTuple):
-    """One of an ad: `value` is a text without its quotes if `is_text`, else as written; None for a list."""
+    """One attribute: `value` is a text without quotes if `is_text`, else as written; None for a list."""
 
     name: str
     value: str | None
@@ -78,7 +78,7 @@ class Attribute(NamedTuple):
 
 
 def attribute(line: str) -> Attribute | None:
-    """What a line `Name = value` says; None for any other."""
+    """The attribute of a line `Name = value`; None for any other line."""
     found = _ATTRIBUTE.fullmatch(line[:MOST_CHARACTERS])
     if found is None:
         return None
@@ -90,7 +90,7 @@ def attribute(line: str) -> Attribute | None:
 
 
 def attributes(text: str) -> Iterator[Attribute]:
-    """Those of an ad in any form; of an ad inside it as `Outer.Inner`."""
+    """The attributes of an ad in any form; those of a nested ad as `Outer.Inner`."""
     if text[:1] == "{":
         document: object = None
         with suppress(ValueError):
@@ -153,7 +153,7 @@ def environment(value: str) -> dict[str, str]:
 
 
 def trace_of(values: Mapping[str, str]) -> TraceRef | None:
-    """The trace that a job was handed, by its ad or submit file: its attribute, else its environment."""
+    """The trace that a job was given, by its ad or submit file: its attribute, else its environment."""
     handed: list[str] = []
     for name, value in values.items():
         if (lower := name.lower()) == "traceparent":
@@ -169,7 +169,7 @@ HEAD_BYTES = 64 << 10
 
 
 class Form(StrEnum):
-    """What a file holds."""
+    """The kind of a file."""
 
     CLASSIC = "events"
     XML = "xml"
@@ -183,7 +183,7 @@ class Form(StrEnum):
 
 
 GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
-"""Files that are written on at their end, and not rewritten."""
+"""Files that grow at their end, and are not rewritten."""
 
 HEADER = re.compile(
     rb"(?:^|(?<=\0))(?P<number>\d{3}) "
@@ -210,11 +210,11 @@ _WRAPPER = re.compile(rb"BEGIN EXECUTION|COMPLETED with exit status")
 _TAG = re.compile(rb"</?c>")
 _EMPTY_LINE = re.compile(rb"(?:^[ \t\r]*\n|^\*\*\* [^\n]*\n)+", re.MULTILINE)
 _OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
-"""Where an object begins. Each line is looked at once: a log may have a million empty ones."""
+"""The beginning of an object. Each line is read once: a log may have a million empty ones."""
 _NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
 BLANK_BYTES = b" \t\r\n\0"
 OF_ENDS = frozenset({"003", "004", "005", "007", "015"})
-"""Events that tell what a run sent or used."""
+"""Events that say what a run sent or used."""
 _HEADS: Mapping[str, Iterable[str]] = tables_of("jobtui.model", "condor")["heads"]
 _OF_ONE_KIND = (
     (OF_ENDS, re.compile(rb"^\s+\d+  -  (?:Run|Total) Bytes |Partitionable Resources :", re.MULTILINE)),
@@ -225,7 +225,7 @@ _OF_ONE_KIND = (
 _FIGURE = re.compile(rb"  -  (?:Run|Total) [A-Z][\w ]+")
 _HEADING, _ROW = b"\tPartitionable Resources :", re.compile(rb"^\t   \w+(?: \(\w+\))? +:", re.MULTILINE)
 ENDS = (b"}", b"</c>")
-"""How an event ends in JSON and XML."""
+"""The end of an event in JSON and XML."""
 _NAMED = re.compile(
     rb"^\d{3} \((\d{1,12})\.(\d{1,9})"
     rb'|\bCluster"(?:>\s*<i>|\s*:\s*)(\d{1,12})(?s:.{0,2000}?)\bProc"(?:>\s*<i>|\s*:\s*)(\d{1,9})'
@@ -248,7 +248,7 @@ _Framed = tuple[list[EventFrame], int]
 
 
 def form_of(head: bytes) -> Form | None:
-    """What a file holds, by its beginning; None while that is unknown."""
+    """The kind of a file, by its beginning; None while that is unknown."""
     head = head[:HEAD_BYTES]
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n\0")
     if not text:
@@ -389,7 +389,7 @@ _REASONS = ("HoldReason", "Message", "DisconnectReason", "EventDescription", "Er
 
 
 class _EventFact(NamedTuple):
-    """What a piece says of a job, or of none where it has no process."""
+    """What a piece says about a job, or about none if it has no process."""
 
     number: CondorId
     origin: Origin
@@ -593,7 +593,7 @@ def _line_values(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
 
 
 def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | None:
-    if values.get(cluster) == "-1":  # the same, as older releases write it
+    if values.get(cluster) == "-1":  # the same in older releases
         return CondorId(-1, None)
     if (first := whole(values.get(cluster), -1)) < 0:
         return condor_id(values.get("GlobalJobId", "")) or condor_id(values.get("JobsubJobId", ""))
@@ -602,7 +602,7 @@ def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | 
 
 
 def _schedd_in(values: Mapping[str, str]) -> str:
-    """The schedd that is named by jobsub's id, by GlobalJobId, or by the address of the submit host."""
+    """The schedd in jobsub's id, in GlobalJobId, or in the address of the submit host."""
     for name in ("JobsubJobId", "GlobalJobId"):
         if name in values and (known := condor_id(values[name])) is not None and known.schedd:
             return known.schedd
@@ -612,7 +612,7 @@ def _schedd_in(values: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4_096)
 def _time_of(date: str, time: str) -> tuple[OutputTime | None, bool]:
-    """The time of a head, and whether it has a year; without one it is of the year 2000."""
+    """The time of a head, and whether it has a year; without one the year is 2000."""
     if "/" not in date:
         return read_date(f"{date} {time}"), True
     month, day, *year = date.split("/")

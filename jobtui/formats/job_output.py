@@ -1,11 +1,11 @@
-"""What jobsub's wrapper and commands write around a job, and times as programs of worker nodes print them.
+"""The output of jobsub's wrapper and commands around a job, and times as programs on worker nodes print them.
 
 `Fri Jul 19 04:22:22 UTC 2024`, `Fri 19 Jul 2024 04:22:22 AM UTC`, `Fr 19. Jul 04:22:22 CEST 2024`,
-`2026/11/20 20:40:07`, `2024-07-18T23:19:40-05:00`. A zone is known where it is UTC, an offset, or one of a
-few names that mean the same everywhere; without one the time is given as if it were UTC, and marked.
+`2026/11/20 20:40:07`, `2024-07-18T23:19:40-05:00`. A zone is known if it is UTC, an offset, or one of a few
+names that mean the same everywhere; without one the time is given as if it were UTC, and marked.
 
-Two lines begin with what `date` prints on the worker; only the first of them names the job, so that reading
-goes through a file in order. Any line may name the trace that the job was handed.
+Two lines begin with the output of `date` on the worker; only the first of them names the job, so a file is
+read in order. Any line may name the trace that the job was given.
 """
 
 import re
@@ -21,7 +21,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.tables import tables_of
 
 LONGEST = 64
-"""Characters of a time at most."""
+"""The most characters of a time."""
 
 _DATES = tables_of("jobtui.formats", "dates")
 _MONTH_OF: Mapping[str, int] = {
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class OutputTime(NamedTuple):
-    """A time; with `is_local` its zone is not written, and it is what it would be in UTC."""
+    """A time; with `is_local` it has no zone, and is given as if it were UTC."""
 
     at: Nanos
     is_local: bool
@@ -91,7 +91,7 @@ def _day(text: str) -> tuple[int, int, int] | None:
 KEPT_CHARACTERS = 2_000
 """Of one line."""
 MOST_PROCESSES = 10_000
-"""Jobs that one submission is taken to have made."""
+"""The most jobs that one submission may have made."""
 _MARK = re.compile(
     r"(?:(?<= )\d{1,12}\.?\d{0,9}@[\w.@-]+ BEGIN EXECUTION|BEGIN EXECUTION|[^ ]* ?COMPLETED with exit status)"
 )
@@ -101,7 +101,7 @@ _SUBMITTED = frozenset({"submitted", "submitted_count"})
 
 
 class FactsRead(NamedTuple):
-    """What a block says, what of it makes no sense, and how many bytes of it are whole."""
+    """The facts of a block, its parts that cannot be read, and how many of its bytes are complete."""
 
     facts: list[CondorFact]
     skips: list[Skip]
@@ -109,7 +109,7 @@ class FactsRead(NamedTuple):
 
 
 class OutputReader:
-    """Makes facts of the lines of one file. It remembers which job they are of, and the trace they named."""
+    """Makes facts of the lines of one file. It remembers their job, and the trace that they named."""
 
     def __init__(self, source: str) -> None:
         self._source = source

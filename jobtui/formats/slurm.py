@@ -1,4 +1,4 @@
-"""What Slurm writes, as records: tables of squeue and sacct, `scontrol show job`, the JSON of sacct.
+"""Slurm's output as records: tables of squeue and sacct, `scontrol show job`, the JSON of sacct.
 
 Pure, and nothing here raises. Basis: Slurm 22.05.8 and 24.11.5 as run, and the manuals up to 25.05. The
 commands are run with TZ=UTC0, so that their times, which name no zone, are UTC.
@@ -29,10 +29,10 @@ from jobtui.model.slurm import BY_PROGRAM, SlurmExit, SlurmJob, SlurmStep
 from jobtui.model.tables import tables_of
 
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE", "None assigned", "null"})
-"""How the commands write that there is none."""
+"""How the commands write that there is no value."""
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 TEXT_CHARACTERS = 2_000
-"""Kept of a text that a user chose."""
+"""The most characters that are kept of a user's text."""
 
 _TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 _DURATION = regex(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d\d))?(?::(\d\d))?(?:\.\d+)?", re.ASCII)
@@ -43,14 +43,14 @@ _CANCELED = regex(r"CANCELLED by (\S{1,64})", re.ASCII)
 
 
 def text_of(text: str) -> str:
-    """A text, "" where the commands write that there is none."""
+    """A text, "" if the commands write that there is none."""
     return "" if text in NOTHING else text[:TEXT_CHARACTERS]
 
 
 def time_of(text: str) -> Nanos | None:
-    """A time as ISO text in UTC, or in seconds since the epoch; None for none and what is not a time."""
+    """A time, from ISO text in UTC or seconds since the epoch; None for anything else."""
     if text.isdecimal():
-        return time_of_seconds(whole(text)) or None  # with 0 Slurm says that there is none
+        return time_of_seconds(whole(text)) or None  # Slurm writes 0 for no time
     return time_of_iso(text) if _TIME.fullmatch(text) else None
 
 
@@ -97,11 +97,11 @@ def first_node(nodes: str) -> str:
 
 
 BATCH_STEP = {"n": "0", "s": "batch", "t": "0"}
-"""What the signs of a node, step and task stand for in the files of a batch script, which is on one node."""
+"""The signs of node, step and task in the file names of a batch script, which is on one node."""
 
 
 def filled(pattern: str, values: Mapping[str, str]) -> str:
-    """A pattern with what its signs stand for: `%j`, `%4j` with leading zeros, `%%`; others stay."""
+    """A pattern with its signs replaced: `%j`, `%4j` with leading zeros, `%%`; unknown ones stay."""
     if pattern.startswith("\\") or "\\\\" in pattern:
         return pattern.replace("\\", "")
 
@@ -155,7 +155,7 @@ def pieces_of(
 ) -> tuple[Iterator[tuple[str, ...]], tuple[Skip, ...]]:
     """The rows of a table in which a separator follows each of `count` fields, also the last one of a row.
 
-    What is left at the end is a row that was cut off: it made no sense.
+    The rest at the end is a row that was cut off, which cannot be read.
     """
     mark = separator.encode()
     total, end = printed.count(mark), printed.rfind(mark)
@@ -167,7 +167,7 @@ def pieces_of(
 
 
 def _fields(printed: bytes, separator: str) -> Iterator[str]:
-    """The fields one by one. A part is parted at a time: while millions are, no other thread runs."""
+    """The fields one by one. The text is split in parts: while it splits millions, no other thread runs."""
     mark, at = separator.encode(), 0
     while (end := printed.find(mark, min(at + PART_BYTES, len(printed)))) >= 0:
         yield from printed[at:end].decode("utf-8", "replace").split(separator)
@@ -210,27 +210,27 @@ def table_of(command: str) -> Table:
 
 
 def values_of(row: Row, table: Table) -> dict[str, object]:
-    """What a table says of the fields of a row; of two fields for one thing the later in the table counts."""
+    """The values of the fields of a row; of two fields for one thing the later in the table counts."""
     return {name: convert(row[field]) for field, (name, convert) in table.items() if field in row}
 
 
 SQUEUE = table_of("squeue")
-"""What squeue is asked for, and what of a job that is."""
+"""The fields that squeue is asked for, and the field of a job for each."""
 
 SACCT = table_of("sacct")
 """The same of sacct, which has all of these since 20.11."""
 
 STEP_FIELDS = ("MaxRSS",)
-"""Asked for beside those when steps are wanted."""
+"""Also asked for if steps are wanted."""
 STEP = table_of("step")
 SUBMITTED = ("JobIDRaw", "SubmitLine")
-"""Asked for of a job that slurmctld does not know any more."""
+"""Asked for if slurmctld no longer knows a job."""
 
 _SBATCH = _TABLES["sbatch"]
 
 
 def options_of(words: Sequence[str]) -> tuple[dict[str, str], Sequence[str]]:
-    """The options that the words begin with, by their long names, the last of one; the words after them."""
+    """The options that words begin with, by their long names, the last of each; the words after them."""
     found, at = dict[str, str](), 0
     while at < len(words) and words[at].startswith("-") and len(words[at]) > 1:
         word, at = words[at], at + 1
@@ -245,7 +245,7 @@ def options_of(words: Sequence[str]) -> tuple[dict[str, str], Sequence[str]]:
 
 
 def with_submission(job: SlurmJob, line: str) -> SlurmJob:
-    """The same job with its script and where its output goes, as far as its line of sbatch tells.
+    """The same job with its script and the files of its output, by its line of sbatch.
 
     Quotes are lost in it. A path that is relative is of the directory that the job was submitted in: its own
     unless it was given another one.

@@ -92,7 +92,7 @@ def controller_of(printed: bytes) -> Controller:
 
 
 class NodeRequest(NamedTuple):
-    """What a job asks of each node that it runs on, and of which nodes."""
+    """What a job asks for on each node, and which nodes it may use."""
 
     nodes: int = 1
     cpus: int = 1
@@ -110,7 +110,7 @@ class NodeRequest(NamedTuple):
 
 
 def wants_of(said: Mapping[str, str]) -> NodeRequest:
-    """What `scontrol show job` says that a job asks for."""
+    """What a job asks for, by `scontrol show job`."""
     nodes = max(1, whole(said.get("NumNodes", "").partition("-")[0], 1))
     cpus = max(
         whole(said.get("NumCPUs", "").partition("-")[0], 1) // nodes, whole(said.get("MinCPUsNode"), 1)
@@ -196,7 +196,7 @@ def has_features(has: str, wants: str) -> bool:
 
 
 def limit_of_reason(printed: bytes, word: str, *, user: str, account: str, qos: str) -> Limit | None:
-    """The limit that a reason is about, out of `scontrol --oneliner show assoc_mgr`; None without one."""
+    """The limit that a reason is about, from `scontrol --oneliner show assoc_mgr`; None without one."""
     limit = LIMIT.fullmatch(word)
     if limit is None:
         return None
@@ -248,7 +248,7 @@ def _records(printed: bytes, *, user: str, account: str, qos: str) -> Iterator[t
 
 
 def _value(text: str, name: str, resource: str) -> tuple[float, float | None] | None:
-    """The limit of this name, and how much is taken; None where there is no limit."""
+    """The limit of this name, and how much is taken; None if there is no limit."""
     found = re.search(rf"(?<!\S){name}=(\S*)", text)
     if found is None:
         return None
@@ -270,5 +270,5 @@ def license_of(printed: bytes, name: str) -> Limit | None:
 
 
 def reservation_of(printed: bytes) -> Nanos | None:
-    """When the one of `scontrol --oneliner show reservation NAME` begins."""
+    """When a reservation begins, by `scontrol --oneliner show reservation NAME`."""
     return time_of(fields_of_line(printed.decode("utf-8", "replace")).get("StartTime", ""))

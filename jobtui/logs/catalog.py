@@ -21,7 +21,7 @@ OVER_SSH = regex(r"ssh://[^/]+/.")
 
 @runtime_checkable
 class DirectoryLogs(Protocol):
-    """A source of whose directories each is a log to be read."""
+    """A source whose directories are logs."""
 
     @property
     def directories(self) -> tuple[str, ...]: ...
@@ -46,7 +46,7 @@ class SessionLogs:
 
             if (stream := open_stream(self._sources(), name)) is not None:
                 return stream
-        # Needed first when somebody reads a log, not when the program starts
+        # Needed when somebody reads a log, not when the program starts
         is_remote = OVER_SSH.match(name) is not None
         if is_remote or COPIES.search(name):
             from jobtui.backends.agent_copies import CopiedLines

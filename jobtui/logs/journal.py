@@ -1,8 +1,8 @@
 """Streams of a journal for a screen: pages from any position, the end at once, whatever the size.
 
-Nothing is held but some stretches of lines and the counts of the histogram. Positions come from the time of
-receipt, so that of another reading, or of a record, is found again. A journal cannot be searched by text
-where it is, so a search reads all of it, in pieces after and before the reader's position. No method blocks.
+It only holds some stretches of lines and the counts of the histogram. Positions come from the time of
+receipt, so a position of another reader, or of a record, is found again. A journal has no search by text, so
+a search reads all of it, in pieces after and before the reader's position. No method blocks.
 
 A log is opened by the name of its stream, `sirepo_job_supervisor@v3`, or by a journal and what is wanted of
 it as journalctl takes it: `ssh://v7 CONTAINER_NAME=srj-p-VUlhaMOD`, with `+` between groups.
@@ -59,8 +59,8 @@ from jobtui.model.specs import parse_journal
 from jobtui.transport.blocks import RAW_LINE_BYTES
 
 GOES_ON = "continued below"
-"""Said of a piece of a line that docker has split, at 16 KiB. Each is a line of its own: joined, all but the
-first piece would be beyond what is shown of a line (`RAW_LINE_BYTES`), and could not be read."""
+"""The note on a piece of a line that docker has split at 16 KiB. Each piece is a line of its own: if they
+were joined, all but the first would be beyond what is shown of a line (`RAW_LINE_BYTES`)."""
 
 Shown = tuple[JournalEntry, LogLine]
 Kept = tuple[Cursor, LogLine]
@@ -87,7 +87,7 @@ class Selection:
         self._units = None if streams is None else units
 
     def line(self, entry: JournalEntry) -> LogLine | None:
-        """The line that is shown of an entry, which has no position yet; None for one that is not shown."""
+        """The line of an entry, without a position yet; None if the entry is not shown."""
         stream = self._wanted.stream_of(entry)
         if stream is not None and (self._streams is None or stream in self._streams):
             return line_of(entry, self._names.name_of(stream) if self._mixed else "")
@@ -117,7 +117,7 @@ def placed_after(shown: Sequence[Shown], after: int) -> list[Kept]:
 
 
 def placed_before(shown: Sequence[Shown], limit: int) -> list[Kept]:
-    """The lines at their positions, all before `limit`; the last line comes last."""
+    """The lines with positions, all before `limit`; the last line comes last."""
     placed = placed_after(shown, -1)
     for nth in range(len(placed) - 1, -1, -1):
         cursor, line = placed[nth]
@@ -165,11 +165,11 @@ def _at_position(line: LogLine, position: int) -> LogLine:
 
 
 PASSAGE_LINES = 6_000
-"""Lines held of one stretch; those farthest from what is read go first."""
+"""How many lines of one stretch are held; those farthest from the reader are dropped first."""
 
 
 class Chunk(NamedTuple):
-    """Lines next to each other; `cursor` is where to read on, None where nothing was found."""
+    """Adjacent lines; `cursor` is where to read on, None if nothing was found."""
 
     kept: list[Kept]
     cursor: Cursor | None
@@ -181,7 +181,7 @@ class Chunk(NamedTuple):
 
 
 class JournalPassage:
-    """Lines next to each other. `first` and `last` are where to read on; None where there is nothing yet.
+    """Adjacent lines. `first` and `last` are where to read on; None if there is nothing yet.
 
     `at_begin`: the journal has nothing before it.
     """
@@ -218,7 +218,7 @@ class JournalPassage:
 
 
 SLICE_ENTRIES = 200
-"""Entries made into lines before others have their turn."""
+"""Entries made into lines before other tasks run."""
 SEARCHED_ENTRIES = 1_000
 """Entries of one piece that is searched."""
 
@@ -233,9 +233,9 @@ async def _readable(answer: Awaitable[T]) -> T:
 
 
 def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
-    """Entries without the first ones, of whose microsecond there may be more before them.
+    """Entries without the first ones, as more of the same microsecond may come before them.
 
-    Their positions count from the beginning of a microsecond. All of them where there is but one.
+    Their positions count from the beginning of a microsecond. All of them if there is only one.
     """
     for index, entry in enumerate(entries):
         if entry.at != entries[0].at:
@@ -245,7 +245,7 @@ def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry
 
 COUNTED_ENTRIES = 1_000
 STRETCHES_KEPT = 4_000
-"""Stretches counted; the oldest are dropped, and no more are counted than that."""
+"""How many stretches are counted; the oldest are dropped."""
 
 
 HITS_KEPT = 200_000
@@ -263,12 +263,12 @@ class JournalSearch(Search):
         self._last: Cursor | None = None
         self._above: list[LogLine] = []
         self._held: list[LogLine] = []
-        """Lines above those read onward, and those read back last: searched when what is above is known."""
+        """Lines at the upper ends, searched once the lines above them are known."""
 
     async def _search_all(self) -> None:
         onward, back = self._pages.pieces(At(time_at(self._down)), -1), self._pages.back_from(self._up)
         async with aclosing(onward), aclosing(back):
-            sides = [back, onward]  # what is above comes first
+            sides = [back, onward]  # what is above must come first
             while sides and not self._stopping:
                 for pieces in tuple(sides):
                     if (piece := await anext(pieces, None)) is None:
@@ -312,18 +312,18 @@ class JournalSearch(Search):
 
 
 FIRST_ENTRIES = 1_001
-"""Entries at the end of the journal that are read at first; the first of them is left out."""
+"""How many last entries are read at first; the first of them is left out."""
 PIECE = 250
 """Entries read at once for a page."""
 TAKEN = 2_000
-"""Entries taken at once of what was written."""
+"""How many new entries are taken at once."""
 BEHIND_ALL: int = 1 << 200
 TAKES = 5
-"""How often more is taken in one look."""
+"""How often more are taken in one look."""
 
 
 class JournalPages(Log):
-    """The selected entries of the journal that `make_reader` opens, at first so many of its end."""
+    """The selected entries of the journal that `make_reader` opens, at first the last ones."""
 
     def __init__(
         self, name: str, make_reader: MakeReader, selection: Selection, first: int = FIRST_ENTRIES
@@ -336,7 +336,7 @@ class JournalPages(Log):
         self._is_closed = False
         self._tail: JournalPassage | None = None
         self._near: JournalPassage | None = None
-        """The lines about the position that was read last, where that is not the end."""
+        """The lines around the position that was last read, if that is not the end."""
         self._following: Following | None = None
         self._begin: int | None = None
         self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
@@ -401,7 +401,7 @@ class JournalPages(Log):
         return self.pieces(At(time_at(limit)), limit, back=True)
 
     async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
-        """The entries that are shown with their lines; others have their turn meanwhile."""
+        """The shown entries with their lines. Other tasks run in between."""
         found: list[Shown] = []
         for at in range(0, len(entries), SLICE_ENTRIES):
             some = entries[at : at + SLICE_ENTRIES]
@@ -409,7 +409,7 @@ class JournalPages(Log):
             await asyncio.sleep(0)
         return found
 
-    # How far it goes.
+    # Its extent.
 
     async def look(self) -> Extent:
         async with self._looking:
@@ -433,7 +433,7 @@ class JournalPages(Log):
         return Extent(begin, self._tail.end, self._event)
 
     async def _take(self, tail: JournalPassage) -> None:
-        if self._following is None:  # whoever looks once never follows
+        if self._following is None:  # a single look does not follow
             start = AtCursor(tail.kept[-1][0]) if tail.kept else Begin()
             self._following = self.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
@@ -461,7 +461,7 @@ class JournalPages(Log):
         async with self._reading:
             part = await self._part_at(position)
             while (stop := part.index(position)) < count and not part.at_begin:
-                # The first entry of what is read is left out
+                # The first entry that was read is left out
                 await self._extend_back(part, max(PIECE, count - stop + 1))
             begin = max(0, stop - count)
             page = Page(part.lines(begin, stop), part.at_begin and begin == 0)
@@ -488,7 +488,7 @@ class JournalPages(Log):
             return page
 
     async def _part_at(self, position: int) -> JournalPassage:
-        """The stretch that holds `position`; a new one where none does."""
+        """The stretch that holds `position`; a new one if there is none."""
         if self._tail is None:
             await self.look()
         tail = self._tail
@@ -520,7 +520,7 @@ class JournalPages(Log):
         start: Tail | AtCursor = AtCursor(part.first) if part.first is not None else Tail()
         before = part.first
         piece = await self.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
-        if part.first == before:  # else lines were dropped meanwhile, and it is asked again
+        if part.first == before:  # else lines were dropped in between, and it is asked again
             part.kept[:0] = piece.kept
             part.first, part.at_begin = piece.cursor or part.first, piece.at_edge
 
@@ -586,7 +586,7 @@ def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:
 
 
 def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:
-    """Every stream that is known, services before containers; one that two journals have comes once."""
+    """Every known stream once, services before containers."""
     found: dict[str, records.Stream] = {}
     for journal in journals_of(sources):
         for name, stream in journal.streams.items():

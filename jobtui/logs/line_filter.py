@@ -2,9 +2,9 @@
 
     python line_filter.py [--ignore-case] -- PATTERN
 
-A program of its own, because a regular expression can take for ever and only a process can be stopped. Needs
-nothing but the standard library. The offset is that of the line's first byte. Ends with 2 and a line on
-standard error when the pattern makes no sense.
+A program of its own, because a regular expression can take forever and only a process can be stopped. Needs
+nothing but the standard library. The offset is that of the line's first byte. Exits with 2 and a line on
+standard error if the pattern is invalid.
 """
 
 import re

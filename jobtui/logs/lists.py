@@ -1,6 +1,6 @@
-"""Logs that are held in memory as a list of lines, to be read on a screen, also the end of one over ssh.
+"""Logs held in memory as a list of lines, for a screen; also the end of a log over ssh.
 
-Only `tail` is run there. What an agent's log says of its environment is masked, as in the copies of it.
+Only `tail` is run there. The environment in an agent's log is masked, as in its copies.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class ListLog(pages.Log):
 
 
 class ListSearch(Search):
-    """A search through all lines; through all again when there are more, as they may come between others."""
+    """A search through all lines, repeated when there are new ones, as these may come between others."""
 
     def __init__(self, log: ListLog, query: pages.Query) -> None:
         super().__init__(query, pages.Hits(0, wide=True))
@@ -86,7 +86,7 @@ class ListSearch(Search):
 
 
 LINES_HELD = 50_000
-"""Lines held; the oldest are dropped."""
+"""How many lines are held; the oldest are dropped."""
 WATCH_S = 1.0
 """How often new lines are checked for."""
 
@@ -95,7 +95,7 @@ class Lines(Protocol):
     """Where the lines come from."""
 
     async def load(self) -> Sequence[pages.LogLine]:
-        """The lines that have come since this was called last. Raises SourceError."""
+        """The lines that are new since the last call. Raises SourceError."""
 
     async def is_changed(self) -> bool: ...
 
@@ -150,7 +150,7 @@ class ListedLog(ListLog):
 
     @property
     def changed_at(self) -> Nanos:
-        """The time of the first line that has one, else of now: where lines without a time belong."""
+        """The time of the first line with one, else the present: the place of lines without a time."""
         return next((line.at for line in self._lines if line.at is not None), Nanos(time.time_ns()))
 
     async def aclose(self) -> None:

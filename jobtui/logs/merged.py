@@ -1,12 +1,11 @@
 """Several logs as one, in the order of time. Holds a bounded number of lines, and nothing else.
 
-A line without a time belongs to the one before it in its file, so each file keeps its own order also where
-its clock goes back. A log without any times comes where its file was last written. A journal's lines come in
-the order in which they were received. Only finished lines are taken.
+A line without a time belongs to the one before it in its file, so each file keeps its own order even if its
+clock goes back. A log without times is placed at its file's last change. A journal's lines are in the order
+in which they were received. Only finished lines count.
 
-Each log is read by itself, so that one that is slow or gone keeps no other waiting. Lines are shown from
-where all logs have been read; reading on upwards reads more of the log that holds that up. Lines that come
-late are sorted in where they belong.
+Each log is read separately, so a slow or missing one delays no other. Lines are shown from the time on from
+which all logs were read; scrolling up reads more of the log that limits this. Late lines are sorted in.
 """
 
 import asyncio
@@ -33,13 +32,13 @@ TAIL_LINES, TAIL_ENTRIES = 5_000, 1_000
 MORE_LINES = 1_000
 """Lines that are read when more of the past is wanted."""
 PAGES_AT_ONCE = 4
-"""How much more of one log is read in one look."""
+"""How many pages of one log are read in one look."""
 
 Mergeable = LogPages | JournalPages | ListedLog
 
 
 class MergedReading:
-    """One log and how far it was read. `number` tells it from the others."""
+    """One log and how far it was read. `number` distinguishes it from the others."""
 
     def __init__(self, name: str, log: Mergeable, number: int, now: Callable[[], Nanos]) -> None:
         self.name = name
@@ -137,7 +136,7 @@ class MergedReading:
     def _position(self, at: Nanos, within: int) -> int:
         return ((int(at) << ORIGIN_BITS) + self._number << POSITION_BITS) + within
 
-    # What is missing.
+    # Missing lines.
 
     def _failed(self, problem: str) -> list[LogLine]:
         self.problem = problem
@@ -149,7 +148,7 @@ class MergedReading:
         return []
 
     def _mark(self, gap: Gap) -> LogLine:
-        """The line that says that this log could not be read; the same position when it can be again."""
+        """The line that says that this log cannot be read; it keeps its position when it can be again."""
         words = f"not reached after this: {gap.why}"
         if gap.end is not None:
             until = to_rfc3339(Nanos(gap.end // SECOND * SECOND)).partition("T")[2]
@@ -200,7 +199,7 @@ class MergedLog(ListLog):
         self._worker = Worker("watch on the logs")
         self._watch = Watch(self._worker, [file.path for file in files], self._is_changed) if files else None
 
-    # How far it goes.
+    # Its extent.
 
     def _is_changed(self) -> bool:
         return any(r.log.is_changed() for r in self._readings if isinstance(r.log, LogPages))
@@ -221,7 +220,7 @@ class MergedLog(ListLog):
         )
         self._waits = {what: task for what, task in self._waits.items() if task not in done}
         for task in done:
-            if not task.cancelled():  # else it was closed meanwhile
+            if not task.cancelled():  # else it was closed in between
                 task.result()
 
     @property
@@ -264,12 +263,12 @@ class MergedLog(ListLog):
         return ", ".join(filter(None, (ends, *words)))
 
     def _add(self, lines: Sequence[LogLine]) -> None:
-        """Put lines where they belong. A line at the position of another is the same line again."""
+        """Insert lines in order. A line at the position of another is the same line again."""
         if not lines:
             return
         at = bisect_left(self._lines, min(map(position_of, lines)), key=position_of)
         self._revision += at < len(self._lines)
-        # Sorted from there on only: what comes late comes near the end, again and again
+        # Sort only from there on: late lines usually belong near the end
         behind = sorted((*self._lines[at:], *lines), key=position_of)
         self._lines[at:] = {line.position: line for line in behind}.values()
         surplus = len(self._lines) - LINES_KEPT
@@ -308,7 +307,7 @@ class MergedLog(ListLog):
 
     @property
     def _held_up_by(self) -> MergedReading | None:
-        """The log of which more has to be read to show earlier lines; None when all were read whole."""
+        """The log that must be read further to show earlier lines; None if all were read whole."""
         readings = [r for r in self._readings if not r.at_begin and r.oldest is not None and not r.problem]
         return max(readings, key=lambda r: r.oldest or Nanos(0), default=None)
 
@@ -322,7 +321,7 @@ class MergedLog(ListLog):
             return False
         revision = self._revision
         self._add(await reading.earlier())
-        # What comes before all that is shown is no change for who reads there
+        # Lines before all that is shown are no change for a reader
         self._revision = revision
         return True
 
@@ -348,7 +347,7 @@ class MergedLog(ListLog):
 
 
 def _marked(lines: Sequence[LogLine], before: LogLine | None, offsets: Offsets) -> Iterator[LogLine]:
-    """Lines, those marked that may as well come before the line before them."""
+    """Lines, with marks on those that may belong before the line above them."""
     for line in lines:
         is_unproven = False
         if before and before.origin != line.origin and before.at is not None and line.at is not None:
@@ -359,7 +358,7 @@ def _marked(lines: Sequence[LogLine], before: LogLine | None, offsets: Offsets) 
 
 
 def _offset_words(clock: str, offset: Offset) -> str:
-    """How far the clock of a host is off, as short as it can be said."""
+    """How far the clock of a host is off, in few words."""
     low, high = offset
     if low is None or high is None:
         return ""

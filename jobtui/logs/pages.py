@@ -1,9 +1,9 @@
-"""A log to be read on a screen: pages from any position, at its tail at once, whatever its size.
+"""A log for a screen: pages from any position, its end at once, whatever its size.
 
-Nothing of the file is held but what is asked for and a sparse index. Positions go on over a rotation: the
-file before is kept open, so that one can read back into it. A file that was truncated or rewritten begins
-again after the positions it had. Pages are read in one thread, everything slow in another, so that reading
-on never waits for a search. No method blocks the event loop.
+It only holds what is asked for and a sparse index. Positions continue over a rotation: the file before is
+kept open, so that its lines can still be read. A file that was truncated or rewritten gets positions after
+those it had. Pages are read in one thread, everything slow in another, so that paging never waits for a
+search. No method blocks the event loop.
 """
 
 import time
@@ -46,7 +46,7 @@ class LogPages(Log):
         self._looked: files.FileStat | None = None
         self._closed = False
 
-    # How far it goes.
+    # Its extent.
 
     async def look(self) -> Extent:
         return await self._in(self._reads, self._look)
@@ -85,7 +85,7 @@ class LogPages(Log):
                 self._event = "was truncated or rewritten"
             return self.extent
         current.grow()
-        if not seen.size:  # the writer does not have the new file yet: new lines go into the old one
+        if not seen.size:  # the writer does not have the new file yet, and writes to the old one
             return self.extent
         opened = files.open_file(self.path)
         try:
@@ -142,7 +142,7 @@ class LogPages(Log):
             while any(segment.look_through() for segment in reversed(self.segments)):
                 if time.monotonic() > until:
                     return True
-                # Lets the thread of the screen have its turn at once
+                # Lets the thread of the screen run at once
                 time.sleep(BREATH_S)
             return False
 
@@ -187,7 +187,7 @@ class LogPages(Log):
         return None
 
     def _error_at(self, position: int, forward: bool) -> tuple[int | None, int | None]:
-        """The next error as far as was looked in a slice of time, or where to go on."""
+        """The next error found in a slice of time, or where to go on."""
         until = time.monotonic() + SLICE_S
         for segment in self.segments if forward else reversed(self.segments):
             while position < segment.end if forward else position > segment.base:
@@ -203,7 +203,7 @@ class LogPages(Log):
         return None, None
 
     def search(self, query: Query, around: int) -> LogSearch:
-        # Imported here, as reading on does not need it
+        # Imported here, as paging does not need it
         from jobtui.logs.search import FileSearch
 
         return FileSearch(lambda: self.segments, query)

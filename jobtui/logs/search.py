@@ -1,10 +1,9 @@
 """A search through lines as they are shown, of a file or in memory, off the event loop and bounded in time.
 
-A text is looked for here; in a large file ripgrep does it, if it is installed. A regular expression is
-evaluated in a process of its own, which can be stopped: ripgrep, else a small filter in Python. Its arguments
-are fixed but for the pattern; there is no shell. The file is handed over open, so that it is the one that is
-shown, whatever has become of its name. What is found in a file counts only where it is in the line as it is
-shown, its secrets masked.
+A text is searched for here; in a large file by ripgrep, if it is installed. A regular expression is evaluated
+in a process of its own, which can be stopped: ripgrep, else a small filter in Python. Its arguments are fixed
+except for the pattern; there is no shell. The file is passed open, so that it is the one that is shown, even
+if it was renamed. A hit in a file counts only if it is in the line as it is shown, with secrets masked.
 """
 
 import asyncio

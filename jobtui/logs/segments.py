@@ -1,10 +1,10 @@
 """One file of a log: pages of it from any position, its index of lines, times and errors.
 
-What is read for one call is bounded by PAGE_BYTES; of a line that is longer a piece is given as a line.
-Runs of NUL bytes at the beginning of a line are not shown, and named.
+One call reads at most PAGE_BYTES; a longer line is given in pieces, each as a line. Runs of NUL bytes at the
+beginning of a line are not shown, but reported.
 
-A block takes 16 bytes in the index, so that the index of 10 GB is a few MB. Lines are numbered exactly as
-soon as all blocks before them are counted. Nothing here knows of threads.
+A block takes 16 bytes in the index, so that the index of 10 GB is a few MB. Line numbers are exact once all
+blocks before them are counted. Nothing here uses threads.
 """
 
 from array import array
@@ -54,7 +54,7 @@ class PageReader:
             begin = end - size
             data = self._source.read(begin, size)
             if len(data) < size:
-                # The file was cut off meanwhile.
+                # The file was truncated in between.
                 return []
             if begin == 0 or size >= PAGE_BYTES or data.count(b"\n", 0, -1) > count:
                 break
@@ -111,7 +111,7 @@ class PageReader:
 
 BLOCK = 64 << 10
 FINE_BLOCK = 4 << 10
-"""Size of a block in a small file, so that also its lines spread over the histogram."""
+"""The size of a block in a small file, so that its lines spread over the histogram, too."""
 SMALL_BYTES, OUTGROWN_BYTES = 8 << 20, 64 << 20
 """A file up to this size has fine blocks, until it has grown to that one."""
 STEP_BYTES = 2 * BLOCK
@@ -121,7 +121,7 @@ ERRORS_BYTES = 1 << 30
 STRETCHES = 1_000
 """The most parts into which a file is divided for the histogram."""
 TIMED_LINES = 20
-"""Lines at the beginning of a block that are asked for their time."""
+"""How many lines at the beginning of a block are searched for a time."""
 
 
 class LineIndex:
@@ -145,7 +145,7 @@ class LineIndex:
         return self.low == 0
 
     def step(self, size: int) -> bool:
-        """Look through a little more of a file of `size` bytes; whether there is more."""
+        """Read a little more of a file of `size` bytes. True if there is more."""
         if (stop := self._last_newline(size)) > self.high:
             stop = min(stop, self.high + STEP_BYTES)
             for counts in (self._lines, self._errors, self._times):
@@ -159,14 +159,14 @@ class LineIndex:
         return self.low > 0 or self._last_newline(size) > self.high
 
     def _last_newline(self, size: int) -> int:
-        """Behind the last newline in the file, not before `high`: an unfinished line is not counted."""
+        """After the last newline in the file, not before `high`: an unfinished line is not counted."""
         begin = self.high
         while begin < size:
             start = max(begin, size - self.block)
             newline = self._source.read(start, size - start).rfind(b"\n")
             if newline >= 0:
                 return start + newline + 1
-            # A line without an end is not looked through again and again.
+            # A line without an end is not read again and again.
             return begin if size - begin < self.block else size
         return begin
 
@@ -253,7 +253,7 @@ class LineIndex:
 
 
 PACKED_BYTES = 64 << 20
-"""How much text of a packed file is held, from its end on: it can be read in one direction only."""
+"""How much text from the end of a packed file is held: it can be read in one direction only."""
 SCAN_BYTES = 8 * BLOCK
 """How much is searched for errors at once."""
 
@@ -278,7 +278,7 @@ class TextBytes(ByteSource):
 
 
 class Segment:
-    """A file whose first byte is the position `base`, as far as it was when it was last looked at.
+    """A file whose first byte is the position `base`, with the size that it had at the last look.
 
     Methods that read raise OSError.
     """
@@ -311,7 +311,7 @@ class Segment:
         return self.opened.packed is not None
 
     def grow(self) -> bool:
-        """Take in what was written since; False when the file was truncated or rewritten instead."""
+        """Add what was written since; False if the file was truncated or rewritten instead."""
         seen = self.opened.look()
         if seen == self._seen:
             return True
@@ -341,6 +341,6 @@ class Segment:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
 
     def offset_of_time(self, at: Nanos) -> int | None:
-        """Where the first line of this time or later begins; None when none is so late, or has a time."""
+        """The offset of the first line of this time or later; None if no line has such a time."""
         offset = offset_of_time(self.source, self.size, at, self._time_of)
         return offset if offset is not None and offset < self.size else None

@@ -1,11 +1,11 @@
 """A recording in one file, read: which sources there were, what each delivered, what was answered.
 
-JSON and not a closer format: it has numbers of any size, as positions in journals are, bytes as base64, and
-can be read in years to come by whatever there will be. Deflated, which also tells a damaged entry.
+Entries are JSON: it allows numbers of any size, such as positions in journals, has bytes as base64, and can
+still be read in many years. They are deflated, which also detects damage.
 
-An SQLite database (https://www.sqlite.org/fileformat2.html): it survives that its writer is killed, and every
-machine has what looks into it. `about` says what it is, `source` names the sources, `entry` holds what came,
-in the order in which it came, and `job` the last record of jobs whose entries were dropped.
+An SQLite database (https://www.sqlite.org/fileformat2.html): it survives a killed writer, and every machine
+has tools for it. `about` describes it, `source` names the sources, `entry` holds what came, in order, and
+`job` the last record of jobs whose entries were dropped.
 """
 
 import json
@@ -57,7 +57,7 @@ class Damaged(ValueError):
 
 
 class TooMuch(Damaged):
-    """An entry is left out, as what was read before it became so large."""
+    """An entry is left out, as too much was read before it."""
 
 
 class NotPacked(ValueError):
@@ -90,14 +90,14 @@ TYPES: Mapping[Item, Any] = {
     Item.NOTED: ClusterStatus | str | None, Item.MESSAGES: tuple[JournalEntry, ...] | str,
     Item.SCRIPT: Answer, Item.TRACE: Telemetry | None, Item.REMEMBERED: JobMemory | str,
 }  # fmt: skip
-"""The type of each; a text in place of what was asked for says why there is none."""
+"""The type of each; a text in place of an answer says why there is none."""
 
 
 def packed(value: object) -> bytes:
     """A value with its secrets masked, as bytes. Raises NotPacked for what JSON cannot hold.
 
-    What is bytes in it, as scripts are, was masked before: in base64 it looks like a key. What has so little
-    variety that it would be taken for an attack is padded.
+    Bytes in it, such as scripts, must be masked before: in base64 they look like a key. A value that packs so
+    well that it would look like an attack is padded.
     """
     try:
         text = encoded(mask_document(msgspec.to_builtins(value, builtin_types=(bytes,))))
@@ -117,7 +117,7 @@ def encoded(document: object) -> bytes:
 
 
 def unpacked(what: Item, data: bytes, allowance: UnpackLimit | None = None) -> Any:
-    """The value again, of the type that `TYPES` says. Raises Damaged."""
+    """The value, of the type in `TYPES`. Raises Damaged."""
     most = min(LARGEST_BYTES, SMALL_BYTES + RATIO * len(data))
     unpacker = Unpacker(HTTP_PACKINGS["deflate"], most, allowance)
     try:
@@ -139,22 +139,22 @@ HEADER_BYTES, MARK = 100, slice(68, 72)
 SIDE_FILES = ("-journal", "-wal", "-shm")
 """What SQLite keeps beside a database, see https://www.sqlite.org/tempfiles.html."""
 SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
-"""How a journal ends that names another file, see readSuperJournal in pager.c of SQLite."""
+"""The end of a journal that names another file, see readSuperJournal in pager.c of SQLite."""
 VERSION = 1
 """The layout. A file with a later one is refused, one with an earlier one can still be read."""
 TIMELESS = Nanos(0)
-"""The time of what holds from the beginning on."""
+"""The time of entries that are valid from the beginning on."""
 FILE_NAME = "recording.jobtui"
-"""What a recording is called in the directory it is made in."""
+"""The name of a recording in its directory."""
 LONGEST_VALUE = 128 << 20
-"""No value in a recording is longer, packed."""
+"""The longest packed value in a recording."""
 LONGEST_QUESTION_S = 30.0
 STEPS_BETWEEN = 1_000_000
 """Of SQLite's machine, some milliseconds."""
 
 
 class Layout(NamedTuple):
-    """A kind of database that is ours: its mark, version and tables; the words for it in messages."""
+    """One of our kinds of database: its mark, version and tables, and its name in messages."""
 
     mark: int
     version: int
@@ -180,11 +180,11 @@ class RecordingError(SourceError):
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording says of itself.
+    """The description of a recording.
 
-    `job_id` is the job a bundle is about, "" for a recording of everything. `at` is the time that was taken
-    for the present when it was made. `config` are the settings that held, `verdict` what was found to be the
-    matter, as `explain --json` prints it; `notes` say what is not in it.
+    `job_id` is the job a bundle is about, "" for a recording of everything. `at` is the present time when it
+    was made. `config` are the effective settings, `verdict` the verdict as `explain --json` prints it;
+    `notes` say what is not in it.
     """
 
     version: str
@@ -197,7 +197,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One thing that was kept: its number in the order of arrival, when it came, and the value."""
+    """One recorded value: its number in the order of arrival, when it came, and the value."""
 
     seq: int
     at: Nanos
@@ -245,13 +245,13 @@ class Recording:
         return self._sources.get((kind, name))
 
     def delivered(self, source: int, after: int, until: Nanos, most: int) -> list[Entry]:
-        """What a source delivered next, at most `most`; none when there is no more."""
+        """The next entries of a source, at most `most`; empty if there are no more."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND seq > ? AND at <= ? ORDER BY seq LIMIT ?"
         rows = self._rows(sql, source, Item.BATCH, Item.FAILURE, after, until, most)
         return list(self._deliveries(_within(rows, AT_ONCE_BYTES)))
 
     def newest(self, source: int, until: Nanos, most: int) -> list[Entry]:
-        """The last things that a source delivered up to a time, in the order in which they came."""
+        """The last entries of a source up to a time, in the order in which they came."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND at <= ? ORDER BY seq DESC LIMIT ?"
         rows = self._rows(sql, source, Item.BATCH, Item.FAILURE, until, most)
         return list(self._deliveries(_within(rows, NEWEST_BYTES)))[::-1]
@@ -264,7 +264,7 @@ class Recording:
         return tuple(dict.fromkeys(name for source in sources for name in self._logs.get(source, ())))
 
     def early_jobs(self, source: int, until: Nanos) -> tuple[Job, ...]:
-        """Jobs as they were when what was delivered of them was dropped."""
+        """Jobs as they were when their entries were dropped."""
         sql = (
             "SELECT -rowid, CAST(at AS INTEGER), ?, CAST(body AS BLOB) FROM job WHERE source = ? AND at <= ?"
         )
@@ -272,7 +272,7 @@ class Recording:
         return tuple(entry.value for entry in self._entries(rows))
 
     def last_job(self, source: int, job_id: JobId, until: Nanos) -> Job | None:
-        """A job as it was delivered last by a time, None when it was not, or gone by then."""
+        """A job as last recorded at a time, None if it was not, or was gone by then."""
         sql = f"{ENTRIES} AND what = ? AND at <= ? ORDER BY seq DESC"
         for entry in self._entries(self._rows(sql, source, Item.BATCH, until)):
             batch: Batch = entry.value
@@ -283,7 +283,7 @@ class Recording:
         return next((job for job in self.early_jobs(source, until) if job.id == job_id), None)
 
     def answer(self, what: Item, source: int, key: str, until: Nanos) -> Entry | None:
-        """The last answer to a question by a time, None when it was not asked."""
+        """The last answer to a question up to a time, None if it was not asked."""
         sql = f"{ENTRIES} AND what = ? AND key = ? AND at <= ? ORDER BY seq DESC LIMIT 1"
         return next(self._entries(self._rows(sql, source, what, key, until)), None)
 
@@ -292,7 +292,7 @@ class Recording:
         return [key for (key,) in self._rows(sql, what, source)]
 
     def next_change(self, after: Nanos, *, forward: bool) -> Nanos | None:
-        """When the next thing was delivered behind a time, or the last one before it."""
+        """The time of the next entry after a time, or of the last one before it."""
         order, compared = ("min", ">") if forward else ("max", "<")
         sql = f"SELECT {order}(at) FROM entry WHERE what = ? AND at > ? AND at {compared} ?"
         return self._moment(sql, Item.BATCH, TIMELESS, after)
@@ -309,7 +309,7 @@ class Recording:
                 yield self._entry(*row)
 
     def _deliveries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Entry]:
-        """The same of what sources delivered; one that cannot be read is a batch that counts it."""
+        """The same for entries of sources; one that cannot be read becomes a batch that counts it."""
         for seq, at, what, body in rows:
             try:
                 yield self._entry(seq, at, what, body)
@@ -318,7 +318,7 @@ class Recording:
                 yield Entry(seq, Nanos(at), Item.BATCH, Batch(skipped=(skip,), skip_count=1))
 
     def _entry(self, seq: int, at: int, what: str, body: bytes) -> Entry:
-        """One entry. What it takes of the allowance counts once, however often it is read. Raises Damaged."""
+        """One entry. It uses its allowance once, however often it is read. Raises Damaged."""
         if seq in self._too_much:
             raise TooMuch("is too large when unpacked")
         left = self._allowance.left
@@ -360,7 +360,7 @@ def _file_of(path: Path) -> Path:
 
 
 def opened(path: Path, layout: Layout = RECORDING, *, exactly: int | None = None) -> sqlite3.Connection:
-    """A database to read, of version `exactly` where that is given. Raises RecordingError."""
+    """A database to read, of version `exactly` if that is given. Raises RecordingError."""
     try:
         head = read_small(path, HEADER_BYTES)
     except FileNotFoundError:
@@ -391,7 +391,7 @@ def refuse_odd_sides(path: Path) -> None:
 
 
 def _roll_back(path: Path) -> None:
-    """Let SQLite take back what a killed recorder was writing, see https://sqlite.org/lockingv3.html.
+    """Let SQLite roll back what a killed recorder was writing, see https://sqlite.org/lockingv3.html.
 
     Only a user who may write the recording can; others see it as damaged. So is what has a journal that no
     recorder wrote: of another user, or with a super-journal, a file of any name that SQLite then deletes.
@@ -439,6 +439,6 @@ def _check(db: sqlite3.Connection, path: Path, layout: Layout, exactly: int | No
 
 
 def limit_time(db: sqlite3.Connection) -> None:
-    """Let what is asked next fail when it takes too long, whatever the file makes of it."""
+    """Let the next queries fail if they take too long, whatever the file contains."""
     until = time.monotonic() + LONGEST_QUESTION_S
     db.set_progress_handler(lambda: int(time.monotonic() > until), STEPS_BETWEEN)

@@ -1,11 +1,10 @@
-"""Keeps what sources deliver while they are read, in one file of a stated size. Raises nothing while it runs.
+"""Records what sources give while they are read, in one file of bounded size. Raises nothing while it runs.
 
-What is older than the size allows is dropped, the oldest first; of a job whose entries go its last record
-stays. Used by one thread. Raises RecordingError. How it is written is in `writer.py`; the recording says how
-much was lost, and when.
+If the file is full the oldest entries are dropped; the last record of their jobs stays. Used by one thread.
+Raises RecordingError. `writer.py` does the writing; the recording says how much was lost, and when.
 
-A bundle has all that was read for one job. Log records and changes are put under their own times, so that one
-can go back in it; what is of no time is put at the beginning.
+A bundle has all that was read for one job. Log records and changes have their own times, so that one can go
+back in it; entries without a time are at the beginning.
 """
 
 from collections import Counter
@@ -30,19 +29,19 @@ from jobtui.recording.replay import ANSWERS, QUESTIONS
 from jobtui.recording.writer import BatchWriter, DatabaseWriter
 
 ROOM_SHARE = 0.9
-"""Down to this share of its size a recording is cut when it is full."""
+"""A full recording is cut to this share of its size."""
 CUT_AT_ONCE = 200
-"""Entries that are dropped at a time."""
+"""How many entries are dropped at a time."""
 LINES_KNOWN = 500_000
-"""Lines that an earlier recorder kept and that are known again, at least, the newest."""
+"""How many of the newest lines of an earlier recorder are recognized, at least."""
 
 
 class RecordedLines:
-    """The lines of logs that are in a recording which goes on: who reads the logs again gives them again.
+    """The lines of logs in a recording that is continued: the logs are read again, and give them again.
 
-    A line is known by its position, time, process and text, as often as it was kept. What a log gives before
-    the first one that is known is older than what is kept of it, and comes too late. What a source counted
-    before is not counted again, until it gives a new line.
+    A line is known by its position, time, process and text, as often as it was kept. Lines of a log before
+    the first known one are older than what is kept of it, and are dropped. A source's counts are not added
+    again until it gives a new line.
     """
 
     def __init__(self, newest_first: Iterator[tuple[str, Batch]]) -> None:
@@ -59,7 +58,7 @@ class RecordedLines:
                     self._since[log] = min(record.at, self._since.get(log, record.at))
 
     def without(self, source: str, batch: Batch) -> Batch:
-        """A batch without the lines that are kept, and without what was counted with them."""
+        """A batch without the lines that are kept already, and without their counts."""
         new = tuple(filter(self._is_new, batch.records)) if self._left else batch.records
         counts = Counter({name: getattr(batch, name) for name in COUNTS})
         counted = self._counted.pop(storable(source), Counter())
@@ -87,16 +86,16 @@ class RecordedLines:
 
 
 def _line_of(record: LogRecord) -> tuple[str, int]:
-    """The name of the log of a record, and what tells its line, as they are written down."""
+    """The name of the log of a record, and what identifies its line, as they are written."""
     log, text = (storable(mask_text(one)) for one in (record.source, record.text))
     line = record.offset if record.identity is None else record.identity
     return log, hash((log, line, record.at, record.pid, record.container, text))
 
 
 class RecordingWriter(DatabaseWriter):
-    """A recording, which must not be there yet unless it `goes_on`. `most_bytes` bounds what is kept.
+    """A recording, which must not exist unless it `goes_on`. `most_bytes` bounds what is kept.
 
-    A new one has its name from `close` on, one that goes on at once; `discard` leaves nothing of a new one.
+    A new one gets its name at `close`; `discard` leaves nothing of it.
     """
 
     def __init__(self, path: Path, about: database.About, most_bytes: int, *, goes_on: bool = False) -> None:
@@ -129,7 +128,7 @@ class RecordingWriter(DatabaseWriter):
                 return
 
     def put(self, kind: str, name: str, what: database.Item, value: object, at: Nanos, key: str = "") -> None:
-        """Keep one thing that a source delivered or answered; what cannot be kept is counted."""
+        """Record one value that a source gave or answered; one that cannot be recorded is counted."""
         try:
             body = database.packed(value)
         except database.NotPacked:
@@ -137,7 +136,7 @@ class RecordingWriter(DatabaseWriter):
             return
         with self._guarded():
             source = self._source(kind, name)
-            if isinstance(value, Batch):  # which logs there are is known without reading them
+            if isinstance(value, Batch):  # logs are known without being read
                 named = {(source, storable(mask_text(record.source))) for record in value.records}
                 self._db.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", named - self._logs)
                 self._logs |= named
@@ -204,9 +203,9 @@ class _Entry(NamedTuple):
 
 
 class Recorder(BatchWriter[_Entry]):
-    """What polls tell what they got, see `store.poller.Observer`.
+    """Gets the results of polls, see `backends.base.Observer`.
 
-    `detail_of` gives the whole record of a job, to be kept with its changes.
+    `detail_of` gives the whole record of a job, to be recorded with its changes.
     """
 
     _writer: RecordingWriter
@@ -264,17 +263,17 @@ class Recorder(BatchWriter[_Entry]):
 
 
 MOST_BYTES = 512 << 20
-"""A bundle holds no more, packed; what is older is dropped."""
+"""The largest bundle, packed; older entries are dropped."""
 MOST_JOBS = 5_000
-"""With more jobs than this only those related to the given one are kept."""
+"""With more jobs only those related to the given one are kept."""
 PIECE_RECORDS = 500
 
 States = Callable[[Job], Iterable[tuple[Nanos, Job]]]
-"""Gives what a job was and since when."""
+"""Gives the state of a job and since when."""
 
 
 class BundleCollector:
-    """Keeps in memory what was delivered and answered, see `backends.base.Observer`."""
+    """Keeps in memory what sources gave and answered, see `backends.base.Observer`."""
 
     def __init__(self) -> None:
         self._delivered: list[tuple[str, str, Batch | str]] = []
@@ -300,7 +299,7 @@ class BundleCollector:
         return len({job.id for batch in batches for job in batch.jobs})
 
     def write(self, path: Path, about: About, states: States, wanted: Callable[[JobId], bool]) -> int:
-        """Make the bundle, of jobs only those that are wanted; its size in bytes. Raises RecordingError."""
+        """Make the bundle, with only the wanted jobs. Returns its size in bytes. Raises RecordingError."""
         writer = RecordingWriter(path, about, MOST_BYTES)
         try:
             with writer.together():
@@ -326,7 +325,7 @@ class BundleCollector:
 
 
 def _pieces(batch: Batch, states: States, wanted: Callable[[JobId], bool]) -> Iterator[tuple[Nanos, Batch]]:
-    """What a batch gives, each under the time it is of; of jobs only those that are wanted."""
+    """The parts of a batch, each with its own time; only the wanted jobs."""
     reasons = tuple(seen for seen in batch.reasons if wanted(seen.job_id))
     yield TIMELESS, msgspec.structs.replace(batch, jobs=(), records=(), changes=(), reasons=reasons)
     for job in batch.jobs:
@@ -337,7 +336,7 @@ def _pieces(batch: Batch, states: States, wanted: Callable[[JobId], bool]) -> It
             yield change.at, Batch(changes=(change,))
     piece: list[LogRecord] = []
     begun = latest = TIMELESS
-    for record in batch.records:  # a second's worth at a time, none before those it follows
+    for record in batch.records:  # one second at a time, none before the ones that it follows
         at = max(latest, record.at or TIMELESS)
         if piece and (at >= begun + SECOND or len(piece) >= PIECE_RECORDS):
             yield latest, Batch(records=tuple(piece))

@@ -1,6 +1,6 @@
-"""A recording in place of the systems that it was made of: sources, answers about jobs, logs, and its clock.
+"""A recording in place of the live systems: sources, answers about jobs, logs, and its clock.
 
-Answers are kept as they were given, secrets masked, under a key that holds all of the question. Scripts are
+Answers are recorded as they were given, secrets masked, under a key that has the whole question. Scripts are
 bytes, so their secrets are masked here, by the names of variables and line by line.
 """
 
@@ -33,11 +33,11 @@ from jobtui.recording.database import Entry, Item, Recording
 from jobtui.transport.worker import Worker
 
 AT_ONCE = 50
-"""Entries that are delivered at a time."""
+"""How many entries are given at a time."""
 
 
 class ReplayClock:
-    """The time that a recording is at. Whoever waits for it to move on is woken."""
+    """The present time of a recording. Tasks that wait for it to move are woken."""
 
     def __init__(self, at: Nanos) -> None:
         self._at = at
@@ -56,14 +56,14 @@ class ReplayClock:
 
 
 class OpenRecording(NamedTuple):
-    """A recording, the thread that reads it, and the time that it is at."""
+    """A recording, the thread that reads it, and its present time."""
 
     recording: Recording
     worker: Worker
     clock: ReplayClock
 
     async def answer(self, what: Item, source: int | None, key: str) -> Any:
-        """The last answer to a question by the time that it is at, None when it was not asked."""
+        """The last answer to a question up to the present time, None if it was not asked."""
         if source is None:
             return None
         until = self.clock.now()
@@ -72,7 +72,7 @@ class OpenRecording(NamedTuple):
 
 
 class ReplayedSource:
-    """A source as it was. `number` is that in the recording, None for one of which nothing was kept."""
+    """A recorded source. `number` is its number in the recording, None if nothing of it was recorded."""
 
     def __init__(self, opened: OpenRecording, kind: str, name: str, number: int | None) -> None:
         self.kind = kind
@@ -103,7 +103,7 @@ class ReplayedSource:
         until = self._read_to
         early = self._recording.early_jobs(self.number, until) if self._seq < 0 else ()
         entries = self._recording.delivered(self.number, max(0, self._seq), until, AT_ONCE)
-        # What is gone in one batch may be there again in the next
+        # A job that is gone in one batch may be back in the next
         ends = (at + 1 for at, one in enumerate(entries) if one.what is Item.BATCH and one.value.gone)
         taken = entries[: next(ends, len(entries))]
         if taken:
@@ -120,10 +120,10 @@ class ReplayedSource:
 
 
 class ReplayedJobs(ReplayedSource):
-    """One that can tell everything stored about a job."""
+    """A source that can give everything stored about a job."""
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """The whole record as it was read last, else what was delivered of the job; None without both."""
+        """The whole record as it was last read, else what is recorded of the job; None without either."""
         return await self._worker.run(lambda: self._detail(job_id))
 
     def _detail(self, job_id: JobId) -> JobDetail | None:
@@ -149,11 +149,11 @@ class ReplayedJobs(ReplayedSource):
 
 
 SPEEDS = (1, 10, 60, 600)
-"""Seconds that go by in one, each after the other; then it stands."""
+"""How many recorded seconds pass in one, key by key; then it stops."""
 
 
 class ReplayPlayer:
-    """The position in a recording. Moving it changes what all sources deliver.
+    """The position in a recording. Moving it changes what all sources give.
 
     `start_over` reads everything again from the beginning. `speed` is how many recorded seconds pass in one
     second, 0 while it is stopped.
@@ -192,7 +192,7 @@ class ReplayPlayer:
         self._clock.set(wanted)
         if wanted > before:
             return
-        # Everything is read again; who asked before and still waits need not
+        # Everything is read again; earlier requests that still wait are not needed
         self._asked += 1
         nth = self._asked
         async with self._reading:
@@ -234,7 +234,7 @@ def _masked(data: bytes) -> bytes:
 
 
 class ReplayedScripts(ReplayedSource):
-    """An archive as it answered. Only what was asked for is known."""
+    """A recorded archive. It only has answers to questions that were asked."""
 
     cluster = ""
 
@@ -247,7 +247,7 @@ class ReplayedScripts(ReplayedSource):
 
 
 class ReplayedTraces(ReplayedSource):
-    """A server of traces as it answered. Only what was asked for is known."""
+    """A recorded server of traces. It only has answers to questions that were asked."""
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         found: Telemetry | None = await self._opened.answer(Item.TRACE, self.number, trace_id)
@@ -267,7 +267,7 @@ class ReplayedTraces(ReplayedSource):
 
 
 ANSWERS = "desk"
-"""What stands for a source with answers that are of no source alone."""
+"""The source name of answers that belong to no single source."""
 NOT_RECORDED = "is not in the recording"
 BETWEEN = "\t"
 
@@ -277,7 +277,7 @@ def key_of(*asked: object) -> str:
 
 
 class Question(NamedTuple):
-    """A question to a `JobReader` of which the answer is kept: under which key, and its subject in words."""
+    """A question to a `JobReader` whose answer is recorded: its key, and its subject in words."""
 
     what: Item
     key: Callable[..., str] = key_of
@@ -296,11 +296,11 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "remembered": Question(Item.REMEMBERED, lambda job, text, now: key_of(job.id, text)),
 }
-"""By the method that answers. The other methods ask the sources, which answer as they are recorded."""
+"""By the method that answers. Other methods ask the recorded sources."""
 
 
 async def _answered(opened: OpenRecording, name: str, asked: Sequence[Any]) -> Any:
-    """What was answered when the recording was made. Raises Unreadable when there is none, or it says why."""
+    """The recorded answer. Raises Unreadable if there is none, or if it says why not."""
     question = QUESTIONS[name]
     source = opened.recording.source(ANSWERS, "")
     answer = await opened.answer(question.what, source, question.key(*asked))
@@ -326,7 +326,7 @@ ENTRIES_AT_ONCE = 500
 
 
 class ReplayedLogs:
-    """A `SourceLogs` on a recording: of each log the lines whose meaning is known, as they were read."""
+    """A `SourceLogs` on a recording: of each log the lines with a known shape, as they were read."""
 
     def __init__(self, opened: OpenRecording, sources: Callable[[], Sequence[int]]) -> None:
         self._opened = opened
@@ -344,14 +344,14 @@ class ReplayedLogs:
 
 
 class ReplayedLog(ListedLog):
-    """Lines up to the time of the clock: where that was set back, they are read again."""
+    """Lines up to the time of the clock; if that was set back, they are read again."""
 
     def __init__(self, name: str, lines: "ReplayedLines") -> None:
         super().__init__(name, lines)
         self._recorded_lines = lines
 
     async def look(self) -> Extent:
-        """Take in what has come, or drop what is not there yet. Raises LogUnreadable."""
+        """Add new lines, or drop those that are not written yet. Raises LogUnreadable."""
         if self._recorded_lines.is_set_back():
             self.forget()
         extent = await super().look()
@@ -402,7 +402,7 @@ class ReplayedLines(Lines):
         return lines
 
     def _entries(self, source: int, until: Nanos) -> Iterator[Entry]:
-        """What a source delivered since it was read last; of much the end."""
+        """The entries of a source since the last call; the last ones if there are many."""
         if source not in self._seqs:
             newest = self._recording.newest(source, until, ENTRIES_AT_FIRST)
             self._seqs[source] = newest[-1].seq if newest else 0
@@ -419,7 +419,7 @@ class ScriptScheduler(DetailSource, ScriptSource, Protocol):
 
 
 class ReplayedScheduler(ReplayedJobs, ReplayedScripts):
-    """A scheduler as it was, and as it answered."""
+    """A recorded scheduler with its answers."""
 
 
 KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
@@ -428,11 +428,11 @@ KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
     (TraceSource, ReplayedTraces),
     (DetailSource, ReplayedJobs),
 )
-"""What stands for a source that can do more than deliver."""
+"""The replacements of sources that can do more than be polled."""
 
 
 class RecordingReplay:
-    """Replaces the live systems by a recording. `clock` is a time in it: first when it was made."""
+    """Replaces the live systems by a recording. `clock` is a time in it, at first when it was made."""
 
     def __init__(self, path: Path) -> None:
         self.recording = Recording(path)
@@ -441,7 +441,7 @@ class RecordingReplay:
         self._opened = OpenRecording(self.recording, Worker(f"replay {path}"), self.clock)
 
     def in_place_of(self, source: Source) -> Source:
-        """What is polled in place of a source, which itself is never opened."""
+        """The replacement of a source, which itself is never opened."""
         make = next((kind for known, kind in KINDS if isinstance(source, known)), ReplayedSource)
         number = self.recording.source(source.kind, source.name)
         return make(self._opened, source.kind, source.name, number)

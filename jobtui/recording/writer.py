@@ -1,11 +1,11 @@
-"""Writes a database of ours, and writes what it is given in batches on a thread.
+"""Writes one of our databases, in batches on a thread.
 
-A new file is made beside its name and gets it when it is whole and on the disk, so that a full disk, or the
-end of the program, leaves nothing under that name. Only a file of this user, of this layout, that is no
-link and that nobody else writes goes on.
+A new file gets its name only once it is complete and on the disk, so that a full disk, or the end of the
+program, leaves nothing under that name. An existing file is continued only if it is this user's, has this
+layout, is no link, and nobody else writes it.
 
-Batches are written twice a second, so that a killed program loses no more than that. A batch that cannot be
-written is kept, up to a bound, and tried again; what comes beyond that is lost and counted.
+Batches are written twice a second, so a killed program loses no more than that. A batch that cannot be
+written is kept, up to a bound, and tried again; more than that is lost and counted.
 """
 
 import errno
@@ -26,13 +26,13 @@ from jobtui.recording.database import SIDE_FILES, Layout, RecordingError, opened
 
 FOR_OWNER = 0o600
 NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What file systems say that have no hard links."""
+"""The errors of file systems without hard links."""
 
 
 class DatabaseWriter:
-    """A database of a layout, which must not be there yet unless it `goes_on`.
+    """A database of a layout, which must not exist unless it `goes_on`.
 
-    A new one has its name from `close` on, one that goes on at once; `discard` leaves nothing of a new one.
+    A new one gets its name at `close`; `discard` leaves nothing of it.
     """
 
     def __init__(self, path: Path, layout: Layout, *, goes_on: bool = False) -> None:
@@ -48,7 +48,7 @@ class DatabaseWriter:
             raise
 
     def _begin(self) -> None:
-        """Called when the file, perhaps a new one, was opened: write what it says of itself."""
+        """Called when the file, perhaps a new one, was opened: write its description."""
 
     def _count(self) -> None:
         """Called when the file was opened or a transaction rolled back: count what is in it."""
@@ -81,7 +81,7 @@ class DatabaseWriter:
         self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _publish(self) -> None:
-        """Give a new recording its name, once all of it is on the disk. Nothing of that name is replaced."""
+        """Give a new recording its name, once it is on the disk. An existing file is not replaced."""
         if self._beside is None:
             return
         self._db.close()
@@ -116,7 +116,7 @@ class DatabaseWriter:
             self.discard()
 
     def discard(self) -> None:
-        """Let it go as it is, and a new one that has no name yet as a whole. May be called twice."""
+        """Close it as it is, and remove a new one without a name. May be called twice."""
         if (db := getattr(self, "_db", None)) is not None:
             with suppress(sqlite3.Error):
                 db.close()
@@ -139,7 +139,7 @@ class DatabaseWriter:
 
 
 def _is_there(path: Path, layout: Layout, *, goes_on: bool) -> bool:
-    """Whether the database is there, and may go on. Raises OSError, RecordingError."""
+    """Whether the database exists, and may be continued. Raises OSError, RecordingError."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:
@@ -162,7 +162,7 @@ def _make(path: Path) -> None:
 
 
 def _named(beside: Path, path: Path) -> None:
-    """Give a file its name. Raises OSError, FileExistsError where there is one of that name."""
+    """Give a file its name. Raises OSError, FileExistsError if there is one of that name."""
     try:
         os.link(beside, path, follow_symlinks=False)
     except OSError as error:
@@ -175,7 +175,7 @@ def _named(beside: Path, path: Path) -> None:
 
 
 def _locked(path: Path, layout: Layout) -> int:
-    """Make sure that nobody else writes here, for as long as what is given is open. Raises RecordingError.
+    """Lock out other writers until the result is closed. Raises RecordingError.
 
     The directory has the lock: closing any descriptor of a database would drop the locks of SQLite.
     """
@@ -191,7 +191,7 @@ def _locked(path: Path, layout: Layout) -> int:
 
 
 def _synced(path: Path) -> None:
-    """Return when a file or directory is on the disk. Raises OSError."""
+    """Flush a file or directory to the disk. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -201,7 +201,7 @@ def _synced(path: Path) -> None:
 
 WRITE_EVERY_S = 0.5
 MOST_WAITING = 100_000
-"""The most records that wait to be written; a long one counts as several."""
+"""The most records that wait to be written; a large one counts as several."""
 
 One = TypeVar("One")
 
@@ -272,7 +272,7 @@ class BatchWriter(Generic[One]):
                 self.lost += records
 
     def _gathered(self, *, is_patient: bool) -> tuple[list[tuple[One, int]], bool]:
-        """What came until the next writing is due, and whether more can come.
+        """What came until the next write is due, and whether more can come.
 
         `is_patient` is whether to wait for the first.
         """

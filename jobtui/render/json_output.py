@@ -1,4 +1,4 @@
-"""Records as the JSON contract has them: names, times as RFC 3339 UTC, durations in seconds, absent as null.
+"""Records in the form of the JSON contract: times in RFC 3339 UTC, durations in seconds, null if absent.
 
 Every text that comes from outside is masked here. It is not made safe for a terminal: `dumps` escapes all but
 ASCII, so that nothing raw is written and nothing is lost.
@@ -76,7 +76,7 @@ def time_or_null(at: Nanos | None) -> str | None:
 
 
 def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
-    """These fields of a record: enums by value, times (`TIMES`, `..._at`) and texts as the contract has them.
+    """Fields of a record: enums by value, times (`TIMES`, `..._at`) and texts as the contract has them.
 
     `name=path` names the value at a dotted path; `name?` is null if the value is empty. Texts are masked if
     `masks`, those of a tuple each; a `line` that is not counted is null.

@@ -1,12 +1,12 @@
 """An app that sends few bytes to its terminal, and takes keys in the order in which they were typed.
 
 Output: Textual 8.2.8 sends changed lines from their left end on, sets and resets every colour at every
-segment, paints all of the screen several times for a resize or another screen, and waits for a terminal that
-is slow. Over ssh that is most of the traffic. All is put right where an update becomes text.
+segment, paints all of the screen several times for a resize or another screen, and waits for a slow terminal.
+Over ssh that is most of the traffic. All of this is corrected where an update becomes text.
 
-Input: it hands keys on as they come. What is typed after `:` in the same packet is on its way to the screen
-below before the line that opens has the focus, so that a `q` in it ends the program. Here a key waits until
-all that the key before it set going has been done. A paste without a line opens one.
+Input: it passes keys on as they come. What is typed after `:` in the same packet goes to the screen below
+before the line that opens has the focus, so that a `q` in it ends the program. Here a key waits until the
+effects of the key before it are done. A paste without a line opens one.
 """
 
 import os
@@ -29,15 +29,15 @@ from jobtui.terminal.canvas import Canvas
 from jobtui.terminal.textual_patches import patch_textual
 
 RESIZED_S = 0.03
-"""How long painting is put off after a resize."""
+"""How long painting is delayed after a resize."""
 LOOK_AGAIN_S, LOOK_AT_LEAST_S = 0.005, 0.25
-"""How long it is put off while the terminal takes nothing: at first, and at most."""
+"""How long it is delayed while the terminal accepts nothing: at first, and at most."""
 MOST_QUEUED = 6
 """Writes that may wait for the thread that makes them; an update is three."""
 ERASING_IN_COLOR = (
     "alacritty", "foot", "gnome", "iterm", "konsole", "linux", "putty", "rxvt", "vte", "wezterm", "xterm",
 )  # fmt: skip
-"""Beginnings of the names of terminals in which what is erased takes the background that is set."""
+"""Beginnings of the names of terminals in which erased cells take the current background."""
 
 ROUNDS = 3
 """How many turns everything from the focused widget up to the app has before the next key: one for the action
@@ -46,7 +46,7 @@ of the key, one for its effect, such as a line that closes, one for where that l
 LOOK_S = 0.005
 """How often it is checked whether a line that opens has the keys."""
 MOST_LOOKS = 200
-"""After this many looks keys go to the screen that is there."""
+"""After so many looks keys go to the present screen."""
 LOST_S = 10.0
 """How long a key waits for the effect of the one before it, which a fault may have lost."""
 
@@ -100,7 +100,7 @@ class TerminalApp(App[Result]):
         self._put_off(RESIZED_S)
 
     def _put_off(self, wait_s: float) -> None:
-        """Paint a little later what there is then, which is less than all that is not painted until then."""
+        """Paint a little later: that is less than painting every update until then."""
         self._wants_all = True
         if not self._is_put_off:
             self._is_put_off = True
@@ -146,7 +146,7 @@ class TerminalApp(App[Result]):
             await super().on_event(event)
 
     async def _next_typed(self) -> None:
-        """Take what was typed. A fault here costs what was typed by then, and no key after that."""
+        """Take what was typed. A fault here costs what was typed so far, and no later key."""
         with contained("taking keys") as taking:
             await self._take_typed()
         if taking.fault is not None:
@@ -175,7 +175,7 @@ class TerminalApp(App[Result]):
         self._is_busy = False
 
     async def _settle(self, rest: Sequence[MessagePump]) -> None:
-        """Let each of these do what it has been sent, one after the other; then take the next key."""
+        """Let each of these handle its messages, one after the other; then take the next key."""
         with contained("taking keys"):
             for at, pump in enumerate(rest, 1):
                 if pump.call_later(self._settle, rest[at:]):
@@ -183,18 +183,18 @@ class TerminalApp(App[Result]):
         await self._next_typed()
 
     def is_opening_input(self) -> bool:
-        """Whether an input is on its way that has not been given the keys yet."""
+        """Whether an input is opening that does not have the keys yet."""
         return False
 
     async def opens_input(self, pasted: str) -> bool:
-        """Go where a paste leads, or open an input for it if there is none; whether that is on its way."""
+        """Follow a paste, or open an input for it if there is none. True if that is under way."""
         return False
 
 
 def erases_in_color(environment: Mapping[str, str]) -> bool:
-    """Whether what the terminal erases takes the background that is set, and is kept when it is copied.
+    """Whether cells that the terminal erases take the current background, and are kept in a copy.
 
-    GNU screen erases in its own; tmux leaves out of what it captures what was erased.
+    GNU screen erases in its own background; tmux leaves erased cells out of what it captures.
     """
     is_shared = bool(environment.get("STY") or environment.get("TMUX"))
     return not is_shared and environment.get("TERM", "").startswith(ERASING_IN_COLOR)

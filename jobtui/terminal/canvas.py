@@ -1,7 +1,7 @@
 """What the terminal shows now, so that an update sends only the cells that it changes.
 
-A line in which a character may be wider or narrower than one cell is not remembered: terminals differ on
-that, and are sent all of it.
+A line in which a character may not take exactly one cell is not remembered, as terminals differ on that; it
+is always sent as a whole.
 """
 
 import re
@@ -23,9 +23,9 @@ OFF = {
     "1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "6": "25", "7": "27",
     "8": "28", "9": "29", "21": "24", "51": "54", "52": "54", "53": "55",
 }  # fmt: skip
-"""What ends each attribute."""
+"""The code that ends each attribute."""
 SEEN_ON_BLANKS = frozenset({"4", "7", "9", "21", "51", "52", "53"})
-"""Attributes that are seen where there is nothing but a blank."""
+"""Attributes that are visible on a blank."""
 
 
 class Codes(NamedTuple):
@@ -41,7 +41,7 @@ PLAIN = Codes(frozenset(), "", "")
 
 @lru_cache(4096)
 def codes_of(style: Style, colors: ColorSystem | None) -> Codes:
-    """What sets a style on a terminal that has none set; without colours where none are wanted."""
+    """The codes that set a style on a terminal without one; without colours if none are wanted."""
     if colors is None:
         return codes_of(style.without_color, ColorSystem.STANDARD)
     plain = Style(color=style.color, bgcolor=style.bgcolor)
@@ -83,7 +83,7 @@ def on_blanks(codes: Codes) -> Codes:
 
 
 class CanvasPainter:
-    """Writes texts to places."""
+    """Writes texts at positions."""
 
     def __init__(self, colors: ColorSystem | None) -> None:
         self.colors = colors
@@ -130,7 +130,7 @@ class CanvasPainter:
 
     def _set(self, codes: Codes, *, is_blank: bool) -> None:
         if is_blank and not codes.attributes & SEEN_ON_BLANKS:
-            # The colour of what is not there may stay what it is
+            # The colour of a blank may stay as it is
             kept = self._codes
             codes = Codes(kept.attributes - SEEN_ON_BLANKS, kept.foreground, codes.background)
         if codes != self._codes:
@@ -139,15 +139,15 @@ class CanvasPainter:
 
 
 GAP = 4
-"""Up to this many unchanged cells are written again: that is shorter than to step over them."""
+"""Up to so many unchanged cells are written again, which is shorter than moving over them."""
 ERASED = 4
-"""From this many blanks on it is shorter to erase them."""
+"""From so many blanks on it is shorter to erase them."""
 ONE_CELL = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u037b-\u037f\u0384-\u038a\u038e-\u03a1\u03a3-\u0482"
     "\u048a-\u052f\u2010-\u2027\u2030-\u203b\u203d-\u2048\u2190-\u2193\u2295-\u2299\u2500-\u25a9\u25cb-\u25ef"
     "\u2713\u2717\u2800-\u28ff]*"
 )
-"""Characters of which nobody doubts that each takes one cell."""
+"""Characters that take one cell on every terminal."""
 NO_STYLE = Style.null()
 
 
@@ -164,8 +164,8 @@ class CanvasRow(NamedTuple):
 class Canvas:
     """The cells of the terminal, as far as they are known.
 
-    `erases_in_color` says that what a terminal erases takes the background that is set. Text goes through the
-    table `lowering` where the terminal cannot show all signs, and without `has_colors` none is sent.
+    `erases_in_color` says that erased cells take the current background. Text goes through the table
+    `lowering` if the terminal cannot show all signs, and without `has_colors` no colour is sent.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Canvas:
         self._rows: list[CanvasRow | None] = []
 
     def forget(self) -> None:
-        """It was resized, or somebody else wrote to it: what it shows is not known."""
+        """The terminal was resized, or something else wrote to it: its content is not known."""
         self._rows = [None] * len(self._rows)
 
     def draw(self, update: LayoutUpdate | ChopsUpdate, colors: ColorSystem) -> str:
@@ -215,7 +215,7 @@ class Canvas:
             self._rows[y] = None
 
     def _put(self, pen: CanvasPainter, x: int, y: int, segments: Sequence[Segment]) -> bool:
-        """Write what differs of a part of a line, and remember it; False when its width is not known."""
+        """Write cells of a part of a line that differ, and remember them; False if its width is unknown."""
         new = row_of(segments, pen.colors)
         is_inside = 0 <= y < len(self._rows)
         if new is None:
@@ -233,7 +233,7 @@ class Canvas:
         return True
 
     def _write(self, pen: CanvasPainter, row: CanvasRow, *, is_end: bool) -> None:
-        """Write cells where the pen is; blanks at the end of a line are erased where that does."""
+        """Write cells at the pen; blanks at the end of a line are erased if that gives the same."""
         end = len("".join(row.chars).rstrip(" "))
         erased = is_end and len(row.chars) - end >= ERASED and self._may_erase(row.codes[end:])
         written = end if erased else len(row.chars)
@@ -252,7 +252,7 @@ class Canvas:
 
 
 def row_of(segments: Sequence[Segment], colors: ColorSystem | None) -> CanvasRow | None:
-    """The cells of some segments, None when it is not known for sure which cell each character takes."""
+    """The cells of some segments, None if it is not certain which cell each character takes."""
     row = CanvasRow([], [])
     for text, style, _ in segments:
         if not ONE_CELL.fullmatch(text) or (style is not None and style._link):
@@ -266,7 +266,7 @@ def row_of(segments: Sequence[Segment], colors: ColorSystem | None) -> CanvasRow
 def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip, tuple[int, int]]]:
     """The parts of lines in which an update changes something: the place, all of it, what may have changed.
 
-    To compare all of a part takes less time than to cut it down first.
+    Comparing all of a part takes less time than cutting it first.
     """
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
@@ -275,7 +275,7 @@ def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip, tuple[int, in
 
 
 def _changed(before: CanvasRow, after: CanvasRow) -> Iterator[tuple[int, int]]:
-    """Where cells differ to the eye: from one up to another, with short gaps written again."""
+    """The ranges in which cells look different; short gaps between them are included."""
     if before == after:
         return
     start = stop = -1

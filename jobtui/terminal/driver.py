@@ -1,10 +1,10 @@
-"""The terminal of the dashboard: one that ends the program when it is gone, and wakes it for keys only.
+"""The terminal of the dashboard: it ends the program when it is gone, and wakes it for keys only.
 
-Textual 8.2.8 leaves a program behind whose terminal is gone. The thread that writes dies of the first error,
-so that what is written later fills a queue until everything waits for room in it; the end of the input is
-taken for no input, again and again without a pause; and SIGCONT, which the kernel sends beside SIGHUP, starts
-a second set of threads, the first of which is never told to end. It also looks for keys ten times a second.
-This leans on insides of the textual version that pyproject.toml pins, all of them in this file.
+With Textual 8.2.8 a program goes on when its terminal is gone. The writing thread dies of the first error, so
+later output fills a queue until everything waits for room in it; the end of the input is taken for no input,
+again and again without a pause; and SIGCONT, which the kernel sends along with SIGHUP, starts a second set of
+threads, and the first is never told to end. It also looks for keys ten times a second. This file uses
+internals of the Textual version that pyproject.toml pins.
 """
 
 import _thread
@@ -36,21 +36,21 @@ SIGNAL_CODE = 128
 """Added to the number of the signal that ended the program, as shells do."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 GRACE_S = 3.0
-"""How long an end in good order may take before the program is ended without one."""
+"""How long an orderly end may take before the program is ended without one."""
 READ_BYTES = 4_096
 _OFF = ("2004", "2048", "1000", "1003", "1015", "1006", "1004")  # paste, sizes, mouse, focus
 LEAVE = "".join((*(f"\x1b[?{mode}l" for mode in _OFF), "\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h")).encode()
-"""What takes back all that the dashboard asks of a terminal."""
+"""The sequences that undo all that the dashboard sets on a terminal."""
 KEEP_TITLE = "\x1b[22;2t"
 GIVE_TITLE_BACK = "\x1b]2;\x07\x1b[23;2t"
-"""Empties the title, and takes the one that was kept: where a terminal keeps none, a shell sets it again."""
+"""Empties the title and restores the saved one; if a terminal saves none, the shell sets it again."""
 WITHOUT_TITLE = frozenset({"linux", "dumb", "ansi", "vt100", "vt220"})
 """Terminals without a title, some of which would show it."""
 TITLE_CELLS = 60
 
 
 def window_title(title: str, environment: Mapping[str, str]) -> str:
-    """What to call the window: the program, the profile and the host; "" where there is no title to set."""
+    """The title of the window: program, profile and host; "" if there is no title to set."""
     if environment.get("TERM", "dumb") in WITHOUT_TITLE:
         return ""
     return fit(f"{title} {socket.gethostname()}", TITLE_CELLS).rstrip()
@@ -128,7 +128,7 @@ class TerminalDriver(LinuxDriver):
                 signal.signal(number, lambda number, _: self._end(SIGNAL_CODE + number))
         try:
             super().start_application_mode()  # type: ignore[no-untyped-call]
-        except BaseException:  # as where no thread can be started any more
+        except BaseException:  # for example if no thread can be started any more
             with suppress(Exception):
                 self.close()  # all that was written before goes out first
             self._restore()
@@ -153,7 +153,7 @@ class TerminalDriver(LinuxDriver):
             super().write(data)
 
     def toggle_mouse(self) -> bool:
-        """Take the mouse, or leave it to the terminal; whether it is used now."""
+        """Take the mouse, or leave it to the terminal. True if it is used now."""
         if self._mouse:
             self._disable_mouse_support()
         self._mouse = not self._mouse
@@ -162,14 +162,14 @@ class TerminalDriver(LinuxDriver):
         return self._mouse
 
     def run_input_thread(self) -> None:
-        """Pass on keys and other input of the terminal until asked to end or there is no more."""
+        """Pass on keys and other input of the terminal until asked to end, or until there is no more."""
         decode = getincrementaldecoder("utf-8")("replace").decode
         parser = XTermParser(self._debug)
         poll = select.poll()
         poll.register(self.fileno, select.POLLIN)
         poll.register(self._bell, select.POLLIN)
         while not self.exit_event.is_set():
-            # How long to wait for more of what may be the beginning of a key; None: for ever
+            # How long to wait for the rest of what may be the beginning of a key; None: forever
             until = parser._timeout_time
             ready = poll.poll(None if until is None else max(0.0, (until - get_time()) * 1_000))
             text = ""
@@ -177,7 +177,7 @@ class TerminalDriver(LinuxDriver):
                 if (data := self._read()) is None:
                     self._lose()
                     return
-                text = decode(data)  # "" for a part of a character, which a parser would take for the end
+                text = decode(data)  # "" for a part of a character, which a parser would take as the end
             with contained("reading what was typed") as reading:
                 for event in chain(parser.feed(text) if text else (), parser.tick()):
                     with contained("passing on what was typed"):
@@ -186,7 +186,7 @@ class TerminalDriver(LinuxDriver):
                 parser = XTermParser(self._debug)
 
     def _read(self) -> bytes | None:
-        """What was typed; None when nothing ever will be any more."""
+        """What was typed; None at the end of the input."""
         try:
             data = os.read(self.fileno, READ_BYTES)
             if not data:
@@ -198,7 +198,7 @@ class TerminalDriver(LinuxDriver):
         return data
 
     def _sigcont_application(self, *_: object) -> None:
-        """Take the terminal again after a stop. Without one, as at a hang-up, all is running already."""
+        """Take the terminal again after a stop. Without a stop, as at a hang-up, all is running already."""
         if not self._auto_restart or self._ends:
             return
         if self._key_thread is None or not self._key_thread.is_alive():
@@ -217,7 +217,7 @@ class TerminalDriver(LinuxDriver):
         self._end(SIGNAL_CODE + signal.SIGHUP)
 
     def _end(self, code: int) -> None:
-        """End in good order, soon. Called in any thread, and in signal handlers: takes no lock."""
+        """Begin an orderly end. Called in any thread, and in signal handlers: takes no lock."""
         if self._ends:
             return
         self._ends = True

@@ -1,13 +1,13 @@
 """Patches of Textual, for the version that pyproject pins (8.2.8).
 
-Timers that fire once do so, whatever else the machine does. Textual's leave out what is due already when they
-look at the clock for the first time, also where they are to fire but once: held up for that long while it
-begins, a timer never does, and a key, an update or a resize that waits for it is never seen. One that was due
-before it began, as that of a toast which is shown again on another screen, goes round for ever.
+Timers that fire once do so, however busy the machine is. Textual's skip what is already due when they first
+look at the clock, even if they are to fire only once: a timer that is delayed for that long while it begins
+never fires, and a key, an update or a resize that waits for it is lost. A timer that was due before it began,
+as that of a toast which is shown again on another screen, loops forever.
 
-Exceptions cost what raised them. Textual ends the program with the first one in a handler, a timer, a
-callback or a worker, and stops the widget whose handler it was; here each is counted as a fault of jobtui and
-all else goes on. A widget that cannot be drawn says so in its place.
+Exceptions cost what raised them. Textual ends the program at the first one in a handler, a timer, a callback
+or a worker, and stops the widget of the handler; here each is counted as a fault of jobtui and everything
+else goes on. A widget that cannot be drawn says so in its place.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from jobtui.model.health import Fault, contained
 from jobtui.render.text import fit
 
 AGAIN_S, STEADY_S = 0.5, 60.0
-"""After how long what lasts is begun again, at first; and how long it must last to count as mended."""
+"""After how long lasting work is first started again; and how long it must last to count as mended."""
 
 _begin = Timer.__init__
 _compose = compose
@@ -59,7 +59,7 @@ def patch_textual() -> None:
 
 
 async def kept_up(node: DOMNode, stage: str, work: Callable[[], Awaitable[object]]) -> None:
-    """Do what lasts as long as its screen, in a worker: begun again, with back-off, when a fault ended it."""
+    """Do work that lasts as long as its screen, in a worker; after a fault start again, with back-off."""
     failures, wait_s = 0, AGAIN_S
     while True:
         with contained("reporting a fault"):
@@ -74,7 +74,7 @@ async def kept_up(node: DOMNode, stage: str, work: Callable[[], Awaitable[object
 
 
 def tell(node: object, fault: Fault | None, then: str = "") -> None:
-    """Let the screen of a node say that something on it is missing for a fault, and what is done then."""
+    """Let the screen of a node say that something is missing because of a fault, and what happens then."""
     if fault is None or not isinstance(node, DOMNode):
         return
     with contained("reporting a fault"):
@@ -98,13 +98,13 @@ async def _run_timer_contained(self: Timer) -> None:
         if active_app.get(None) is None:
             try:
                 active_app.set(self.target.app)  # type: ignore[attr-defined]
-            except (EventTargetGone, NoActiveAppError):  # its widget was taken away
+            except (EventTargetGone, NoActiveAppError):  # its widget was removed
                 return
         await _run_timer(self)
 
 
 async def _invoke_contained(callback: Any, *params: object) -> Any:
-    """What Textual calls handlers and callbacks with; one that raises costs none of the others its turn."""
+    """The function with which Textual calls handlers; one that raises does not stop the others."""
     with contained(f"in {getattr(callback, '__qualname__', type(callback).__name__)}") as calling:
         return await _invoke(callback, *params)
     tell(getattr(callback, "__self__", None), calling.fault)
@@ -118,7 +118,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
 
 
 def _compose_contained(node: App[Any] | Widget, given: Iterable[Widget] | None = None) -> list[Widget]:
-    """What a widget is made of; where that cannot be said, why."""
+    """The children of a widget; if making them fails, the reason."""
     with contained(f"composing {type(node).__name__}") as composing:
         return _compose(node, given)
     return [Static(f" {composing.words}", markup=False)]

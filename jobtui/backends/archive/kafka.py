@@ -1,10 +1,10 @@
-"""Scripts of jobs out of a Kafka topic.
+"""Scripts of jobs from a Kafka topic.
 
 confluent-kafka is an extra (`jobtui[kafka]`) and imported only here. Everything blocks, in steps of at most
 STEP_S, so that it can be stopped.
 
-A script is sought in a window from the time of the job's submission on; without such a time the last messages
-are gone through. What the topic no longer keeps is distinguished from what was never there.
+A script is searched in a window from the job's submission on; without that time in the last messages.
+Messages that the topic no longer keeps are distinguished from those that were never there.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from jobtui.transport.worker import Worker
 
 STEP_S = 0.2
 ANSWER_S = 10.0
-"""How long a broker may take to say what it has."""
+"""How long a broker may take to answer."""
 BATCH_MESSAGES = 500
 MOST_SETTINGS = 1 << 20
 MILLI = 1_000_000
@@ -45,11 +45,11 @@ FIXED: Mapping[str, object] = {
     "auto.offset.reset": "earliest",
     "log_level": 0,
 }
-"""Settings that keep it a reader, whatever the configuration says."""
+"""Settings that keep it read-only, whatever the configuration says."""
 
 
 class Message(NamedTuple):
-    """One message: where it is, when it was sent, what it says. Without `value` it only ends a partition."""
+    """One message: its position, when it was sent, its text. Without `value` it only ends a partition."""
 
     partition: int
     offset: int
@@ -74,10 +74,10 @@ class KafkaTopic:
         self._consumer: Any = None
         self.name = f"{brokers}/{topic}"
         self.is_cut = False
-        """Whether the last reading ended for want of time."""
+        """Whether the last reading ran out of time."""
 
     def bounds(self) -> dict[int, Bounds]:
-        """What each partition has. Raises SourceError."""
+        """The bounds of each partition. Raises SourceError."""
         with self._faults():
             found = self._open().list_topics(self._topic, timeout=ANSWER_S).topics.get(self._topic)
             if found is None or found.error is not None or not found.partitions:
@@ -96,7 +96,7 @@ class KafkaTopic:
             }
 
     def read(self, offsets: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:
-        """The messages from these offsets up to those, as long as that takes. Raises SourceError."""
+        """The messages from these offsets up to those. Raises SourceError."""
         left = {number for number, offset in offsets.items() if offset < until[number]}
         deadline = time.monotonic() + limit_s
         heard_at = time.monotonic()
@@ -198,7 +198,7 @@ def _read_settings(path: str) -> dict[str, object]:
 
 
 SCANNED_MESSAGES = 20_000
-"""How many of each partition are gone through, from the last back, without a time."""
+"""How many last messages of each partition are read without a time."""
 FIRST_S = 2.0
 """How long the first message of each partition may take."""
 SCAN_S = 15.0
@@ -247,7 +247,7 @@ class KafkaArchive(Archive):
     def _windows(
         self, wanted: Wanted, bounds: Mapping[int, Bounds]
     ) -> Iterator[tuple[Mapping[int, int], Mapping[int, int], str]]:
-        """From which offset of each partition up to which, and which messages these are."""
+        """The range of offsets of each partition, and in words which messages these are."""
         at = wanted.submitted_at
         if at is not None:
             begin = self._topic.offsets_at(Nanos(at - EARLY_S * SECOND), bounds)

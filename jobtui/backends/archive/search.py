@@ -1,6 +1,6 @@
 """Searching archives for a script: by job, or by its text.
 
-No source can hold up the others: one that hangs is left alone after a while.
+No source delays the others for long: one that hangs is given up after a while.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ OUTCOMES = (
 
 
 async def find_script(sources: Iterable[object], wanted: Wanted) -> Answer:
-    """The script of a job out of the first source that has it exactly, else out of any that has it."""
+    """The script of a job from the first source that has it exactly, else from any that has it."""
     if not wanted.is_batch:
         return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, "srun and salloc submit no script"),))
     found: list[ArchivedScript] = []
@@ -82,11 +82,11 @@ async def _ask(source: ScriptSource, wanted: Wanted) -> Answer:
 USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
 MOST_REASONS = 5
 MOST_LINES = 20
-"""Lines of a script that are given, the first of those in which the pattern was found."""
+"""How many matching lines of a script are given, the first ones."""
 
 
 class Hit(NamedTuple):
-    """A script that contains it: in how many lines, the first of them with their numbers."""
+    """A script with matches: how many lines, and the first of them with their numbers."""
 
     script: ArchivedScript
     user: str
@@ -97,7 +97,7 @@ class Hit(NamedTuple):
 class ScriptQuery(NamedTuple):
     """The search: a pattern, a user ("" for any), a period, and the most scripts to read.
 
-    The pattern is tried in this process: it must be one that ends.
+    The pattern is evaluated in this process: it must be a safe one.
     """
 
     pattern: str
@@ -107,16 +107,16 @@ class ScriptQuery(NamedTuple):
 
 
 class Tally:
-    """How far it has come, and what could not be looked at."""
+    """Its progress, and what could not be read."""
 
     def __init__(self) -> None:
         self.scripts = 0
         self.unreadable = 0
         self.where = ""
         self.reasons: list[str] = []
-        """Why something was not looked at, the first few."""
+        """The first few reasons why something was not read."""
         self.cuts: list[str] = []
-        """Counts of what was left out because it is too much."""
+        """Counts of what was left out because there is too much."""
 
     def miss(self, why: str) -> None:
         self.unreadable += 1
@@ -125,7 +125,7 @@ class Tally:
 
 
 async def search(sources: Iterable[object], query: ScriptQuery, tally: Tally) -> AsyncIterator[Hit]:
-    """The scripts that contain it, as they are found. What cannot be read is tallied."""
+    """The scripts with matches, as they are found. What cannot be read is counted."""
     hits, pattern = 0, re.compile(query.pattern.encode("utf-8", "surrogatepass"))
     for source in (one for one in in_order(sources) if isinstance(one, ScriptArchive)):
         with contained("searching scripts") as walking:
@@ -175,7 +175,7 @@ def _hit(pattern: re.Pattern[bytes], script: ArchivedScript) -> Hit | None:
 
 
 def user_of(script: ArchivedScript) -> str:
-    """Who submitted it, as its environment says; "" where it does not."""
+    """The user who submitted it, by its environment; "" if that is not in it."""
     environment = script.environment
     if environment is None:
         return ""

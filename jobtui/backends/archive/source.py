@@ -1,15 +1,15 @@
 """A directory of archived job scripts as a source: the script of one job, and a walk through all.
 
-Files are never listed for a job of Slurm, so that ten million of them cost nothing. A number that came back
-is distinguished by the date of submission, where that is known. What is not there is distinguished by why.
+Files are never listed for a job of Slurm, so that ten million of them cost nothing. Jobs with the same number
+are distinguished by the date of submission, if that is known. A missing script comes with the reason.
 
-The date is the local one of the machine that archived, two seconds after submission. That zone is not known
-here, so that a day on either side is looked at, too.
+The date is the local one of the machine that archived, two seconds after submission. Its zone is not known
+here, so a day on either side is searched, too.
 
-What is read is below the directory, whatever links there are: where a path ends is looked up before it is
-opened, and again of what was opened, so that nobody can exchange one in between.
+Only files below the directory are read, whatever links there are: a path is resolved before it is opened, and
+again afterwards, so that nobody can exchange it in between.
 
-SArchive writes the script first and both in place: of a job of this moment half may be there.
+SArchive writes the script first and both files in place: of a new job only a part may be there.
 """
 
 import errno
@@ -51,14 +51,14 @@ from jobtui.transport.worker import Worker
 
 FORMS = ("%Y%m%d", "%Y%m", "%Y")
 WHOLE = ""
-"""The name of the period of what is kept without directories."""
+"""The name of the period for files without directories of dates."""
 _NAME = re.compile(r"(?:19|20|21)\d\d(?:\d\d(?:\d\d)?)?", re.ASCII)
 
 
 class Period(NamedTuple):
     """One of the directories: from the beginning of its first day up to the end of its last, as if in UTC.
 
-    Both are None for what is kept without directories.
+    Both are None for files without directories of dates.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Period(NamedTuple):
     end: Nanos | None = None
 
     def days_from(self, at: Nanos) -> float:
-        """How many days a time is outside of it, 0 inside and where it has no bounds."""
+        """How many days a time is outside of it; 0 if it is inside, or there are no bounds."""
         if self.begin is None or self.end is None:
             return 0.0
         return max(0, self.begin - at, at - self.end) / DAY
@@ -76,7 +76,7 @@ EVERYTHING = Period(WHOLE)
 
 
 def parse_period(name: str) -> Period | None:
-    """The period that a directory is for, None for any other name."""
+    """The period of a directory by its name, None for any other name."""
     begin = time_of_iso(f"{name}0101"[:8]) if _NAME.fullmatch(name) else None
     if begin is None:
         return None
@@ -87,7 +87,7 @@ def parse_period(name: str) -> Period | None:
 
 
 def likely(at: Nanos) -> tuple[Period, ...]:
-    """The periods in which a job submitted then may be, likeliest first, also that without directories."""
+    """The periods in which a job submitted then may be, likeliest first, and the one without dates."""
     days = [utc_of(Nanos(at + offset * DAY)) for offset in (0, 1, -1)]
     names = dict.fromkeys(day.strftime(form) for form in FORMS for day in days)
     return (EVERYTHING, *(period for period in map(parse_period, names) if period is not None))
@@ -119,7 +119,7 @@ _LINKS = {
 
 
 class NotRead(Exception):
-    """A file of an archive that is not read; `outcome` says of which kind the reason is."""
+    """A file of an archive cannot be read; `outcome` is the kind of reason."""
 
     def __init__(self, outcome: Outcome, note: str = "") -> None:
         super().__init__(note)
@@ -135,7 +135,7 @@ class ScriptFile(NamedTuple):
 
 
 def root_of(path: str) -> str:
-    """Where the directory of an archive really is. Raises SourceError."""
+    """The resolved directory of an archive. Raises SourceError."""
     try:
         root = os.path.realpath(path, strict=True)
         if not stat.S_ISDIR(os.stat(root).st_mode):
@@ -185,7 +185,7 @@ def _opened(root: str, path: str, *, is_file: bool) -> Iterator[int]:
         try:
             if is_file:
                 _check_file(os.fstat(opened), path)
-            # it may have been exchanged meanwhile
+            # it may have been exchanged in between
             _check_within(root, os.readlink(f"/proc/self/fd/{opened}"))
             yield opened
         finally:
@@ -193,7 +193,7 @@ def _opened(root: str, path: str, *, is_file: bool) -> Iterator[int]:
 
 
 def _below(root: str, path: str) -> str:
-    """Where a path really ends. Raises OSError: EXDEV where a link leads out, ELOOP in a ring."""
+    """The resolved path. Raises OSError: EXDEV if a link leads out, ELOOP for a loop of links."""
     target = os.path.realpath(f"{root}/{path}", strict=True)
     _check_within(root, target)
     return target
@@ -231,7 +231,7 @@ def _too_large(path: str) -> NotRead:
 
 
 class ScriptPaths(NamedTuple):
-    """Where a job may be kept: the path of its script, of its environment, and in which period that is.
+    """Where a job may be kept: the paths of its script and its environment, and their period.
 
     Without `environment` the job is one of Torque; `is_spool` marks Slurm's own copy.
     """
@@ -245,7 +245,7 @@ class ScriptPaths(NamedTuple):
 
 
 def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[ScriptPaths]:
-    """Where in a period a job may be. `servers` are the ends of Torque's ids there, as far as known."""
+    """Where in a period a job may be kept. `servers` are the known ends of Torque's ids there."""
     base = f"{period.name}/" if period.name else ""
     if not wanted.server:
         script, environment = slurm_names(wanted.number)
@@ -259,13 +259,13 @@ def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[
 
 
 def read_spot(root: str, archive: str, spot: ScriptPaths, cluster: str, task: str = "") -> ArchivedScript:
-    """What is kept there. Raises NotRead."""
+    """The script that is kept there. Raises NotRead."""
     kept = read_kept(root, spot.script)
     if spot.environment:
         environment, note = _environment(root, spot.environment)
     else:
         environment, note = _files_of_torque(root, spot, text_of(kept.data), task), ""
-    is_copy = spot.period.days_from(kept.written_at) > 1  # its directory says another date
+    is_copy = spot.period.days_from(kept.written_at) > 1  # its directory has another date
     archived_at = None if is_copy else kept.written_at
     kept_in = f"kept in {spot.period.name}" if is_copy else ""
     return ArchivedScript(
@@ -306,7 +306,7 @@ def _files_of_torque(root: str, spot: ScriptPaths, script: str, task: str) -> En
 
 LOOK_EVERY_S = 10.0
 AT_ONCE = 32
-"""Scripts that are read before others have their turn."""
+"""How many scripts are read before other tasks run."""
 
 
 class Archive(PolledSource):
@@ -320,18 +320,18 @@ class Archive(PolledSource):
 
     @abstractmethod
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        """Every script in reach of a span of time; `progress` hears where it is."""
+        """Every script of a span of time; `progress` is told the position."""
 
     async def _walked(
         self, worker: Worker, walking: Generator[Walked, None, None]
     ) -> AsyncGenerator[Walked, None]:
-        """What is found step by step in the thread of `worker`, some at a time."""
+        """The results of a walk in the thread of `worker`, some at a time."""
         try:
             while some := await worker.run(lambda: list(islice(walking, AT_ONCE))):
                 for walked in some:
                     yield walked
         finally:
-            with suppress(ValueError):  # it runs, and the worker was closed meanwhile: it ends by itself
+            with suppress(ValueError):  # it runs, and the worker was closed in between: it ends by itself
                 worker.soon(walking.close)
 
     async def changed(self, timeout_s: float) -> None:
@@ -346,18 +346,18 @@ SAMPLES = 3
 OTHER_JOB_DAYS = 2.0
 """A script archived more days than this from a submission is of another job with the same number."""
 ROUND = 10
-"""Slurm spreads jobs over ten directories; SArchive misses those of one that was not there when it began."""
+"""Slurm spreads jobs over ten directories; SArchive misses a directory that did not exist when it started."""
 
 
 class ScriptFound(NamedTuple):
-    """Where something of that number is kept, and when it was written."""
+    """Where a script of that number is kept, and when it was written."""
 
     spot: ScriptPaths
     at: Nanos
 
 
 def dated(root: str) -> list[Period]:
-    """The directories of dates, the newest first. Raises NotRead where they may not be listed."""
+    """The directories of dates, newest first. Raises NotRead if they may not be listed."""
     with listed(root, "") as entries:
         names = [entry.name for entry in islice(entries, MOST_ENTRIES)]
     return sorted(filter(None, map(parse_period, names)), key=lambda period: period.name, reverse=True)
@@ -409,7 +409,7 @@ class DirectorySearch:
         return None
 
     def _servers_of(self, period: Period) -> tuple[str, ...]:
-        """How ids of Torque end, by some files of the first directories; none where those are unlisted."""
+        """The ends of Torque's ids, by some files of the first directories; none if these are not listed."""
         if not self._wanted.server and period.name not in self._sampled and len(self._sampled) < SAMPLES:
             with suppress(NotRead), listed(self._root, period.name) as entries:
                 names = [entry.name for entry in islice(entries, SAMPLED)]
@@ -434,7 +434,7 @@ class DirectorySearch:
         return Tried(self._archive, Outcome.NOT_THERE, self._near())
 
     def _near(self) -> str:
-        """Whether jobs near it are there: that shows what kind of absence it is."""
+        """Whether jobs with near numbers are kept: that shows why this one is missing."""
         at = self._wanted.submitted_at
         number = whole(self._wanted.number)
         if at is None or number is None:
@@ -472,7 +472,7 @@ def choose(found: Iterable[ScriptFound], wanted: Wanted) -> tuple[ScriptFound | 
 
 
 def doubts(chosen: ScriptFound, others: list[ScriptFound], wanted: Wanted) -> Iterator[str]:
-    """Reasons why it may be another job's script after all."""
+    """Reasons why it may be another job's script."""
     at, period = wanted.submitted_at, chosen.spot.period
     if at is not None and period.begin is None and abs(chosen.at - at) > OTHER_JOB_DAYS * DAY:
         days = abs(chosen.at - at) // DAY
@@ -530,13 +530,13 @@ def _is_of_cluster(script: ArchivedScript, wanted: Wanted) -> bool:
 _SLURM_NAME = re.compile(r"job\.(\d+)_script")
 _TORQUE_NAME = re.compile(r"(\d+)((?:\..*)?)\.SC", re.DOTALL)
 MOST_NAMES = 2_000_000
-"""The most names read of one directory; a script is only opened if it may count."""
+"""The most names read of one directory; a script is opened only if it may match."""
 
 
 def walk(
     archive: str, cluster: str, span: ScriptPeriod, progress: Callable[[str], None]
 ) -> Generator[Walked, None, None]:
-    """Every script in reach. Raises SourceError where nothing may be listed."""
+    """Every script. Raises SourceError if nothing may be listed."""
     root = root_of(archive)
     for period in _periods(root, archive, span):
         progress(f"{archive}/{period.name}")
@@ -559,7 +559,7 @@ def _periods(root: str, archive: str, span: ScriptPeriod) -> list[Period]:
 
 
 def _overlaps(period: Period, span: ScriptPeriod) -> bool:
-    """Whether it may hold something of this span; a day is allowed for the zone."""
+    """Whether it may hold scripts of this span; a day is allowed for the zone."""
     since = span.since is None or period.days_from(span.since) <= 1 or (period.begin or 0) > span.since
     until = span.until is None or period.days_from(span.until) <= 1 or (period.end or 0) < span.until
     return since and until
@@ -573,7 +573,7 @@ def _read(root: str, archive: str, spot: ScriptPaths, cluster: str) -> Walked:
 
 
 def _spot(period: Period, name: str) -> ScriptPaths | None:
-    """What a name says of a script, None for any other file."""
+    """The script that a name means, None for any other file."""
     base = f"{period.name}/" if period.name else ""
     if found := _SLURM_NAME.fullmatch(name):
         return ScriptPaths(period, base + name, f"{base}job.{found[1]}_environment", found[1])
@@ -583,13 +583,13 @@ def _spot(period: Period, name: str) -> ScriptPaths | None:
 
 
 def _is_within(entry: "os.DirEntry[str]", period: Period, span: ScriptPeriod) -> bool:
-    """Whether a file was written within the span; a copy, whose time tells nothing, counts as such."""
+    """Whether a file was written within the span; a copy, whose time means nothing, counts as such."""
     if span.since is None and span.until is None:
         return True
     try:
         at = Nanos(entry.stat(follow_symlinks=False).st_mtime_ns)
     except OSError:
-        return True  # reading it will say what is wrong
+        return True  # reading it reports what is wrong
     if period.days_from(at) > 1:
         return True
     return (span.since is None or at >= span.since) and (span.until is None or at <= span.until)

@@ -1,8 +1,8 @@
 """Files of HTCondor and jobsub jobs: user event logs, job ads, submit files, the output of jobs.
 
-What a file is, its beginning tells. Event logs and outputs are followed as all logs are, through rotation;
-what is rewritten as a whole, as job ads are, is read again when it changed. Of a log that is larger than
-`MOST_BYTES` the end is read, and the beginning, which may name its job. Reads only.
+The beginning of a file shows what it is. Event logs and outputs are followed like all logs, through rotation;
+files that are rewritten as a whole, such as job ads, are read again when they change. Of a log that is larger
+than `MOST_BYTES` the end is read, and the beginning, which may name its job. Reads only.
 
 A part that was gone before it was read gives a fact (`LOG_GAP`): a job whose end was in it may be over.
 """
@@ -29,19 +29,19 @@ from jobtui.transport.blocks import Limits, Position, skip_at
 from jobtui.transport.files import FileStat, OpenFile
 
 LARGEST_BYTES = 64 << 20
-"""A file that is not one piece after the other may be so large."""
+"""The largest file that is read as a whole."""
 MOST_BYTES = 64 << 20
 """How much of the end of a larger log is read."""
 PIECE_BYTES = 1 << 20
 """How much of its beginning is read, too. A larger event is skipped."""
 LIMITS = Limits(hold_s=float("inf"))
-"""A line that is not finished is no part of an event yet, however long that takes."""
+"""An unfinished line is not part of an event yet, however long that takes."""
 GLOBAL_HEAD = b"Global JobLog:"
-"""What the first event of a schedd's own log says. It is rewritten when the log is rotated."""
+"""The text of the first event in a schedd's own log, which is rewritten at each rotation."""
 GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
 _ENDS: Mapping[Form, bytes] = {Form.CLASSIC: b"\n...\n", Form.XML: b"</c>\n", Form.JSON: b"\n}"}
-"""What stands at the end of each event."""
+"""The end of each event."""
 _BEGINS = {Form.CLASSIC: HEADER, Form.XML: re.compile(b"<c>"), Form.JSON: re.compile(b"{")}
 NOT_WRITTEN = "its end is not written yet"
 _BLANK = b" \t\r\n\0"
@@ -50,7 +50,7 @@ _CLOSING = re.compile(rb"[\s\0,\]]|</classads>")
 
 
 class EventParser:
-    """Makes facts of one file of a log, block by block. What is not whole waits for the next block.
+    """Makes facts of one file of a log, block by block. An unfinished event waits for the next block.
 
     `rotation` and `part` are those of its facts. Where reading begins later its beginning is read, too: it
     names the job of all that follows.
@@ -74,7 +74,7 @@ class EventParser:
 
     @property
     def torn(self) -> list[CondorFact]:
-        """That there is an event which is not written whole yet, of a job or, where it names none, of any."""
+        """The fact that an event is not complete yet, about its job or, if it names none, about any."""
         gap = self._reader.gap(self._read(self._at, HEAD_BYTES), self._line, self._at)
         return [msgspec.structs.replace(gap, **self._log_part)] if gap.job or self._form in _ENDS else []
 
@@ -101,7 +101,7 @@ class EventParser:
 
     def _facts(self, data: bytes, newest: Nanos, skips: list[Skip]) -> list[CondorFact]:
         facts, taken = list[CondorFact](), 0
-        if not self._at:  # as long as nothing was whole
+        if not self._at:  # while nothing was complete
             self._form = form_of(self._read(0, HEAD_BYTES))
         if self._form in GROWING:
             read = self._reader.read(self._form, data, self._at, max(0, self._line), newest)
@@ -136,7 +136,7 @@ class EventFollower(Follower[CondorFact]):
         return self.parser
 
     def begin_of(self, read: Read) -> int:
-        """Behind the first event of a schedd's own log."""
+        """After the first event of a schedd's own log."""
         data = read(0, GLOBAL_HEAD_BYTES)
         if GLOBAL_HEAD not in data:
             return 0
@@ -145,7 +145,7 @@ class EventFollower(Follower[CondorFact]):
 
     @property
     def unfinished(self) -> tuple[Skip, ...]:
-        """What waits for its end in the present file."""
+        """The unfinished event in the present file."""
         if self.parser.unfinished or self._current is None or not self._current.unread:
             return self.parser.unfinished
         return (skip_at(self._name, self._current.position, NOT_WRITTEN),)
@@ -157,7 +157,7 @@ class EventFollower(Follower[CondorFact]):
 
 
 class WholeRead(NamedTuple):
-    """How a file that is read as a whole was then, and how much of it made no sense."""
+    """The stat of a file when it was read as a whole, and how much of it could not be read."""
 
     look: FileStat | None = None
     skips: int = 0

@@ -1,4 +1,4 @@
-"""Asking a server of traces, which answers in JSON, also where it has none or was asked wrongly."""
+"""Asks a server of traces, which answers in JSON, even if it has none or the question is wrong."""
 
 import asyncio
 from typing import NamedTuple
@@ -35,11 +35,11 @@ LIMITS = HttpLimits(body_bytes=TRACE_BYTES)
 
 
 class Refused(SourceError):
-    """The server is there and does not want to answer this question."""
+    """The server answers, but refuses this question."""
 
 
 class ServerAnswer(NamedTuple):
-    """What a server answered, and the document when it is JSON."""
+    """A server's answer, and the document if it is JSON."""
 
     http: http.Response
     document: Document | None
@@ -50,26 +50,26 @@ class ServerAnswer(NamedTuple):
 
 
 class TraceServer(HttpClient):
-    """One server. `product` is how it is called."""
+    """One server. `product` is its name."""
 
     def __init__(self, url: str, product: str, access: Access = NO_ACCESS) -> None:
         kind = ServerKind(**tables_of("jobtui.backends.traces", "servers")[product.lower()])
         super().__init__(url, kind, access=access, limits=LIMITS)
 
     async def question(self, path: str, params: Params = (), most_bytes: int = NAMES_BYTES) -> ServerAnswer:
-        """The answer to a question, also that there is nothing (404) or what is wrong with it (400).
+        """The answer to a question, also if there is nothing (404) or the question is wrong (400).
 
         Raises SourceError for all others, and for one of more than `most_bytes`.
         """
         answer = await self.ask(path, params, fine=(200, 400, 404, 500, 501), most_bytes=most_bytes)
-        try:  # Jaeger labels what it says in JSON as text, so that the label tells nothing
+        try:  # Jaeger labels its JSON as text, so the label means nothing
             found = await asyncio.to_thread(decoded, answer.body)
         except ValueError:
             found = None
         return ServerAnswer(answer, found if isinstance(found, dict) else None)
 
     def document(self, answer: ServerAnswer) -> Document:
-        """The document of an answer that must have one. Raises SourceError."""
+        """The document of an answer, which must have one. Raises SourceError."""
         if answer.status == 200 and answer.document is not None:
             return answer.document
         raise self.no_document(answer)

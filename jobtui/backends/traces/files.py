@@ -1,8 +1,8 @@
-"""Spans and log records out of a file: OTLP as JSON or protobuf, Jaeger's JSON, one a line or all in one.
+"""Spans and log records from a file: OTLP as JSON or protobuf, or Jaeger's JSON, one per line or all in one.
 
-A file of one document a line is read on where reading ended, as such files grow; any other is read again
-when it changed. A last line without its end is a line still being written: it is read, and read again when
-there is more. Reads only.
+A file with one document per line is read on from where reading ended, as such files grow; any other is read
+again when it changes. A last line without its end is still being written: it is read, and read again when
+there is more. Only reads.
 """
 
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from jobtui.model.traces import Telemetry
 from jobtui.transport.files import FileStat, OpenFile, PackedBytes
 
 LARGEST_BYTES = 256 << 20
-"""A file of another kind than lines may be so large."""
+"""The largest file that is not one of lines."""
 PIECE_BYTES = 1 << 20
 """Lines are read in pieces of about this size: the store takes in some thousand spans in one go."""
 PACKED_BYTES = 64 << 20
-"""The most that is unpacked of a packed file; what is left out is reported."""
+"""The most that is unpacked of a packed file; the rest is reported as left out."""
 FIRST_BYTES = 1 << 20
 """The first line must end within these for a file to be one of lines."""
 
 
 class _Position(NamedTuple):
-    """Where reading ended: which file as it then was, and how far.
+    """Where reading ended: the stat of the file, and the offset.
 
-    `is_all` when what lies after that, a line without its end, was read too; `skips` is how much of what
-    will be read again made no sense.
+    `is_all`: the unfinished line after that was read, too; `skips` counts skipped parts of what will be read
+    again.
     """
 
     look: FileStat | None = None

@@ -1,9 +1,9 @@
 """A Jaeger as a source. It is asked for traces when somebody wants to see some; a poll only looks for it.
 
 Version 3 of its interface is tried first (stable; https://www.jaegertracing.io/docs/2.6/apis/): OTLP in
-`result`, 404 with an `error` when there is nothing. Names of parameters were in snake case before about
-2.19, and then only so. Summaries are there since 2.19. Version 1 is asked where there is no version 3:
-Jaeger's own JSON in `data`, microseconds; its searches are gone after 2.20.
+`result`, 404 with an `error` if there is nothing. Before about 2.19 it only knows names of parameters in
+snake case. It has summaries since 2.19. Version 1 is asked if there is no version 3: Jaeger's own JSON in
+`data`, microseconds; its searches are gone after 2.20.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.http import Params
 
 MOST_WHOLE = 20
-"""Traces that are asked for at once where they come whole."""
+"""How many traces are asked for at once if they come whole."""
 
 
 class V3:
@@ -73,7 +73,7 @@ class V3:
     async def _ask_for(
         self, path: str, asked: traces.TraceSearch, attribute: str, window: tuple[Nanos, Nanos]
     ) -> client.ServerAnswer:
-        """The answer, by the new names, or the old ones where the new are unknown."""
+        """The answer, by the new names, or by the old ones if the new are unknown."""
         for names in (self._names,) if self._names else (NAMES, OLD_NAMES):
             since, until = map(to_rfc3339, window)
             params = _params(asked, attribute, names, since, until)
@@ -86,7 +86,7 @@ class V3:
 
 
 class Names(NamedTuple):
-    """How the parameters of a search are called."""
+    """The names of the parameters of a search."""
 
     service: str
     operation: str
@@ -104,7 +104,7 @@ OLD_NAMES = Names(
     "query.service_name", "query.operation_name", "query.attributes", "query.start_time_min",
     "query.start_time_max", "query.num_traces",
 )  # fmt: skip
-"""As they were before 2.19."""
+"""The names before 2.19."""
 V1_NAMES = Names("service", "operation", "tags", "start", "end", "limit")
 
 
@@ -165,7 +165,7 @@ class V1:
         )
 
     def _data(self, answer: client.ServerAnswer) -> object:
-        """What an answer holds. Raises SourceError, also for what the server says went wrong."""
+        """The data of an answer. Raises SourceError, also for errors that the server reports."""
         document = answer.document or {}
         if "data" not in document:
             raise self._server.no_document(answer._replace(document=None))
@@ -193,7 +193,7 @@ def _texts(values: object) -> tuple[str, ...]:
 LEAST = 5
 """The fewest traces asked for at a time."""
 MOST_QUESTIONS = 40
-"""A search that names no service, or several attributes, is as many questions at most."""
+"""A search without a service, or with several attributes, takes at most so many questions."""
 
 
 class Jaeger(client.AskedServer):
@@ -241,7 +241,7 @@ class Jaeger(client.AskedServer):
                 if search.service:
                     raise
         found = await self._search(api, search, await api.services())
-        self._needs_service = True  # some of its storages want one; the next time it is named at once
+        self._needs_service = True  # some of its storages need one; next time it is named at once
         return found
 
     async def _search(

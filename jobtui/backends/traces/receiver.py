@@ -1,9 +1,9 @@
-"""What is sent to us over OTLP/HTTP as a source, and the small HTTP/1.1 server that takes it in.
+"""What is sent over OTLP/HTTP as a source, with its small HTTP/1.1 server.
 
-It listens from its first poll on. What it took in waits for the next poll, up to a limit beyond which senders
-are asked to come again; nothing is kept here once it was polled. Bodies are in memory, all of it bounded. A
-sender that is slow, silent or gone costs one connection for a while; when all are taken, the one that was
-silent longest gives way. The protocol itself is read by h11.
+It listens from its first poll on. Received data waits for the next poll, up to a limit beyond which senders
+are asked to retry; nothing is kept here once it was polled. Bodies are in memory, all of it bounded. A sender
+that is slow, silent or gone costs one connection for a while; if all are taken, the one that was silent
+longest is closed. h11 reads the protocol.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Refusal(Exception):
 
 
 class Reply(NamedTuple):
-    """An answer. `retry_s` is after how many seconds the sender should try again."""
+    """An answer. `retry_s` is how many seconds the sender should wait before it tries again."""
 
     status: int
     body: bytes
@@ -90,7 +90,7 @@ class _Connection:
             while await self._answer_one():
                 self._http.start_next_cycle()
         except (OSError, TimeoutError, h11.ProtocolError):
-            pass  # the sender is gone or has lost its way: it sends again if it wants to
+            pass  # the sender is gone or confused: it may send again
         finally:
             self._let_go()
             self._writer.close()
@@ -225,14 +225,14 @@ INTERNAL = 13
 
 
 class Receiver(PolledSource):
-    """An address at which is listened."""
+    """A server at an address."""
 
     kind = "otlp"
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
         self.port = 0
-        """At which it listens, 0 as long as it does not."""
+        """The port at which it listens, 0 while it does not."""
         self.host, self._wanted = listen_host(target)
         self.held_bytes = 0
         """Bytes of bodies that all connections hold."""
@@ -247,7 +247,7 @@ class Receiver(PolledSource):
         self._news = asyncio.Event()
 
     async def read(self, *, begins: bool) -> Batch:
-        """What was received since the last poll. Raises SourceError, also when it cannot listen there."""
+        """What was received since the last poll. Raises SourceError, also if it cannot listen there."""
         if self._server is None:
             host = None if self.host in ("", "*") else self.host
             try:
@@ -310,7 +310,7 @@ class Receiver(PolledSource):
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         is_taken = not self.closing.is_set()
         if is_taken and len(self._open) >= MOST_CONNECTIONS:
-            # the one that was silent longest gives way, if that was long enough
+            # the one that was silent longest is closed, if that was long enough
             silent = min(self._open, key=lambda one: one.heard_at)
             is_taken = not silent.is_answering and time.monotonic() - silent.heard_at >= GIVES_WAY_S
             if is_taken:

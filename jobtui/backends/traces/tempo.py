@@ -1,8 +1,8 @@
 """A Tempo as a source. It is asked for traces when somebody wants to see some; a poll only looks for it.
 
-Version 2 of its trace call (https://grafana.com/docs/tempo/latest/api_docs/) answers an empty trace when
-there is none, version 1 an empty 404; version 1 is asked where there is no version 2. A search is TraceQL,
-and knows of spans that came late less than the trace call does.
+Version 2 of its trace call (https://grafana.com/docs/tempo/latest/api_docs/) answers an empty trace if there
+is none, version 1 an empty 404; version 1 is asked if there is no version 2. A search is TraceQL, and may
+lack late spans that the trace call has.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class Tempo(client.AskedServer):
         return TraceList(traces, tuple(dict.fromkeys(lost)))
 
     async def _jobs(self, search: TraceSearch) -> Mapping[TraceId, tuple[str, ...]]:
-        """The jobs that traces name of a search for no job: what it asks for comes with the answer."""
+        """The jobs that traces name, for a search without a job: their attributes come with the answer."""
         if search.value or not search.names:
             return {}
         params = [("q", traceql(search, any_job=True)), ("limit", str(search.most))]
@@ -114,7 +114,7 @@ class Tempo(client.AskedServer):
 
 
 def traceql(search: TraceSearch, *, any_job: bool = False) -> str:
-    """A search in Tempo's language; with `any_job` for spans that name one. Numbers may be numbers there."""
+    """A search in TraceQL; with `any_job` for spans that name one. Values may also be numbers."""
     parts = []
     if search.service:
         parts.append(f"resource.service.name = {_quoted(search.service)}")
@@ -136,7 +136,7 @@ def _quoted(text: str) -> str:
 
 
 def _jobs_in(trace: Document, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The jobs that the spans name with which a server says that a trace fits."""
+    """The jobs in the matching spans that a server gives with a trace."""
     spans = (
         as_dict(span) for one in as_list(trace.get("spanSets")) for span in as_list(as_dict(one).get("spans"))
     )
