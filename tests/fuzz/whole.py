@@ -61,8 +61,7 @@ class World(NamedTuple):
     `start` makes the world of files that are there, gives the flags that name it and how it is ended.
     `commands` are said with each of some ids in place of ID, `words` are things to look for.
     `checks` are what is done where the damage is only of such kinds, and only to files that end so.
-    `mishap` is what befalls whoever answers. Of the files that end as one of `same` only those of one are
-    there, as they tell the same.
+    `mishap` befalls whoever answers. The files that end as one of `same` tell the same: one kind is there.
     """
 
     files: Callable[[], Files]
@@ -364,8 +363,7 @@ def _starved_s() -> float:
 
 @contextmanager
 def _limit(seconds: float) -> Iterator[Callable[[], None]]:
-    """Raises _Hangs in what takes longer within it, or from when what it gives is called; waiting for a
-    processor does not count."""
+    """Raises _Hangs in what takes longer, waits for a processor not counted; what it gives begins anew."""
     starved = until = 0.0
 
     def begin() -> None:

@@ -376,8 +376,7 @@ class World(NamedTuple):
 def world(kind: str, seed: int) -> World:
     """One in which the cause is a host, version or user, a host that became slow (`site`), or none.
 
-    A cause has 20 to 60 failures, at three to twelve times the rate of others; a version is bad from the
-    middle on.
+    A cause has 20 to 60 failures, at 3 to 12 times the rate of others; a version is bad from the middle on.
     """
     rng = Random(f"{kind} {seed}")
     facts = {}

@@ -1,8 +1,7 @@
 """Every screen in windows from very large to a single cell: it fits, can be left, and looks as it did.
 
 In four sizes it is compared with what is kept, in our colours and in the terminal's own. After a wanted
-change run with `--snapshot-update`, and look at what changed. `scripts/screenshots` makes pictures of the
-same screens.
+change run with `--snapshot-update`, and look at what changed. `scripts/screenshots` makes pictures.
 """
 
 from typing import Any

@@ -149,7 +149,7 @@ def program_failed(case: Case) -> Finding:
     if exited is None and note is not None and (why := reason_in(note.text)):
         words = f"Its agent could not start it: {why}."
         return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
-    is_reason_known = bool(error) or case.record is not None
+    is_reason_known = bool(error)
     sent = case.last(Mark.SENT)
     # forwarded lines of an agent may lack an exit; the log of an agent lacks it if the log is cut off
     is_forwarded = sent is not None and case.agent_logs == {sent.source}

@@ -50,8 +50,7 @@ _SHIFTS_S = (-5, 5, -60, 60, 3600, -3600, -5 * 3600, 19_800)
 class Told(NamedTuple):
     """A verdict on a world of this number, and what would have been right.
 
-    `sample` is the job as incidents look at it, None where no source reported it, and `blind_spots` what they
-    say of sources.
+    `sample` is the job as incidents see it, None if no source reported it; `blind_spots` is of sources.
     """
 
     disturbance: str

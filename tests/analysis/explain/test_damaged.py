@@ -188,6 +188,14 @@ def test_missing_lines_make_a_verdict_unsure(name: str) -> None:
     assert verdict.code == play.expected or (verdict.confidence < CONFIDENT and verdict.blind_spots), verdict
 
 
+def test_a_record_that_lost_its_error_makes_a_verdict_unsure() -> None:
+    evidence, change = played("program-error", 5, DriverName.LOCAL, 130).evidence(), msgspec.structs.replace
+    lost = change(some(evidence.job), error=None)
+    assert explain(evidence).confidence >= CONFIDENT
+    evidence = change(evidence, job=lost, detail=change(some(evidence.detail), job=lost))
+    assert explain(evidence).confidence < CONFIDENT
+
+
 def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     """The first of two runs was refused for want of a login; the lines of the second were not read."""
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
