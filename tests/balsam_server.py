@@ -1,8 +1,7 @@
 """A Balsam server as recorded: answers from the captured lists by the real one's rules, faults included.
 
-Rules seen with Balsam 0.7.0a24: unknown parameters are ignored, `limit` up to 100000, lists newest first for
-events, `scheduler_id` does not narrow, events by `batch_job_id` take as many places of a page as the site has
-batch jobs.
+Rules seen with Balsam 0.7.0a24: unknown parameters are ignored, `limit` up to 100000, events newest first,
+`scheduler_id` does not narrow, events by `batch_job_id` take a place of a page for each batch job there.
 """
 
 import json

@@ -310,8 +310,8 @@ def _pattern_test(field: Field, value: Value) -> Test:
 def danger_of(pattern: str) -> str | None:
     """Why a regular expression is none, or could take too long; None if it is good.
 
-    A repeat of a repeat or of a choice takes time exponential in the length of the text. Several repeats in a
-    row take a power of the length.
+    A repeat of a repeat or of a choice takes time exponential in the length of the text, repeats in a row a
+    power of it.
     """
     open_groups: list[bool] = []
     closed_branching = branching = False

@@ -135,8 +135,7 @@ class Incident(NamedTuple):
 class Incidents(NamedTuple):
     """The failures in a window: groups, the largest first, and single failures.
 
-    `doubtful` are further jobs whose verdict is in doubt. `blind_spots` name the sources that cannot be
-    trusted now.
+    `doubtful` are further jobs whose verdict is in doubt. `blind_spots` name sources not to trust.
     """
 
     groups: tuple[Incident, ...]

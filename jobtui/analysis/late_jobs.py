@@ -1,7 +1,6 @@
 """Live jobs that wait or run longer than usual here, by the records of completed jobs of the same kind.
 
-A kind is an application, model, mode and driver. Without such a history there are only the limits of
-`analysis.flags`.
+A kind is an application, model, mode and driver. Without a history `analysis.flags` has the limits.
 """
 
 from collections.abc import Iterable, Mapping

@@ -65,8 +65,7 @@ class JobReader:
 
     `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
     jobs that are put together out of several sources, `recall` what is remembered of finished runs.
-    `replayed` gives the recorded answer to a method's question, None for one that is never recorded.
-    An `observer` gets each answer.
+    `replayed` gives the recorded answer, None for what is never recorded; an `observer` gets each answer.
     """
 
     def __init__(

@@ -6,8 +6,7 @@ unread rest is read from its copy. Files that came and were rotated away between
 their order, packed or not. A new file that continues what was read (a copy kept up to date by rename, a file
 system without stable inode numbers) is read on, not again.
 
-Position, mark and records move together: a poll that raised is repeated, and a line in which the parser fails
-is left out and counted.
+Position, mark and records move together: a poll that raised is repeated; lines that fail are counted.
 """
 
 import time

@@ -1,8 +1,7 @@
 """Every kind of source, one descriptor each. A new kind is one line in SOURCES and one package.
 
 Settings, configuration, completion, `init`, `doctor`, polling, the store, screens and the tables of the
-documentation read these descriptors. Making a source opens nothing: if it is missing or denied, the first
-poll says so.
+documentation read these descriptors. Making a source opens nothing: the first poll does.
 """
 
 from collections.abc import Callable, Iterable

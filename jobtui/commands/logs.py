@@ -315,8 +315,7 @@ def _of_ops(
 class _WholeLogs:
     """The chosen lines of some logs, in the order of time: as many as are asked for, then new ones.
 
-    A problem is reported once while it lasts. What has to match is looked for before the last lines, too, as
-    far as is said.
+    A problem is reported once while it lasts. What has to match is also looked for further back.
     """
 
     def __init__(self, reader: Reader, logs: Mapping[str, Log], chosen: Chosen) -> None:

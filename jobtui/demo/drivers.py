@@ -101,8 +101,7 @@ class ContainerOutput(Sink):
     """A container's output: whole in its own log, in pieces in the supervisor's.
 
     The supervisor reads at most 1000 bytes at a time. When a piece ends in a newline its last line is held
-    back and glued, without a newline, to the next piece; a line cut by a piece's end becomes two. So does the
-    real one.
+    back and glued, without a newline, to the next piece; a line cut there becomes two, as in the real one.
     """
 
     def __init__(self, driver: DockerDriver) -> None:

@@ -219,8 +219,7 @@ class SimRunDirs:
 class BatchJob:
     """A run that was given to the cluster, and its files there.
 
-    Submitted at `at`, it starts when its plan's wait is over. Its directory has its script, its log and what
-    the agent notes of it.
+    Submitted at `at`, it starts when its plan's wait is over. Its directory has script, log and notes.
     """
 
     def __init__(self, dirs: SimRunDirs, number: int, order: OpRequest, plan: Plan, at: Nanos) -> None:

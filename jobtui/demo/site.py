@@ -33,8 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     `prefixes` limits how many different first four characters op and agent ids have, so that they clash
     (None: as random as real ones). `pid_time` is the time and process id at the head of supervisor and server
-    lines, which in production are only in the journal. `dev` is development mode: the sbatch driver echoes
-    the cluster's log into its own.
+    lines, which in production are only in the journal. `dev`: the sbatch driver echoes the cluster's log.
     """
 
     users: int = 4

@@ -4,8 +4,7 @@ Two bytes can become a hundred when decoded: the parts of a message are counted 
 https://protobuf.dev/programming-guides/encoding/; field numbers: opentelemetry-proto.
 
 A file may be several exports one after another: that is one valid message. Traces and logs have the same
-outer form, and read as the other the ids are invalid, so both are tried. Tempo puts a trace into one more
-message.
+outer form, and read as the other the ids are invalid, so both are tried. Tempo wraps a trace once more.
 """
 
 import json

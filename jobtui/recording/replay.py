@@ -155,8 +155,7 @@ SPEEDS = (1, 10, 60, 600)
 class ReplayPlayer:
     """The position in a recording. Moving it changes what all sources give.
 
-    `start_over` reads everything again from the beginning. `speed` is how many recorded seconds pass in one
-    second, 0 while it is stopped.
+    `start_over` reads everything again from the beginning. `speed`: recorded seconds in one, 0 if stopped.
     """
 
     def __init__(self, opened: OpenRecording, start_over: Callable[[], Awaitable[None]]) -> None:

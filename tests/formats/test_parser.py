@@ -268,8 +268,7 @@ CONTAINER_LOGS = sorted(CAPTURES.rglob("container-*.log"))
 def as_forwarded(printed: str, sizes: Iterable[int], container: str) -> bytes:
     """What a supervisor logs of a container's output when it comes in chunks of these sizes.
 
-    The last line of a chunk that ends with a newline is kept back and put before the next chunk, without
-    that newline; a chunk that ends elsewhere is logged as it is.
+    The last line of a chunk that ends with a newline is put before the next chunk, without that newline.
     """
     logged: list[str] = []
     kept, at = "", 0

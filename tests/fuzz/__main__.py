@@ -1,7 +1,6 @@
 """Try readers of outside bytes, and damaged worlds: `python -m tests.fuzz [--minutes N] [TARGET ...]`.
 
-What makes one raise becomes a file of the corpus, as small as it could be made; `test_corpus.py` reads all of
-that in the normal suite. 1 when anything was found.
+What makes one raise becomes a small file of the corpus, which `test_corpus.py` reads. 1 if any was found.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 To add a command: what may follow its name, one line of words for each call, in
 `tests/fixtures/hostile_commands.toml`. `TEXT` is each text in turn. All else is of those of FEW: `JOB` a job
-and `NEXT` the one after it, `NUMBER` the number of a text and `AFTER` the next one, `SOME` a text;
-`MATCHING` and `PATTERN` are expressions that match it.
+and `NEXT` the one after it, `NUMBER` the number of a text, `AFTER` the next, `SOME` a text; `MATCHING` and
+`PATTERN` match it.
 """
 
 import csv

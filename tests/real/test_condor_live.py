@@ -167,12 +167,10 @@ STATES = {"idle": 1, "running": 2, "removed": REMOVED, "completed": COMPLETED, "
 
 
 class Planted(NamedTuple):
-    """A kind of job, of `condor_pool.toml`. `state` is the JobStatus in which it stays, `verdict` and `says`
-    what is right of it.
+    """A kind of job, of `condor_pool.toml`. `state` is the JobStatus in which it stays, `verdict` is right.
 
     `then` is done to it, in turn, when it is in the state that each names. `status` is its status in tables,
-    `says` are words of its sentence, `runs` the statuses of its runs. `by_log` is the verdict by event logs
-    alone, where these do not hold what makes another of it.
+    `says` are words of its sentence, `runs` the statuses of its runs. `by_log` is by event logs alone.
     """
 
     submit: str

@@ -2,8 +2,7 @@
 
 Each is the value of the flag, such as `https://host:9200/filebeat-*?preset=journald`; its login stands in
 `JOBTUI_ELASTIC_LOGS_BASIC` and the like. Nothing is written there: what it holds is read both ways, and the
-answers are compared with each other. Where no Elasticsearch is named, a server that others wrote for the
-interface of OpenSearch is started and filled.
+answers are compared. Where no Elasticsearch is named, another server of OpenSearch's interface is started.
 """
 
 import json

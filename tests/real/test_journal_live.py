@@ -1,8 +1,7 @@
 """All four ways to a journal at once on live systems, with hosts that die, fall silent and come back.
 
 A host here is journald, sshd and gatewayd in namespaces, as root: it has its own network, its own /run and
-/var/log/journal, machine id and name; all else it shares. Its cable can be pulled. Everything is ended by its
-own id, and nothing of the machine's own is touched.
+/var/log/journal, machine id and name; all else it shares. Its cable can be pulled. All is ended by its id.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """jobtui on a real Sirepo, live: every state as it happens, in the end exactly what the supervisor did.
 
-Of the session, the dashboard and the one-shot commands none is restarted. What each has seen is kept with its
-time, to be compared with the truth.
+Session, dashboard and one-shot commands go on throughout. What each saw and when is compared with the truth.
 """
 
 import asyncio

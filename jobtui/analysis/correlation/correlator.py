@@ -1,8 +1,7 @@
 """Makes ops with their steps from the log records of every source. The cost is proportional to new records.
 
 Each record counts once, as far as a bounded memory of records allows. Entries of journals have an identity.
-A line of a file is recognized by its second, process and text. It counts as often as in the log that has it
-most often.
+A line of a file is recognized by its second, process and text. It counts as often as in the fullest log.
 
 A supervisor writes some pairs of lines without an await between them, so they are adjacent among its own
 lines: a request (or a cancel) and the op without a run directory that it makes; an agent's

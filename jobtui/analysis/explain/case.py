@@ -431,8 +431,7 @@ class Finding(NamedTuple):
 
     `steps` are the lines that support it. `missing` is the step that did not come, `limit_s` how long it may
     take. `doubts` say what would have made it surer. `silent_since` is the last line before the silence that
-    supports it: the verdict is less sure if the whole log ends there. `needs_all_lines`: one unread line
-    could change the verdict.
+    supports it: it is less sure if the whole log ends there. `needs_all_lines`: an unread line may change it.
     """
 
     code: Code

@@ -1,7 +1,6 @@
 """What each chart shows, computed from what is known of jobs, without a terminal.
 
-A record tells when its present run was submitted, began and ended; earlier runs are in its history, if it was
-read.
+A record tells when its present run was submitted, began and ended; its history, if read, has earlier runs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

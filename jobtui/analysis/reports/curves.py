@@ -1,7 +1,6 @@
 """Step functions of time: y[i] holds from x[i] until x[i+1]; before x[0] it is 0.
 
-A report prints a `Series`. A `Curve` is a series for drawing: its values in any stretch of time are found
-without looking at all of it.
+A report prints a `Series`. A `Curve` is a series for drawing: the values of a time are found quickly.
 """
 
 from array import array

@@ -1,8 +1,7 @@
 """Rows of Balsam's REST API, and records out of them. Pure; reads nothing.
 
 Basis: Balsam 0.7.0a24 as run. Times are ISO text, of events, batch jobs, sessions and sites without a zone
-(UTC), of jobs with one; the fraction is absent if it is zero. Unknown fields are ignored. A row with a field
-of the wrong type is skipped.
+(UTC), of jobs with one; the fraction is absent if it is zero. A row with a field of a wrong type is skipped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -152,8 +152,7 @@ class ElasticJobs(PolledSource):
     async def _home(self) -> str:
         """What the cluster beside this index calls itself, "" where none is asked or it does not say.
 
-        UNKNOWN while it does not answer, which is not waited for: until then its jobs are named as those of
-        any other cluster.
+        UNKNOWN while it does not answer, which is not waited for: its jobs then have ids as of any cluster.
         """
         from jobtui.backends.slurm.source import Slurm  # few have both
 

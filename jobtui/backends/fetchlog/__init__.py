@@ -1,7 +1,6 @@
 """The files of jobs of jobsub that a Landscape keeps: `GET URL/job/<id>.tar.gz`, asked for one job at a time.
 
-An archive is read in memory and never unpacked to disk. The beginning and end of each file are kept for the
-jobs last asked for.
+An archive is read in memory and never unpacked to disk. Both ends of each file are kept for recent jobs.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """Reads a journal: pages in both directions from any cursor, all from a cursor on, and following.
 
-journalctl and gatewayd both give the export format. They answer questions (`Ask`) with entries; everything
-else is done here, for both.
+journalctl and gatewayd both give the export format. They answer questions (`Ask`); the rest is here.
 
 Matches mean what they mean to journalctl: a group wants every field it names, and of a field that it names
 twice either value. Cursors are compared as libsystemd does when it merges files; to all other code a cursor

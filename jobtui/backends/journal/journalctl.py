@@ -1,7 +1,6 @@
 """A journal through journalctl, wherever it runs: here, or on another host.
 
-Slices are bounded with `--lines` only if every release counts from the start; with `--since` some count from
-the end.
+Slices have no `--lines` with `--since`: some releases then count from the end.
 """
 
 import asyncio

@@ -24,7 +24,7 @@ from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
 from jobtui.model.specs import NO_ACCESS, ReadWindow, SourceSpec, parse_server
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import HttpClient, HttpLimits, Params, ServerKind
+from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 
 LIMITS = HttpLimits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
 """One connection is for `tail`."""
@@ -32,6 +32,11 @@ LABELS_APART = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 """Asks for the labels of single lines separately from those of their stream (Loki 3)."""
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
+_TIME_ALLOWED = re.compile(r"time range exceeds the limit \([^()]*limit: ([\d.a-z]+)\)")
+_ROWS_ALLOWED = re.compile(r"max_entries_limit\w* \(\d+ > (\d+)\)")
+_DURATION = re.compile(r"(\d+)(?:\.\d+)?(ms|[ywdhms])")
+_UNITS_S = {"y": 31_536_000, "w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 0}
+"""What a Loki says that is configured to give less."""
 AHEAD_S = 3600
 LOKI = ServerKind(**tables_of("jobtui.backends.loki", "server"))
 _SELECTOR = re.compile(r'\{(?:[^"`}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')
@@ -92,16 +97,17 @@ class LokiEngine:
         self.name = spec.target
         self.doubts = doubts
         self._preset = preset_of(spec.options)
+        self._longest_s, self._most_rows = LONGEST_S, engine.INSTANT_ROWS
         url, access = spec.target.partition("?")[0], spec.access or NO_ACCESS
         self._http = HttpClient(url, LOKI, name=spec.target, access=access, limits=LIMITS)
 
     async def rows(self, asked: engine.RowQuery) -> engine.Rows:
         begin, end = self._span(asked.begin, asked.end)
         query = query_of(self._preset, asked.matches, asked.words, asked.every)
-        params = [
-            ("query", query), ("start", str(begin)), ("end", str(end + 1)),
-            ("limit", str(asked.most)), ("direction", "backward" if asked.back else "forward"),
-        ]  # fmt: skip
+        params = {
+            "query": query, "start": str(begin), "end": str(end + 1),
+            "limit": str(asked.most), "direction": "backward" if asked.back else "forward",
+        }  # fmt: skip
         document = await self._ask("/loki/api/v1/query_range", params)
         data = as_dict(document.get("data"))
         if data.get("resultType") != "streams":
@@ -110,7 +116,7 @@ class LokiEngine:
         lines = [(labels, value) for labels, one in streams for value in as_list(one.get("values"))]
         rows = [*rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError)]
         rows.sort(key=lambda row: (row.at, row.id), reverse=asked.back)
-        return engine.Rows(rows, len(lines) < asked.most)
+        return engine.Rows(rows, len(lines) < min(asked.most, self._most_rows))
 
     async def tail(self, matches: Matches) -> AsyncGenerator[bool, None]:
         begin = max(0, self.clock.now() - engine.LATE_S * SECOND)
@@ -136,7 +142,7 @@ class LokiEngine:
         for label in self._preset.fields.get(field, ()):
             selector = _SELECTOR.match(self._preset.selector)
             streams = selector[0] if selector else self._preset.selector
-            params = [("query", streams), ("start", str(begin)), ("end", str(end))]
+            params = {"query": streams, "start": str(begin), "end": str(end)}
             document = await self._ask(f"/loki/api/v1/label/{quote(label)}/values", params)
             found += [one for one in as_list(document.get("data")) if isinstance(one, str)]
         if names := self.doubts.note_values(field, is_known=bool(found), names=self._preset.fields):
@@ -152,14 +158,35 @@ class LokiEngine:
         found = {field: text for field, text in texts if text}
         return found if self._preset.is_json and "MESSAGE" in found else {**found, "MESSAGE": line}
 
-    async def _ask(self, path: str, params: Params) -> Document:
-        answer = await self._http.ask(path, params, headers=LABELS_APART)
+    async def _ask(self, path: str, params: Mapping[str, str]) -> Document:
+        """The answer for the newest time and as many rows as the server allows, as far as that is known."""
+        begin = max(whole(params["start"], 0), whole(params["end"], 0) - self._longest_s * SECOND)
+        rows = {"limit": str(min(whole(params["limit"], 0), self._most_rows))} if "limit" in params else {}
+        asked = {**params, "start": str(begin), **rows}
+        try:
+            answer = await self._http.ask(path, [*asked.items()], headers=LABELS_APART)
+        except SourceError as error:
+            if not self._allows_less(str(error)):
+                raise
+            return await self._ask(path, params)
         document = await engine.document_of(answer.body)
         if document.get("status") != "success":
             raise self._http.refusal(answer)
         for warning in as_list(document.get("warnings")):
             self.doubts.add(f"Loki warns: {self._http.in_words(as_text(warning).encode())}")
         return document
+
+    def _allows_less(self, refusal: str) -> bool:
+        time, rows = _TIME_ALLOWED.search(refusal), _ROWS_ALLOWED.search(refusal)
+        parts = _DURATION.findall(time[1]) if time else []
+        allowed_s = sum(whole(one, 0) * _UNITS_S[unit] for one, unit in parts) - 1
+        allowed = whole(rows[1], 0) if rows else 0
+        if is_less := 0 < allowed_s < self._longest_s:
+            self._longest_s = allowed_s
+            self.doubts.add(f"only the last {time[1] if time else ''} are asked for, as Loki allows no more")
+        if 0 < allowed < self._most_rows:
+            self._most_rows, is_less = allowed, True
+        return is_less
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -379,9 +379,7 @@ def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
 
 
 def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
-    """A job from both sources; `runs` are its runs in accounting, oldest first. `left` says that slurmctld no
-    longer knows it.
-    """
+    """A job from both sources; `runs` are those in accounting, oldest first; `left`: slurmctld forgot it."""
     job = _present(said[0] if said is not None else None, runs)
     record = records.job_of(job, source, label, left if job.status.is_live else "")
     record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))

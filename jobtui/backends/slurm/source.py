@@ -113,8 +113,7 @@ BATCH_JOBS = 2_000
 class Pacer:
     """When a question may be asked again.
 
-    A command that waits for a daemon to come back is not load: so the quicker one of the last two answers
-    says what an answer costs.
+    The quicker of the last two answers says what one costs: a wait for a daemon to come back is no load.
     """
 
     share = SHARE

@@ -1,7 +1,6 @@
 """Worlds of one job each, with the truth about it: systems that report it over time, and sites of Sirepo.
 
-A world is drawn from its number: what happens to the job, and when; at a site also users, hosts, paths,
-clock, and how times and prefixes are written.
+A world is drawn from its number: what happens to the job, and when; at a site also users, paths, clock.
 """
 
 import itertools

@@ -41,8 +41,7 @@ class StrictElastic:
     """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got.
 
     Texts are keywords where `keywords` says so, else words with a part `.keyword`, as without a template.
-    `points` is how points in time are opened, "" where there are none; each search gives one another name.
-    `fault` answers instead, `told` is said in addition.
+    `points` is how points in time are opened, if they are. `fault` answers instead, `told` is said too.
     """
 
     documents: dict[str, Any]

@@ -19,8 +19,7 @@ from wsproto.utilities import generate_accept_token
 
 from tests.loopback import response
 
-MOST = 5_000
-LONGEST_NS = 721 * 3600 * 1_000_000_000
+HOUR_NS = 3600 * 1_000_000_000
 TEST = re.compile(r'(\w+)=~("(?:[^"\\]|\\.)*")')
 HAS = re.compile(r' \|~ ("(?:[^"\\]|\\.)*")')
 QUERY = re.compile(
@@ -56,6 +55,7 @@ class StrictLoki:
 
     def __init__(self, lines: list[tuple[int, dict[str, str], str]]) -> None:
         self.lines = lines
+        self.most, self.longest_h = 5_000, 721
         self.is_apart = True
         self.wires: list[Wire] = []
         self.refusal: httpx.Response | None = None
@@ -93,8 +93,8 @@ class StrictLoki:
         if params.keys() != {"query", "start", "end", "limit", "direction"}:
             raise ValueError("parse error : unknown parameter")
         limit = int(params["limit"])
-        if limit > MOST:
-            raise ValueError("max entries limit per query exceeded, limit > max_entries_limit")
+        if limit > self.most:
+            raise ValueError(f"limit exceeded, limit > max_entries_limit_per_query ({limit} > {self.most})")
         fits = self._fitting(params)
         lines = sorted(filter(fits, self.lines), key=lambda line: line[0])
         if params["direction"] == "backward":
@@ -149,8 +149,9 @@ class StrictLoki:
 
     def _fitting(self, params: dict[str, str]) -> Callable[[tuple[int, dict[str, str], str]], bool]:
         start, end = int(params["start"]), int(params["end"])
-        if end - start > LONGEST_NS:
-            raise ValueError("the query time range exceeds the limit (query length: 2000h, limit: 30d1h)")
+        if end - start > self.longest_h * HOUR_NS:
+            limit = f"{self.longest_h // 24}d{self.longest_h % 24}h"
+            raise ValueError(f"the query time range exceeds the limit (query length: 2000h, limit: {limit})")
         query = QUERY.fullmatch(params["query"])
         if query is None or (params["query"].count("(") != params["query"].count(")")):
             raise ValueError("parse error : syntax error: unexpected IDENTIFIER")

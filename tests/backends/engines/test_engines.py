@@ -26,7 +26,7 @@ from jobtui.backends.elastic import source as elastic_source
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.elastic.jobs import DocumentReader
 from jobtui.backends.elastic.source import ElasticEngine, Preset, fields_of, presets, row_of
-from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
+from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal, RowQuery
 from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.journal import client
 from jobtui.backends.loki import LokiEngine
@@ -154,6 +154,17 @@ async def test_a_long_reading_gives_each_once(points: str, every_s: float, count
     assert {sent.split("?")[0] for sent in elastic.sent} <= {
         "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
     }  # fmt: skip
+
+
+async def test_a_loki_that_is_configured_to_give_less_is_asked_for_less() -> None:
+    loki = StrictLoki([journal_line(n, f"{n}") for n in range(250)])
+    loki.most, loki.longest_h = 100, 168
+    reading, asked = loki_engine(loki), RowQuery(Nanos(0), None, (), 300)
+    for count in (3, 1):
+        loki.sent.clear()
+        found = await reading.rows(asked)
+        assert (len(found.rows), found.is_all, len(loki.sent)) == (100, False, count)
+    assert "only the last 7d0h are asked for" in reading.doubts.words
 
 
 async def test_too_many_rows_of_one_instant_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Every way to read a journal, for the suites that all of them have to pass; the contract's rig of each.
 
-A way is a context that is given a directory of journal files and gives what makes readers of it. A new one
-is a function and a line in READERS.
+A way is a context that is given a directory of journal files and gives what makes readers of it.
 """
 
 import asyncio

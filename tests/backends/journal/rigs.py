@@ -135,8 +135,7 @@ def signal_journalctl(number: signal.Signals) -> None:
 def end_tree(pid: int) -> None:
     """End a process and all below it at once.
 
-    Each is stopped before its children are looked up: one that runs starts others meanwhile, and the kernel's
-    list leaves some out while a child is taken away.
+    Each is stopped before its children are looked up, as one that runs starts others meanwhile.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
