@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import parse_qs, quote, quote_plus, urlsplit
+from urllib.parse import parse_qs, quote, quote_plus, unquote, urlsplit
 
 from jobtui.model.clock import time_of_mail, to_seconds
 from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -276,7 +276,7 @@ class HttpClient:
     def _quoted(self, form: bytes = b"") -> re.Pattern[bytes]:
         """What a server may quote of a login: as it was sent, or the password that was in it."""
         sent = {value.rpartition(" ")[2] for value in self._sent.values()}
-        sent.update(*parse_qs(form.decode()).values())
+        sent.update((unquote(urlsplit(self.url).password or ""),), *parse_qs(form.decode()).values())
         for one in tuple(sent):
             with contextlib.suppress(ValueError):
                 sent.add(base64.b64decode(one, validate=True).decode().partition(":")[2])
