@@ -59,8 +59,7 @@ class Action(NamedTuple):
     """One thing a user can do.
 
     `keys` are Textual's names of keys, the first one is shown; `call` is what is called on the screen (`app.`
-    before it: on the app). `hint` is its word in the footer, None if it is not there; with little room those
-    with the lowest `rank` stay.
+    before it: on the app). `hint` is its word in the footer, None if it is not there; the lowest `rank` stay.
     """
 
     call: str

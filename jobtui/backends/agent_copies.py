@@ -59,8 +59,7 @@ class CopiesLook(NamedTuple):
 class CopiedLog:
     """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell.
 
-    It makes records of new lines, or gives the lines for a screen. Only the newest copies are read;
-    `left_out` counts older ones.
+    It makes records of new lines, or gives lines. Only the newest copies are read; `left_out` counts others.
     """
 
     def __init__(self, directory: Path, *, most: int | None = None) -> None:

@@ -149,8 +149,7 @@ class Closable(Protocol):
 class PolledSource(ABC):
     """A source whose cursors count its batches; with any other cursor it begins again.
 
-    What was being read when a poll was cancelled is given to the next poll, so no batch is lost. What is
-    `held` is closed with it.
+    What was being read when a poll was cancelled is given to the next one. What is `held` is closed with it.
     """
 
     clock: Clock = SystemClock()

@@ -248,8 +248,7 @@ def _wanted(
 def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser[R], before: FileStat) -> bool:
     """Whether a file begins at `since` or later, so that lines since then may be in the one before it.
 
-    Judged by its lines, as the times of files may be of another clock. A file without times begins when the
-    one before it was last written.
+    Judged by its lines, as files may be of another clock; without times by when the one before was written.
     """
     if opened is not None and not opened.look().size:
         return True

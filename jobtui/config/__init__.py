@@ -1,8 +1,7 @@
 """Settings: the effective value of each with where it came from, out of flags, environment and one file.
 
 `grammar.SETTINGS` lists them. Precedence: defaults, then the configuration file, then its chosen profile,
-then the environment, then flags; a higher one replaces a setting whole. Reads the configuration file and
-nothing else; opens no source.
+then the environment, then flags; a higher one replaces a setting whole. Opens no source.
 """
 
 from jobtui.config.file import ConfigError, ConfigFile, parse_file, user_file

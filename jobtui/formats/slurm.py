@@ -247,8 +247,7 @@ def options_of(words: Sequence[str]) -> tuple[dict[str, str], Sequence[str]]:
 def with_submission(job: SlurmJob, line: str) -> SlurmJob:
     """The same job with its script and the files of its output, by its line of sbatch.
 
-    Quotes are lost in it. A path that is relative is of the directory that the job was submitted in: its own
-    unless it was given another one.
+    Quotes are lost in it. A relative path is of the job's own directory, else of where it was submitted.
     """
     program, *words = line.split() or [""]
     options, command = options_of(words)

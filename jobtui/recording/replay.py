@@ -155,7 +155,7 @@ SPEEDS = (1, 10, 60, 600)
 class ReplayPlayer:
     """The position in a recording. Moving it changes what all sources give.
 
-    `start_over` reads everything again from the beginning. `speed`: recorded seconds in one, 0 if stopped.
+    `start_over` reads all again from the beginning. `speed`: recorded seconds per second, 0 if stopped.
     """
 
     def __init__(self, opened: OpenRecording, start_over: Callable[[], Awaitable[None]]) -> None:

@@ -1,7 +1,6 @@
 """Outside text made fit for a terminal, and measured in its cells; times and durations in words.
 
-Nothing that jobtui did not write itself reaches a terminal but through `safe` or `show`. Colours and layout
-are not decided here.
+Nothing that jobtui did not write itself reaches a terminal but through `safe` or `show`.
 
 What `safe` does with a character that is not plainly visible: C0 controls and DEL become their control
 pictures (U+2400 on) and tabs a space; C1 controls become U+2426; characters that direct, join or hide others

@@ -32,6 +32,10 @@ class ReadingScreen(HeadedScreen):
         self._title = title
         self._main = self._text = TextPane(paragraphs)
 
+    def on_mount(self) -> None:
+        self._text.rule = self._rule
+        super().on_mount()
+
     @property
     def heading(self) -> str:
         return self._title
@@ -56,7 +60,7 @@ class ErrorScreen(ReadingScreen):
             yield self._strip
             yield RuleLine(self._title).add_class("-head")
             yield self._text
-            yield RuleLine()
+            yield self._rule
             yield KeyLine(hints_at(ScreenName.READING))
 
     def on_resize(self) -> None:

@@ -529,8 +529,7 @@ _AWKWARD = frozenset("%\"'\\ \t\n")
 def private_directory() -> Path | None:
     """A directory that only this user may enter, made when needed; None when there can be none.
 
-    Below XDG_RUNTIME_DIR, else below the directory for temporary files. One that somebody else owns, or that
-    others may enter, is not taken.
+    Below XDG_RUNTIME_DIR, else below the directory for temporary files. None that others own or may enter.
     """
     import tempfile  # costs 5 ms, and is needed over ssh only
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from jobtui.render.spans import Line, Paragraph, Piece, rows
 from jobtui.render.text import SEPARATOR, fit_facts, telling, width, wrapped
+from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.row_view import RowView
 
 NARROW = 50
@@ -70,6 +71,9 @@ class WrappedText(RowView):
 class TextPane(WrappedText):
     """Text that is scrolled, without a cursor."""
 
+    rule: RuleLine | None = None
+    """The rule below, if it is to say how much more there is."""
+
     def __init__(self, paragraphs: Iterable[Paragraph] = ()) -> None:
         super().__init__(paragraphs)
         self.shows_cursor = False
@@ -78,6 +82,7 @@ class TextPane(WrappedText):
         self.top = max(0, min(self.top + index - self.cursor, self.count - self.page))
         self.cursor = self.top
         self._holds_end &= self.top + self.page >= self.count
+        self._say_rest()
         self.repaint()
 
     def scroll_rows(self, rows: int) -> None:
@@ -86,6 +91,12 @@ class TextPane(WrappedText):
     def keep_in_view(self) -> None:
         super().keep_in_view()
         self.cursor = self.top
+        self._say_rest()
+
+    def _say_rest(self) -> None:
+        if self.rule is not None:
+            rest = self.count - self.top - self.page
+            self.rule.words = f"{rest:,} more below" if rest > 0 else ""
 
 
 class SpanPane(TextPane):

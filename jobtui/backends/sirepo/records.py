@@ -1,8 +1,7 @@
 """One record of Sirepo's job supervisor: the bytes of a file to a Job. Pure; opens no file.
 
-Slower than a strict decoder and wider than JSON: bytes that are not UTF-8, half surrogate pairs, NaN,
-infinite numbers and integers of any length are accepted, and become something that can be stored, compared
-and written as JSON again.
+Wider than JSON: bytes that are not UTF-8, half surrogate pairs, NaN, infinite numbers and integers of any
+length are accepted, and become something that can be stored, compared and written as JSON again.
 
 Format: the record of Sirepo 20261015 and the names of 2020. Only those that mean something to jobtui are
 used; `native` keeps the rest. The file's name is the job's id, whatever the record says.

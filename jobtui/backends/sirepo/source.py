@@ -312,8 +312,7 @@ class SirepoDb(PolledSource):
     async def changed(self, timeout_s: float) -> None:
         """Return when a change of a file is reported, or after `timeout_s` at the latest.
 
-        Without notification it waits longer, so that checking every file costs little. The first call sets up
-        the notification and returns.
+        Without notification it waits longer, as it checks every file. The first call sets up and returns.
         """
         if self.closing.is_set():
             return

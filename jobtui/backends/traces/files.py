@@ -1,8 +1,7 @@
 """Spans and log records from a file: OTLP as JSON or protobuf, or Jaeger's JSON, one per line or all in one.
 
 A file with one document per line is read on from where reading ended, as such files grow; any other is read
-again when it changes. A last line without its end is still being written: it is read, and read again when
-there is more. Only reads.
+again when it changes. A last line without its end is read, and read again when there is more. Only reads.
 """
 
 from collections.abc import Sequence
@@ -31,8 +30,7 @@ FIRST_BYTES = 1 << 20
 class _Position(NamedTuple):
     """Where reading ended: the stat of the file, and the offset.
 
-    `is_all`: the unfinished line after that was read, too; `skips` counts skipped parts of what will be read
-    again.
+    `is_all`: the unfinished line after that was read, too; `skips` counts parts that will be read again.
     """
 
     look: FileStat | None = None
