@@ -30,8 +30,7 @@ NO_UUID = {"loc": ["body", "client_id"], "msg": "value is not a valid uuid", "ty
 class DeviceLogin:
     """The device flow, as strict as the real one: `fixtures/balsam/auth_device_flow.json`.
 
-    One attempt at a time. What a person does in the browser is `approve` and `deny`. What is asked wrongly is
-    refused as the real one does, with its words. `clock` gives seconds.
+    One attempt at a time. A person in the browser may `approve` or `deny`. `clock` gives seconds.
     """
 
     def __init__(self, token: str, clock: Callable[[], float] = lambda: 0.0) -> None:

@@ -1,8 +1,7 @@
 """Stand-ins for Slurm's commands: programs that answer as squeue, sacct and scontrol do, out of a directory.
 
-What they print is made of the rows that a test has put there, in the format that they are asked for. Each
-call is noted. `fault` lets one fail with a text, `hang` never answer; a file `squeue.cut` says after how many
-characters its answer ends, `squeue.banner` what comes before it.
+They print the rows that a test has put there, and note each call. `fault` lets one fail with a text, `hang`
+never answer; `squeue.cut` says after how many characters it ends, `squeue.banner` what comes before it.
 """
 
 import json

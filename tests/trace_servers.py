@@ -1,7 +1,6 @@
 """Servers of traces on loopback that answer with the captured traces, as strict as the real ones.
 
-What a Jaeger wants, version 3 and 1 of its interface, and how it says no is from its documentation: required
-parameters, units of times, 404s. Answers of a real Tempo were captured.
+What a Jaeger wants, and how it says no, is from its documentation. Answers of a real Tempo were captured.
 """
 
 import base64

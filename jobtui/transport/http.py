@@ -275,7 +275,7 @@ class HttpClient:
 
     def _quoted(self, form: bytes = b"") -> re.Pattern[bytes]:
         """What a server may quote of a login: as it was sent, or the password that was in it."""
-        sent = {value.rpartition(" ")[2] for value in self._sent.values()}
+        sent = {part for value in self._sent.values() for part in (value, value.rpartition(" ")[2])}
         sent.update((unquote(urlsplit(self.url).password or ""),), *parse_qs(form.decode()).values())
         for one in tuple(sent):
             with contextlib.suppress(ValueError):
@@ -321,7 +321,7 @@ class HttpClient:
         )  # fmt: skip
 
     def _fault(self, error: Exception) -> SourceError:
-        words = in_words(reason_of(error).encode("utf-8", "replace"))
+        words = self.in_words(reason_of(error).encode("utf-8", "replace"))
         kinds = {kind.__name__ for kind in type(error).__mro__}
         faults = tables_of("jobtui.transport", "faults")["http"]
         line = next(line for kind, what, line in faults if kind in kinds and re.search(what, words, re.I))

@@ -1,7 +1,6 @@
 """A Sirepo installation in which everything that can be is hostile: records, logs, run directories, names.
 
-One job for each text. Its record has the text in every field that is free, its ops have it in every line of
-the supervisor and the API server, its run directory in names and contents of files.
+One job for each text, which is in each free field of its record, each line of its ops, and in its files.
 """
 
 import json

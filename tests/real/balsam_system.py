@@ -1,7 +1,7 @@
 """A real Balsam on this machine: PostgreSQL, Redis and the server, each a process of this test alone.
 
-The programs of Balsam run in the environment in which it is installed; jobtui never imports it. Everything
-written is below one directory, which must have a short path: it holds Unix sockets.
+Balsam's programs run in their own environment. All is written below one directory, which must have a short
+path: it holds Unix sockets.
 """
 
 import json

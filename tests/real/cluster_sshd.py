@@ -2,8 +2,7 @@
 
     python cluster_sshd.py PORT USER
 
-Runs with the asyncssh of an installed Sirepo; prints its public key when it listens. The
-password is in the variable CLUSTER_PASSWORD.
+Runs with the asyncssh of an installed Sirepo; prints its public key. CLUSTER_PASSWORD is the password.
 """
 
 import asyncio

@@ -110,8 +110,7 @@ class Jobs:
     def agent_death(self, user: Browser) -> None:
         """An agent that is killed while its job runs.
 
-        When the supervisor hears of the closed connection before it hears of the agent's exit, a local driver
-        waits for that exit for ever: the job stays as it is and holds its parallel slot.
+        If the supervisor hears of the closed connection first, a local driver waits for the exit for ever.
         """
         simulation, report, reply = self._long(user, ANIMATION)
         self._kill(user, simulation, lambda pid: started_by(pid, "job_agent"))

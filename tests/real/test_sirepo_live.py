@@ -278,8 +278,7 @@ SETUPS: Mapping[str, Setup] = {
 class Right(NamedTuple):
     """What is right of a job of a kind when its user was last answered.
 
-    `states` are those its record may be in: when it is in another, the system was not what these tests are
-    about. `verdicts` are right then, in the same order, and their sentence has `words`.
+    `states` are those its record may be in. `verdicts` are right then, in the same order, and have `words`.
     """
 
     states: list[str]

@@ -2,8 +2,7 @@
 
     python witness.py NOTES COMMAND [ARGUMENT ...]
 
-Runs inside an installed Sirepo, on nothing but it and the standard library. One JSON object a line:
-every op made, sent and answered, every message about a run, every job record written.
+Runs inside an installed Sirepo. A JSON object a line: ops made, sent, answered, messages of runs, records.
 """
 
 import json

@@ -359,3 +359,11 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
 def test_only_invalid_text_is_repaired(data: bytes) -> None:
     text = next(iter(as_dict(decoded(data)).values()))
     assert text in ("\ufffd\ufffd", "😀 \\ud800 \ufffd")
+
+
+async def test_a_login_that_no_header_may_have_is_not_shown() -> None:
+    login = Access(headers=(("X-Key", f"{SECRET}\n{SECRET} b"),))
+    async with answering(reply("200 OK")) as url, aclosing(ElasticClient(f"{url}/a", login)) as client:
+        with pytest.raises(SourceError, match="its login, which has a line end") as raised:
+            await client.ask("/a")
+    assert SECRET not in str(raised.value)

