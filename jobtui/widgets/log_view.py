@@ -126,7 +126,7 @@ class LogView(LineView):
     # How it is drawn.
 
     def line(self, y: int) -> Line:
-        if self._feed is None:
+        if not self._layout:
             return self.empty_line(y)
         return self._layout[y] if y < len(self._layout) else ()
 
