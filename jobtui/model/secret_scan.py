@@ -118,10 +118,11 @@ _COMMAND_LENGTH = 400
 _WORD = re.compile(r"[^\s'\"]+")
 _QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
 _ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
+_INSIDE = r",(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
+"""A comma or a bracket that is no end of a value without quotes."""
 _BARE = re.compile(
     r"(?:[^\s'\"&;,)\]}\\%]|(?<=\w)\\*['\"](?=\w)|[&;](?=[^\s'\"&;,=]+(?:[\s'\"&;,]|$))"
-    r"|,(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])"
-    r"|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
+    rf"|{_INSIDE}"
     r"|\\ (?=\S)|\\(?!\\{0,8}[nrt'\"])|%(?!26|22))+"
 )
 _MORE_WORDS = re.compile(
@@ -145,13 +146,12 @@ _PASSWORD = re.compile(
     rf"(?P<own>(?:(?!https?://)[^\s'\"]|{_IN_LOGIN}){{1,256}})|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{{20,}}))@(?!sha\d+:)",
     re.ASCII,
 )
-"""The password in an address, up to the last @ of the word, or the token that is its user.
-
-A number after the colon is a port, and a digest follows the @ of an image of a container.
+"""The password in an address, up to the last @ of the word, or the token that is its user. A number is a
+port; what follows an @ may be the digest of an image.
 """
 _CUT_PASSWORD = re.compile(
     rf"(?!\[)(?:[^\s/?#'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?!\w)|[{{$<%*[]|port\b)"
-    rf"(?P<own>(?:[^\s'\"\\,)\]}}]|\\*{_IN_LOGIN})+)",
+    rf"(?P<own>(?:[^\s'\"\\,)\]}}]|{_INSIDE}|\\*{_IN_LOGIN})+)",
     re.IGNORECASE,
 )
 """What can be no port where the rest of an address, with its @, was cut off."""

@@ -132,6 +132,8 @@ _PIECES = st.sampled_from([*TABLES["pieces"], JWT, AGENT_ID])
 @example("Cookie: =\\")
 @example("mysql -p\x1b\x1f0")
 @example("mysql -p&sidmysql -psid")
+@example("://password:sid}sid")
+@example("://password:sid,sid")
 def test_masking_twice_changes_nothing_more(text: str) -> None:
     masked = mask_text(text)
     assert mask_text(masked) == masked
