@@ -16,7 +16,7 @@ import posixpath
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -132,17 +132,6 @@ def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, boo
         counts[moment] = max(count, counts[moment])
 
 
-def hole_in(events: Iterable[CondorFact]) -> CondorFact | None:
-    """A gap before the last event of a job before which its file lacks one; None where it lacks none."""
-    last, found = "", None
-    for fact in events:
-        if last in condor.NEVER_AFTER.get(fact.what, ()):
-            text = f"{fact.source} lacks an event before byte {fact.offset}"
-            found = msgspec.structs.replace(fact, job="", what=condor.LOG_GAP, at=None, text=text, values={})
-        last = fact.what if fact.what in condor.STATE_OF else last
-    return found
-
-
 class CondorChanges(NamedTuple):
     """The effect of new facts: jobs as they are now, ids that no longer exist, and all changes of state."""
 
@@ -217,7 +206,6 @@ class CondorStore:
             if found:
                 self._ids[number] = tuple(found)
             for job_id, own in found.items():
-                self._find_holes(own)
                 facts = self._with_gaps(own)
                 life = self._life_of(job_id, facts)
                 source = min(facts, key=lambda fact: fact.origin.rank).source
@@ -284,14 +272,17 @@ class CondorStore:
             jobs.setdefault(near.pop() if len(near) == 1 else JobId(alone), []).extend(own)
         return jobs
 
-    def _find_holes(self, own: Iterable[CondorFact]) -> None:
-        """Note where logs lack events of a job: events of other jobs may be missing there, too."""
-        for source, facts in groupby(sorted(own, key=_IN_FILE), attrgetter("source")):
-            events = [fact for fact in facts if fact.origin is Origin.EVENT]
-            hole = hole_in(events) if len(events) < MOST_OF_JOB // 2 else None  # else some were dropped
-            if hole is not None and _IN_FILE(self._holes.get(source, hole)) <= _IN_FILE(hole):
-                self.due.update(self._in_file[source] if self._holes.get(source) != hole else {})
-                self._holes[source] = hole
+    def _find_hole(self, fact: CondorFact, files: Mapping[tuple[str, str], _File]) -> None:
+        """Note that a log lacks an event before this one of a job: there it may lack those of others, too."""
+        source = fact.source
+        ends = (reversed(own.values()) for (_, name), own in files.items() if name == source)
+        last = (next((one for one in end if one.what in condor.STATE_OF), None) for end in ends)
+        before = max(filter(None, last), key=_IN_FILE, default=fact)
+        if _IN_FILE(before) < _IN_FILE(fact) and before.what in condor.NEVER_AFTER[fact.what]:
+            text = f"{source} lacks an event before byte {fact.offset}"
+            hole = msgspec.structs.replace(fact, job="", what=condor.LOG_GAP, at=None, text=text, values={})
+            self._holes[source] = max(hole, self._holes.get(source, hole), key=_IN_FILE)
+            self.due.update(self._in_file[source])
 
     def _in_order(self, job_id: JobId) -> list[CondorFact]:
         return self._with_gaps(self._jobs_of(_number(job_id)).get(job_id, []))
@@ -323,6 +314,8 @@ class CondorStore:
         known = own.get(key)
         if known == fact or (known is not None and _IN_FILE(known) > _IN_FILE(fact)):
             return
+        if known is None and fact.origin is Origin.EVENT and fact.what in condor.NEVER_AFTER:
+            self._find_hole(fact, self._files_of[number])
         own[key] = fact
         self._count += known is None
         self._in_file[source][number] = None
