@@ -283,11 +283,11 @@ class LogScreen(LiveScreen):
         whole = "all" if self._set is None else counted(len(self._set), "log")
         names = tuple(whole if name is None else self._labels[name] for name in self._names)
         if self._reader is not None:
-            self._view.empty = (self._reader.problem,)  # "" where it can be read
+            self._view.empty = (show(self._reader.problem),)  # "" where it can be read
         words = status_words(self._reader, self._view, self._number)
         self._header.status = LogStatus(names, self._chosen, tuple(words))
 
-    # Other logs.
+    # Other logs. Streams of journals become known as they are read.
 
     def say(self, words: str) -> None:
         self.notify(words, timeout=2, markup=False)
