@@ -45,7 +45,8 @@ def ratio_interval(
 ) -> tuple[float, float, float, float] | None:
     """The ratio of two lengths, its 95 % interval, and its distance from 1 in standard deviations.
 
-    Each argument: how many logarithms of lengths, their sum, that of their squares. None if too few.
+    Each argument has the number of logarithms of lengths, their sum, and the sum of their squares. None
+    if there are too few.
     """
     (n, total, squares), (m, other, others) = now, before
     if min(n, m) < LEAST_LIKE:

@@ -226,7 +226,7 @@ LOOK_EVERY_S = 10.0
 SLICE_S = 0.05
 """How long directories are read before other tasks run."""
 IDLE_TO_BUSY = 100
-"""The pause after a look is so many times as long as the look took: file systems may be slow."""
+"""The pause after a look takes this many times as long as the look: file systems may be slow."""
 
 Users = Callable[[], Iterable[str]]
 

@@ -50,7 +50,7 @@ TICK_S = 1.0
 
 
 class LiveScreen(Screen[None], inherit_bindings=False):
-    """A screen that is told a few times a second what changed in the store."""
+    """A screen that gets the changes of the store, a few times a second."""
 
     @dataclass
     class Pasted(Message):

@@ -44,7 +44,9 @@ class Goal(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """The meanings of a text, likeliest first. `is_sure`: something here has exactly this name."""
+    """The meanings of a text, likeliest first, and whether the first is clearly the likeliest. `is_sure`:
+    something here has exactly this name.
+    """
 
     goals: tuple[Goal, ...]
     is_clear: bool

@@ -109,7 +109,7 @@ class Shared:
         return self.nothing_known("No job is known.", Gives.JOBS, none)
 
     def nothing_known(self, words: str, gives: Gives, none: str) -> tuple[str, ...]:
-        """These words, and what was read of such sources, or `none`; empty while sources begin."""
+        """These words, then what was read of such sources or `none`; empty while sources are first read."""
         sources = self.store.sources()
         if any(one.state is SourceState.STARTING or one.is_first_read for one in sources):
             return ()

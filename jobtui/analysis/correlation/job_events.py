@@ -82,7 +82,7 @@ class JobEvents:
     def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
         """Give an op its request: the line before it, else the newest one of its job.
 
-        A cancel comes from a `runCancel` only (the time limit makes one alone); its message names no api.
+        A cancel has a `runCancel` as its request, or none if a time limit makes it; its message names no api.
         """
         if before is not None and before.shape == "request" and before.fields["jid"] == "None":
             self._take(op, (before,), _ADJACENT)

@@ -96,8 +96,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     all of Balsam's, `facts` what files say about a job of HTCondor, `cause` the line of its output that
     says why it failed. Only if asked for: `killer` says who ended it, `last_lines` are the last lines of
     a stuck job, `good` is the last good job of the same user and kind before a failed one, with its ops,
-    `lacks_good` says that none is a good run to compare it with, None that none of those read is and not all
-    were; `remembered` what is known about finished runs like it.
+    `lacks_good` is true if no job is a good run to compare it with, None if none of those read is, and not
+    all were read; `remembered` is what is known about finished runs like it.
     """
 
     job_id: JobId

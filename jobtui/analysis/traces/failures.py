@@ -25,7 +25,8 @@ EXIT_CODES = ("process.exit.code", "process.exit_code", "exit_code", "exit.statu
 class RootCause(NamedTuple):
     """Where something failed. `top` is the highest error span above it, or itself.
 
-    `is_handled` when the span above that went on without being an error. `logs` are of all spans here.
+    `is_handled` when the span above that went on without being an error. `logs` are the log records of the
+    span and of those below it.
     """
 
     span: Span

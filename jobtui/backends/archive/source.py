@@ -320,7 +320,7 @@ class Archive(PolledSource):
 
     @abstractmethod
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        """Every script of a span of time; `progress` is told the position."""
+        """All scripts of a period; `progress` gets the position."""
 
     async def _walked(
         self, worker: Worker, walking: Generator[Walked, None, None]
