@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobtui.model.tables import home_of
-from tests.backends.journal.make import journal_remote
+from tests.backends.journal.make import REMOTE
 
 UNIT = "sirepo_job_supervisor.service"
 CONTAINER = "srj-p-user0007"
@@ -55,10 +55,9 @@ def _make(directory: Path, entries: int) -> None:
 
 
 def remote_writer(file: Path) -> "subprocess.Popen[bytes]":
-    program = journal_remote()
-    if program is None:
+    if not REMOTE:
         raise OSError("there is no systemd-journal-remote: apt-get install systemd-journal-remote")
-    command = [program, "--split-mode=none", f"--output={file}", "-"]
+    command = [REMOTE, "--split-mode=none", f"--output={file}", "-"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.journal_files import UNIT, remote_writer
 from jobtui.model.specs import SourceSpec, parse_journal, parse_log
-from tests.backends.journal.make import journal_remote
+from tests.backends.journal.make import REMOTE
 
 KEPT = 5
 """Rotated files of a log, as logrotate's `rotate 5`."""
@@ -133,7 +133,7 @@ class SiteLogs:
         self._journal: JournalCopy | None = None
 
     def begin_journal(self) -> None:
-        if journal_remote():
+        if REMOTE:
             self._journal = JournalCopy(self._directory / "journal")
 
     def chatter(self) -> None:

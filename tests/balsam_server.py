@@ -35,7 +35,6 @@ class DeviceLogin:
 
     def __init__(self, token: str, clock: Callable[[], float] = lambda: 0.0) -> None:
         self.clock = clock
-        self.expiration = "2026-11-22T19:31:25.715129"
         self.pending: list[tuple[int, Record]] = []
         """Answers given instead of its own, one after the other."""
         self._token = token
@@ -80,7 +79,7 @@ class DeviceLogin:
         match self._answer:
             case "approved":
                 del self._attempts[attempt]  # a code is good for one login
-                granted = {"access_token": self._token, "token_type": "bearer", "expiration": self.expiration}
+                granted = {"access_token": self._token, "token_type": "bearer", "expiration": EXPIRATION}
                 return httpx.Response(200, json=granted)
             case "denied":
                 return _refused(403, "access_denied")
@@ -173,8 +172,21 @@ class RecordedBalsam:
         assert asked.keys() <= {*PARAMETERS[request.url.path]}, request.url
         return self._page(asked, self._found(request.url.path.strip("/").replace("-", "_"), asked))
 
+    def move_on(self, number: int, at: str = "19:29:58", seen: str = "19:29:59") -> Record:
+        """Let a job that runs have run, as the event with this number tells; the job."""
+        job = next(row for row in self.jobs if row["state"] == "RUNNING")
+        job.update(state="RUN_DONE", last_update=f"2026-11-20T{seen}+00:00")
+        self.tell(number, job["id"], at, "RUNNING", "RUN_DONE")
+        return job
+
+    def tell(self, number: int, job: int, at: str, before: str, after: str) -> None:
+        """Have one more event, at a time of the day or another one."""
+        moment = at if "T" in at else f"2026-11-20T{at}"
+        states = {"from_state": before, "to_state": after}
+        self.events.append({"id": number, "job_id": job, "timestamp": moment, **states, "data": {}})
+
     def _log_in(self, request: httpx.Request) -> httpx.Response:
-        form = dict(httpx.QueryParams(request.content.decode()))
+        form = _form(request)
         granted = {"access_token": self.token, "token_type": "bearer", "expiration": EXPIRATION}
         match request.method, request.url.path:
             case "GET", "/auth/how":

@@ -19,6 +19,7 @@ Fields = dict[str, tuple[bytes, ...]]
 Row = tuple[model.JournalEntry, Fields]
 T0 = Nanos(1_795_207_000 * SECOND)
 """When entries that are made up begin."""
+UNIT = "sirepo_job_supervisor.service"
 
 
 class MemoryJournal:
@@ -40,6 +41,10 @@ class MemoryJournal:
         row = row_of(len(self.rows) + self._deleted, at, message, **fields)
         self.rows.append(row)
         return row[0]
+
+    def log(self, message: str, at_s: float | None = None, host: str = "v3") -> model.JournalEntry:
+        """Write a line of the supervisor on this host."""
+        return self.write(message, at_s, unit=UNIT, host=host, pid=7)
 
     def delete_oldest(self, count: int) -> None:
         del self.rows[:count]

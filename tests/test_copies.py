@@ -35,7 +35,7 @@ from jobtui.session import Session
 from jobtui.transport.blocks import Limits
 from tests.backends.log_fakes import RotatedLog, append, log_file
 from tests.backends.recording.files import MB, about
-from tests.journal_memory import T0, MemoryJournal
+from tests.journal_memory import T0, UNIT, MemoryJournal
 from tests.rows import CAPTURES
 
 LINES = {
@@ -44,7 +44,6 @@ LINES = {
 }
 SEEDS, MIXED = (*range(20), 1218, 2128, 2507, 3439, 6105, 6449, 6748), range(100, 112)
 MOST_LINES, STEPS = 600, 40
-UNIT = "sirepo_job_supervisor.service"
 DAY_S = 86_400
 """How long after the lines of the captures a journal gets them, which have no year."""
 MOST_LAG = 30
@@ -129,7 +128,7 @@ class Copies:
             name.write(new, chance.choice((0, 0, 1, chance.randint(0, MOST_LAG))) if self.lines else 0)
         for line in new if self.has_journal else ():
             received_s = DAY_S + len(self.memory.rows)
-            self.memory.write(line.decode().rstrip("\n"), received_s, unit=UNIT, host="v3", pid=7)
+            self.memory.log(line.decode().rstrip("\n"), received_s)
         for name in self.names:
             if chance.random() < 0.3 and name.path.stat().st_size:
                 deque(name.a_rotation(), 0)
@@ -265,7 +264,7 @@ async def test_a_journal_and_a_file_of_the_same_lines_count_once(tmp_path: Path)
     alone, _ = await ops_of(LogFile(log))
     memory = MemoryJournal()
     for line in log.read_text().splitlines():
-        memory.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
+        memory.log(line)
     journal = Journal("local", lambda: memory.reader("local"), since=Nanos(1))
     both, notes = await ops_of(LogFile(log), journal)
     assert Counter(op[:7] for op in both.elements()) == Counter(op[:7] for op in alone.elements())

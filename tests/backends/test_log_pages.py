@@ -587,7 +587,7 @@ async def test_search_finds_no_masked_text(tmp_path: Path, installed: bool, kind
     if kind == "journal":
         journal = MemoryJournal()
         for line in lines:
-            journal.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
+            journal.log(line)
         log = JournalPages("x", journal.reader, Selection(StreamNames("x"), WantedStreams(), None, ()))
     search = await searched(log, typed, END)
     assert search.state is SearchState.DONE

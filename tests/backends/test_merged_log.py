@@ -28,17 +28,11 @@ from tests.journal_memory import T0, MemoryJournal
 from tests.polling import polled
 from tests.waiting import LONG_S
 
-UNIT = "sirepo_job_supervisor.service"
-
 
 def journal_pages(journal: MemoryJournal, name: str = "v3") -> JournalPages:
     return JournalPages(
         name, lambda: journal.reader(name), Selection(StreamNames(name), WantedStreams(), None, ())
     )
-
-
-def write(journal: MemoryJournal, second: float, text: str, host: str = "v3") -> None:
-    journal.write(text, second, unit=UNIT, host=host, pid=7)
 
 
 def line(second: int, text: str) -> str:
@@ -49,8 +43,8 @@ def line(second: int, text: str) -> str:
 
 def two_journals() -> list[MemoryJournal]:
     made = [MemoryJournal(), MemoryJournal()]
-    write(made[0], 1, "j1")
-    write(made[1], 2, "k2", host="v7")
+    made[0].log("j1", 1)
+    made[1].log("k2", 2, host="v7")
     return made
 
 
@@ -89,8 +83,8 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
     file = tmp_path / "server.log"
     file.write_text(line(1, "f1") + line(4, "f4"))
     one, other = MemoryJournal(), MemoryJournal()
-    write(one, 2, "j2")
-    write(other, 3, "k3", host="v7")
+    one.log("j2", 2)
+    other.log("k3", 3, host="v7")
     merged = merged_of({str(file): LogPages(file), "a": journal_pages(one), "b": journal_pages(other)})
     before = await merged.look()
     assert words(merged) == ["f1", "j2", "k3", "f4"]
@@ -98,7 +92,7 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
         str(file), "sirepo_job_supervisor@v3", "sirepo_job_supervisor@v7", str(file),
     ]  # fmt: skip
     positions = {line.text: line.position for line in merged.lines}
-    write(other, 3.5, "k35 late", host="v7")
+    other.log("k35 late", 3.5, host="v7")
     await asyncio.wait_for(merged.changed(LONG_S), LONG_S / 2)
     after = await merged.look()
     assert words(merged) == ["f1", "j2", "k3", "late", "f4"]
@@ -109,9 +103,9 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
 async def test_older_lines_are_read_when_asked_for_without_gaps(merged_of: Make) -> None:
     busy, quiet = MemoryJournal(), MemoryJournal()
     for n in range(6_000):
-        write(busy, 10_000 + n, f"busy {n}")
+        busy.log(f"busy {n}", 10_000 + n)
     for n in range(1_600):
-        write(quiet, n * 10, f"quiet {n}", host="v7")
+        quiet.log(f"quiet {n}", n * 10, host="v7")
     merged = merged_of({"busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")})
     await merged.look()
     assert words(merged)[0] == "5000"  # not the quiet one's lines from before
@@ -126,7 +120,7 @@ async def test_older_lines_are_read_when_asked_for_without_gaps(merged_of: Make)
 async def test_a_time_before_what_was_read_is_read_back_to(merged_of: Make, tmp_path: Path) -> None:
     journal, file = MemoryJournal(), tmp_path / "x.log"
     for number in range(3_000):
-        write(journal, number, f"entry {number}")
+        journal.log(f"entry {number}", number)
     file.write_text("".join(line(second, f"at {second}\n  and more") for second in range(0, 4_000, 100)))
     for merged in (merged_of({"v3": journal_pages(journal), "x": LogPages(file)}), journal_pages(journal)):
         await merged.look()
@@ -143,14 +137,14 @@ async def test_an_unreadable_journal_is_marked_as_a_gap(merged_of: Make, clock: 
     await merged.look()
     other.broken = "connection refused"
     clock.advance(4)
-    write(one, 8, "j8")
+    one.log("j8", 8)
     await merged.look()
     assert [line.text.split()[0] for line in merged.lines] == ["j1", "k2", "not", "j8"]
     gap = merged.lines[2]
     assert gap.is_gap
     assert (gap.origin, gap.at) == ("b", T0 + 5 * SECOND)
     assert "connection refused" in gap.text
-    write(other, 7, "k7", host="v7")
+    other.log("k7", 7, host="v7")
     other.broken = ""
     clock.advance(11)
     await merged.look()
@@ -185,9 +179,9 @@ async def test_a_log_that_hangs_holds_up_no_other(merged_of: Make, monkeypatch: 
 async def test_order_that_clocks_cannot_prove_is_marked(merged_of: Make) -> None:
     one, other = MemoryJournal(), MemoryJournal()
     for second, text in ((1, "a"), (2, "c"), (9, "e")):
-        write(one, second, text)
+        one.log(text, second)
     for at_s, text in ((1.3, "b"), (5.0, "d")):
-        write(other, at_s, text, host="v7")
+        other.log(text, at_s, host="v7")
     offsets = {("v3", "v7"): Offset(-0.2, 0.4)}
     merged = merged_of({"a": journal_pages(one), "b": journal_pages(other)}, offsets=lambda: offsets)
     extent = await merged.look()
@@ -202,7 +196,7 @@ async def test_the_lines_held_are_bounded(merged_of: Make, monkeypatch: pytest.M
     monkeypatch.setattr(merged_logs, "LINES_KEPT", 500)
     journal = MemoryJournal()
     for n in range(900):
-        write(journal, n, f"line {n}")
+        journal.log(f"line {n}", n)
     merged = merged_of({"a": journal_pages(journal)})
     extent = await merged.look()
     assert words(merged) == [str(n) for n in range(400, 900)]
@@ -218,8 +212,8 @@ async def test_lines_and_what_is_missing_are_given_up_to_the_begin(
     busy, quiet = MemoryJournal(), MemoryJournal()
     file.write_text("".join(line(n, f"f{n}") for n in range(0, 7_000, 7)))
     for n in range(7_000):
-        write(busy, n + 0.5, f"busy {n}")
-    write(quiet, 3, "quiet 3", host="v7")
+        busy.log(f"busy {n}", n + 0.5)
+    quiet.log("quiet 3", 3, host="v7")
     merged = merged_of(
         {"x": LogPages(file), "busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")}
     )
@@ -235,7 +229,7 @@ async def test_lines_and_what_is_missing_are_given_up_to_the_begin(
     clock.advance(100)
     await merged.look()
     gaps = [held for held in merged.lines if held.is_gap]
-    write(busy, 8_000, "busy 8000")
+    busy.log("busy 8000", 8_000)
     await merged.look()
     assert words(merged)[-1] == "8000"
     seen = await all_before(merged, 700)
@@ -246,7 +240,7 @@ async def test_lines_and_what_is_missing_are_given_up_to_the_begin(
 
 async def test_a_merged_log_waits_and_fails_where_nothing_can_be_read(merged_of: Make) -> None:
     journal = MemoryJournal()
-    write(journal, 1, "j1")
+    journal.log("j1", 1)
     merged = merged_of({"a": journal_pages(journal)})
     await merged.look()
     calls = journal.calls

@@ -204,13 +204,10 @@ async def test_closed_widgets_are_freed() -> None:
         assert len(typed_in) <= 1
 
 
-UNIT = "sirepo_job_supervisor.service"
-
-
 def a_journal() -> MemoryJournal:
     journal = MemoryJournal()
     for n in range(30):
-        journal.write(f"sirepo/a.py:1:f of the supervisor {n}", n, unit=UNIT, host="v3", pid=7)
+        journal.log(f"sirepo/a.py:1:f of the supervisor {n}", n)
     at = {"unit": "docker.service", "container": "srj-p-VUlhaMOD", "container_id": "e" * 64}
     journal.write("of the agent", 30, host="v7", pid=1, **at)
     return journal

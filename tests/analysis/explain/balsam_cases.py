@@ -1,6 +1,6 @@
 """Jobs of Balsam, their states and allocations, as cases of verdicts have them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +10,7 @@ from jobtui.analysis.explain.case import Evidence
 from jobtui.backends.balsam.records import STATUSES
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, ReasonSeen
 from tests.builders import ago
@@ -51,6 +52,16 @@ def allocation(state: str, **fields: Any) -> Allocation:
 LIVING = allocation("running")
 
 
+def on_balsam(
+    job: Job, went: Iterable[StateChange] = (), allocations: Iterable[Allocation] = (),
+    site: Site | None = SITE, *sources: SourceHealth, **more: Any,
+) -> Evidence:  # fmt: skip
+    """What is known of a job, and how its server is."""
+    sites = (site,) if site is not None else ()
+    told: dict[str, Any] = {"changes": tuple(went), "allocations": tuple(allocations), "sites": sites, **more}
+    return Evidence(job_id=job.id, now=NOW, job=job, sources=sources, **told)
+
+
 def evidence_on(row: Mapping[str, Any]) -> Evidence:
     """What a row of `tests/fixtures/balsam/verdicts.toml` stands for."""
     went = changes(*row.get("states", ()), **row.get("last", {}))
@@ -62,15 +73,9 @@ def evidence_on(row: Mapping[str, Any]) -> Evidence:
         allocation(**(one["is"] | _times(one) | dict.fromkeys(one.get("no", ()))))
         for one in row.get("allocations", ())
     )
-    return Evidence(
-        job_id=ID,
-        now=NOW,
-        job=a_job(row["state"], **fields),
-        changes=tuple(went),
-        reasons=tuple(ReasonSeen(ID, ago(at), why) for at, why in row.get("reasons", ())),
-        allocations=tuple(here),
-        sites=(msgspec.structs.replace(SITE, seen_at=ago(row.get("seen_s", 10))),),
-    )
+    site = msgspec.structs.replace(SITE, seen_at=ago(row.get("seen_s", 10)))
+    reasons = tuple(ReasonSeen(ID, ago(at), why) for at, why in row.get("reasons", ()))
+    return on_balsam(a_job(row["state"], **fields), went, here, site, reasons=reasons)
 
 
 def _times(row: Mapping[str, Any]) -> dict[str, Nanos]:

@@ -33,7 +33,7 @@ from jobtui.model.ops import WritersRead
 from jobtui.model.verdicts import Cause, Code, Verdict
 from jobtui.session import Session
 from tests import builders
-from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes
+from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes, on_balsam
 from tests.analysis.explain.cases import (
     CONFIDENT,
     Played,
@@ -332,15 +332,7 @@ def test_every_system_that_has_an_explainer_has_worlds() -> None:
 
 def on_server(job_state: str, health: SourceHealth, went: Sequence[str] = RAN) -> Evidence:
     """A healthy job of Balsam, and how its server is."""
-    return Evidence(
-        job_id=a_job(job_state).id,
-        now=NOW,
-        job=a_job(job_state),
-        sources=(health,),
-        changes=tuple(changes(*went)),
-        allocations=(LIVING,),
-        sites=(SITE,),
-    )
+    return on_balsam(a_job(job_state), changes(*went), (LIVING,), SITE, health)
 
 
 FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago(1), was_at_end=True)

@@ -4,7 +4,7 @@ import json
 import os
 import random
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -21,7 +21,6 @@ from jobtui.analysis.systems.slurm import BY_STATUS, ENDED
 from jobtui.backends.balsam.records import STATUSES
 from jobtui.backends.slurm.records import job_of
 from jobtui.demo.incidents import INCIDENTS
-from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, CondorLife, Origin, changes_of
 from jobtui.model.health import FailingPart, SourceHealth, SourceState
@@ -34,7 +33,7 @@ from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Concern, NextStep, UsualTime, Verdict
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
-from tests.analysis.explain.balsam_cases import RAN, SITE, a_job, allocation, changes, evidence_on
+from tests.analysis.explain.balsam_cases import RAN, SITE, a_job, allocation, changes, evidence_on, on_balsam
 from tests.analysis.explain.cases import Played, evidence_of, played, record_in, up_to, written_at
 from tests.builders import ago, an_op, some
 from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
@@ -201,26 +200,6 @@ def test_our_commands_read_the_same() -> None:
     assert all(words[1:3] == ["--srdb", "/a b/c"] for words in own)
 
 
-def on_balsam(
-    job: Job,
-    went: Sequence[StateChange] = (),
-    allocations: Sequence[Allocation] = (),
-    site: Site | None = SITE,
-    source: SourceHealth | None = None,
-) -> Verdict:
-    return explain(
-        Evidence(
-            job_id=job.id,
-            now=NOW,
-            job=job,
-            changes=tuple(went),
-            allocations=tuple(allocations),
-            sites=(site,) if site is not None else (),
-            sources=(source,) if source is not None else (),
-        )
-    )
-
-
 OF_BALSAM = table("balsam/verdicts")["case"]
 
 
@@ -236,8 +215,8 @@ def test_each_state_has_its_verdict(row: dict[str, Any]) -> None:
 
 
 def test_missing_facts_lower_the_confidence() -> None:
-    known = on_balsam(a_job("PREPROCESSED"), changes("STAGED_IN", "PREPROCESSED"))
-    unknown = on_balsam(a_job("PREPROCESSED"), (), (), None)
+    known = explain(on_balsam(a_job("PREPROCESSED"), changes("STAGED_IN", "PREPROCESSED")))
+    unknown = explain(on_balsam(a_job("PREPROCESSED"), (), (), None))
     assert unknown.confidence < 0.5 < known.confidence
     assert {"no events of the job were read", "its site is not known"} <= set(unknown.blind_spots)
 
@@ -245,8 +224,8 @@ def test_missing_facts_lower_the_confidence() -> None:
 def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
     assert RULES.keys() == STATUSES.keys()
     odd = {"native_status": "MADE_UP", "status": JobStatus.UNKNOWN}
-    assert "MADE_UP" in on_balsam(replace(a_job("READY"), **odd)).sentence
-    told = on_balsam(replace(a_job("READY"), **odd), changes(*RAN, "RUN_DONE", "POSTPROCESSED"))
+    assert "MADE_UP" in explain(on_balsam(replace(a_job("READY"), **odd))).sentence
+    told = explain(on_balsam(replace(a_job("READY"), **odd), changes(*RAN, "RUN_DONE", "POSTPROCESSED")))
     assert (told.code, told.confidence < 0.5) == (Code.STAGING, True)
     assert '"MADE_UP", which jobtui does not know. By its last event: ' in told.sentence
     play = played("program-error", 1, DriverName.DOCKER, 130)
@@ -257,7 +236,7 @@ def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
 
 def test_it_is_said_how_many_more_parents_are_not_known() -> None:
     needs = tuple((f"balsam/{number}", "") for number in range(5))
-    told = on_balsam(a_job("AWAITING_PARENTS", needs=needs), changes("CREATED", "AWAITING_PARENTS"))
+    told = explain(on_balsam(a_job("AWAITING_PARENTS", needs=needs), changes("CREATED", "AWAITING_PARENTS")))
     assert "the states of 2 more of its parents are not known" in told.blind_spots
 
 
@@ -276,9 +255,9 @@ def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
         source = msgspec.structs.replace(source, read_at=ago(1), failing=failing)
     own = allocation("running", heartbeat_at=writers_read, start_at=ago(4_000))
     site = msgspec.structs.replace(SITE, seen_at=writers_read)
-    running = on_balsam(a_job("RUNNING"), changes(*RAN), (own,), site, source)
+    running = explain(on_balsam(a_job("RUNNING"), changes(*RAN), (own,), site, source))
     assert running.code is (Code.RUNNING if is_alive else Code.LAUNCHER_STALE)
-    staged = on_balsam(a_job("STAGED_IN"), changes("READY", "STAGED_IN"), (), site, source)
+    staged = explain(on_balsam(a_job("STAGED_IN"), changes("READY", "STAGED_IN"), (), site, source))
     assert staged.code is (Code.STAGING if is_alive else Code.SITE_AGENT_DOWN)
 
 

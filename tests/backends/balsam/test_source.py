@@ -93,20 +93,6 @@ def raises(error: Exception) -> Callable[[httpx.Request], httpx.Response]:
     return fail
 
 
-def an_event(number: int, job: int, at: str, before: str, after: str) -> Record:
-    return {
-        "id": number, "job_id": job, "timestamp": at, "from_state": before, "to_state": after, "data": {}
-    }  # fmt: skip
-
-
-def move_on(server: RecordedBalsam, number: int, at: str = "19:29:58", seen: str = "19:29:59") -> Record:
-    """A job that runs has run, as the event with this number tells; the job."""
-    job = next(row for row in server.jobs if row["state"] == "RUNNING")
-    job.update(state="RUN_DONE", last_update=f"2026-11-20T{seen}+00:00")
-    server.events.append(an_event(number, job["id"], f"2026-11-20T{at}", "RUNNING", "RUN_DONE"))
-    return job
-
-
 @pytest.fixture
 async def watched() -> Watched:
     return await caught_up()
@@ -167,7 +153,7 @@ async def test_late_events_are_found_and_none_comes_twice() -> None:
 )
 async def test_a_change_of_a_clock_that_is_behind_is_seen(watched: Watched, at: str, seen: str) -> None:
     """A sender five minutes behind: its events are older than what is usually looked back for."""
-    job = move_on(watched.server, 99_999, at=at, seen=seen)
+    job = watched.server.move_on(99_999, at=at, seen=seen)
     await watched.poll(8)
     assert known(watched, job["id"]).native_status == "RUN_DONE"
     assert 99_999 in {one.id for one in watched.store.changes.of_job(JobId(f"balsam/{job['id']}"))}
@@ -199,7 +185,7 @@ async def test_a_fault_is_one_line_and_what_was_known_stays(
 async def test_a_list_that_fails_keeps_no_other_from_being_read(watched: Watched, path: str) -> None:
     server, before = watched.server, len(watched.server.requests)
     server.broken = f"/{path}/"
-    job = move_on(server, 99_999)
+    job = server.move_on(99_999)
     await watched.poll(60)
     assert watched.health.state is SourceState.PARTIAL
     assert (path, NOW) in {(one.name, one.since) for one in watched.health.failing}
@@ -243,9 +229,7 @@ async def test_more_than_a_page_of_one_instant(watched: Watched, monkeypatch: py
     moved = [row for row in watched.server.jobs if row["state"] == "JOB_FINISHED"][:47]
     for number, row in enumerate(moved):
         row["state"], row["last_update"] = "RESTART_READY", "2026-11-20T19:31:00+00:00"
-        watched.server.events.append(
-            an_event(90_000 + number, row["id"], "2026-11-20T19:31:00", "JOB_FINISHED", "RESTART_READY")
-        )
+        watched.server.tell(90_000 + number, row["id"], "19:31:00", "JOB_FINISHED", "RESTART_READY")
     await watched.poller.catch_up()
     assert {f"balsam/{row['id']}" for row in moved} == {
         job.id for job in watched.store.jobs.values() if job.native_status == "RESTART_READY"
@@ -369,10 +353,6 @@ def a_job(server: RecordedBalsam, number: int, state: str, at: str = "19:20:00",
     return row
 
 
-def tell(balsam: RecordedBalsam, number: int, job: int, at: str, before: str, after: str) -> None:
-    balsam.events.append(an_event(number, job, f"2026-11-20T{at}", before, after))
-
-
 async def read(watched: Watched, polls: int = 12) -> None:
     await watched.poll(polls)
     await watched.poller.catch_up()
@@ -387,16 +367,16 @@ async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -
     server = watched.server
     a_job(server, NEW_JOB, "JOB_FINISHED", "19:10:04")
     a_job(server, NEW_JOB + 1, "STAGED_IN", "19:10:05")
-    tell(server, BACKUP_ID - 1, NEW_JOB, "19:09:00", "STAGED_IN", "PREPROCESSED")
-    tell(server, BACKUP_ID, NEW_JOB, "19:10:00", "PREPROCESSED", "RUNNING")
-    tell(server, BACKUP_ID + 1, NEW_JOB, "19:10:03", "RUNNING", "RUN_DONE")
-    tell(server, BACKUP_ID + 2, NEW_JOB, "19:10:04", "RUN_DONE", "JOB_FINISHED")
+    server.tell(BACKUP_ID - 1, NEW_JOB, "19:09:00", "STAGED_IN", "PREPROCESSED")
+    server.tell(BACKUP_ID, NEW_JOB, "19:10:00", "PREPROCESSED", "RUNNING")
+    server.tell(BACKUP_ID + 1, NEW_JOB, "19:10:03", "RUNNING", "RUN_DONE")
+    server.tell(BACKUP_ID + 2, NEW_JOB, "19:10:04", "RUN_DONE", "JOB_FINISHED")
     before = list(server.events)
     await watched.poller.catch_up()
     server.events = [row for row in server.events if row["id"] < BACKUP_ID]
     server.jobs = [row for row in server.jobs if row["id"] != NEW_JOB + 1]
     a_job(server, NEW_JOB, "RUNNING", "19:29:01")
-    tell(server, BACKUP_ID, NEW_JOB, "19:29:00", "PREPROCESSED", "RUNNING")
+    server.tell(BACKUP_ID, NEW_JOB, "19:29:00", "PREPROCESSED", "RUNNING")
     await read(watched, 3)
     job = known(watched, NEW_JOB)
     assert (job.native_status, job.started_at, job.ended_at) == ("RUNNING", nanos("2026-11-20T19:29"), None)
@@ -407,7 +387,7 @@ async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -
     assert "event ids went back, seen at 19:30Z" in (watched.health.note or "")
     asked = len(server.requests)
     a_job(server, NEW_JOB, "JOB_FINISHED", "19:29:31")
-    tell(server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
+    server.tell(BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
     await watched.poll(4)
     own = watched.store.changes.of_job(job.id)
     assert known(watched, NEW_JOB).ended_at == nanos("2026-11-20T19:29:30")
@@ -427,7 +407,7 @@ async def test_a_server_that_was_set_up_again_is_recognized_by_its_sites(watched
     server.jobs = [row for row in server.jobs if row["id"] == NEW_JOB]
     server.events, server.sessions, server.batch_jobs = [], [], []
     server.sites = [{**row, "creation_date": "2026-11-20T19:20:00.000000"} for row in server.sites]
-    tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
+    server.tell(BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
     await read(watched, 3 + FRAME_EVERY)
     assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
     assert "or a backup; all was read again" in (watched.health.note or "")
@@ -527,10 +507,10 @@ async def test_an_allocation_begins_with_the_last_runs_of_its_jobs_in_a_report_t
     a_job(server, FIRST + 1, "RESTART_READY", batch_job_id=running["id"], session_id=1)
     for number in (FIRST, FIRST + 1):
         at = 10 * number
-        tell(server, at, number, "18:00:00", "PREPROCESSED", "RUNNING")
-        tell(server, at + 1, number, "18:10:00", "RUNNING", "RUN_TIMEOUT")
-        tell(server, at + 2, number, "18:10:01", "RUN_TIMEOUT", "RESTART_READY")
-    tell(server, 10 * FIRST + 9, FIRST, "19:05:00", "RESTART_READY", "RUNNING")
+        server.tell(at, number, "18:00:00", "PREPROCESSED", "RUNNING")
+        server.tell(at + 1, number, "18:10:00", "RUNNING", "RUN_TIMEOUT")
+        server.tell(at + 2, number, "18:10:01", "RUN_TIMEOUT", "RESTART_READY")
+    server.tell(10 * FIRST + 9, FIRST, "19:05:00", "RESTART_READY", "RUNNING")
     await watched.poller.catch_up()
     await read(watched)
     (own,) = [one for one in watched.store.allocations() if one.id == running["id"]]
@@ -609,8 +589,8 @@ def test_a_bad_row_costs_itself(bad: str) -> None:
 
 @pytest.mark.parametrize("nodes", ["1e999", "1" + "0" * 400, "-3", '"4"', "true", "1e12"])
 def test_an_event_that_tells_no_number_of_nodes_tells_none(nodes: str) -> None:
-    event = an_event(1, 1, "2026-11-20T19:20:00", "PREPROCESSED", "RUNNING")
-    body = json.dumps({"count": 1, "results": [event]}).replace("{}", f'{{"num_nodes": {nodes}}}')
+    (server := RecordedBalsam()).tell(1, 1, "19:20:00", "PREPROCESSED", "RUNNING")
+    body = json.dumps({"count": 1, "results": server.events[-1:]}).replace("{}", f'{{"num_nodes": {nodes}}}')
     found = changes_of(decode_page(EventRow, body.encode(), "api/events/"), "api", "balsam")
     assert [one.nodes for one in found.rows] in ([], [None])
     assert len(found.rows) + len(found.skips) == 1
@@ -618,12 +598,10 @@ def test_an_event_that_tells_no_number_of_nodes_tells_none(nodes: str) -> None:
 
 async def test_an_event_without_a_time_or_far_ahead_hides_no_other(watched: Watched) -> None:
     job = watched.server.jobs[0]["id"]
-    watched.server.events += [
-        an_event(90_000, job, "9999-12-31T23:59:59", "RUNNING", "RUN_DONE"),
-        an_event(90_001, job, "2200-01-01T00:00:00", "RUNNING", "RUN_DONE"),
-    ]
+    watched.server.tell(90_000, job, "9999-12-31T23:59:59", "RUNNING", "RUN_DONE")
+    watched.server.tell(90_001, job, "2200-01-01T00:00:00", "RUNNING", "RUN_DONE")
     await read(watched, 12)
-    watched.server.events.append(an_event(90_002, job, "2026-11-20T19:30:00", "RUNNING", "RUN_DONE"))
+    watched.server.tell(90_002, job, "19:30:00", "RUNNING", "RUN_DONE")
     await read(watched, 12)
     assert 90_002 in {one.id for one in changes_in(watched.store)}
 

@@ -17,13 +17,15 @@ BOOT, MACHINE, SEQNUM_ID = "b" * 32, "c" * 32, "a" * 32
 START_US = 1_700_000_000_000_000
 
 
-def journal_remote() -> str | None:
-    places = ("/lib/systemd/systemd-journal-remote", "/usr/lib/systemd/systemd-journal-remote")
-    return next((place for place in places if Path(place).exists()), None)
+def of_systemd(program: str) -> str:
+    """Where a program of systemd is that is not on the PATH; "" where it is not installed."""
+    places = (f"/lib/systemd/{program}", f"/usr/lib/systemd/{program}")
+    return next((place for place in places if Path(place).exists()), "")
 
 
+REMOTE = of_systemd("systemd-journal-remote")
 needs_journal_tools = pytest.mark.skipif(
-    journal_remote() is None or shutil.which("journalctl") is None,
+    not REMOTE or shutil.which("journalctl") is None,
     reason="needs journalctl and systemd-journal-remote: apt-get install systemd systemd-journal-remote",
 )
 
@@ -85,22 +87,17 @@ def export_text(fields: Mapping[str, Value | int]) -> bytes:
 
 def make_journal(directory: Path, entries: Iterable[bytes], name: str = "remote-node1.journal") -> Path:
     """A journal file of these entries in `directory`, which is made; gives the file."""
-    remote = journal_remote()
-    assert remote is not None
     directory.mkdir(parents=True, exist_ok=True)
-    made = directory / name
-    command = [remote, "--split-mode=none", f"--output={made}", "-"]
-    subprocess.run(command, input=b"".join(entries), check=True, capture_output=True, timeout=60)
-    return made
+    with Writer(directory, name) as journal:
+        journal.write(entries)
+    return directory / name
 
 
 class Writer(AbstractContextManager["Writer"]):
     """Writes a journal for as long as it is open."""
 
     def __init__(self, directory: Path, name: str = "remote-node1.journal") -> None:
-        remote = journal_remote()
-        assert remote is not None
-        command = [remote, "--split-mode=none", f"--output={directory / name}", "-"]
+        command = [REMOTE, "--split-mode=none", f"--output={directory / name}", "-"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def write(self, entries: Iterable[bytes]) -> None:
@@ -109,4 +106,5 @@ class Writer(AbstractContextManager["Writer"]):
         self._process.stdin.flush()
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=60)
+        assert self._process.returncode == 0

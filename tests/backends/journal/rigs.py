@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.backends.journal.make import of_systemd
 from tests.waiting import wait_for
 
 SSHD = "/usr/sbin/sshd"
@@ -206,15 +207,9 @@ def a_server() -> Iterator[Sshd]:
 
 
 ACTIVATE = "systemd-socket-activate"
-
-
-def gatewayd() -> str | None:
-    places = ("/lib/systemd/systemd-journal-gatewayd", "/usr/lib/systemd/systemd-journal-gatewayd")
-    return next((place for place in places if Path(place).exists()), None)
-
-
+GATEWAYD = of_systemd("systemd-journal-gatewayd")
 needs_gatewayd = pytest.mark.skipif(
-    gatewayd() is None or shutil.which(ACTIVATE) is None,
+    not GATEWAYD or shutil.which(ACTIVATE) is None,
     reason="needs systemd-journal-gatewayd: apt-get install systemd systemd-journal-remote",
 )
 
@@ -232,9 +227,7 @@ class Gatewayd(Server):
 
     def start(self) -> None:
         """Start it; what is asked before it runs waits in its socket."""
-        program = gatewayd()
-        assert program is not None
-        command = [ACTIVATE, "-l", f"{self.address}:{self.port}", program]
+        command = [ACTIVATE, "-l", f"{self.address}:{self.port}", GATEWAYD]
         pid = self.run([*command, *(["-D", str(self.directory)] if self.directory else [])], self.log)
         wait_for(lambda: is_listening(self.port, pid))
 

@@ -13,17 +13,16 @@ from jobtui.model.journal import position_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState
 from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.backends.log_fakes import END, all_after, all_before, all_errors, all_found, asked, searched
-from tests.journal_memory import T0, MemoryJournal
+from tests.journal_memory import T0, UNIT, MemoryJournal
 from tests.waiting import LONG_S
 
-UNIT = "sirepo_job_supervisor.service"
 STREAM = Stream(StreamKind.UNIT, UNIT, "v3")
 
 
 def filled(count: int, step_s: float = 1.0) -> MemoryJournal:
     journal = MemoryJournal()
     for n in range(count):
-        journal.write(f"line {n}", n * step_s, unit=UNIT, host="v3", pid=7)
+        journal.log(f"line {n}", n * step_s)
         journal.write(f"other {n}", n * step_s, unit="sshd.service", host="v3", pid=8)
     return journal
 
@@ -98,7 +97,7 @@ async def test_pages_are_given_from_any_position(pages: JournalPages, number: in
 
 async def test_pages_grow_with_the_journal(journal: MemoryJournal, pages: JournalPages) -> None:
     before = await pages.look()
-    journal.write("line 3000", unit=UNIT, host="v3", pid=7)
+    journal.log("line 3000")
     await asyncio.wait_for(pages.changed(LONG_S), LONG_S / 2)
     after = await pages.look()
     assert after.end > before.end
@@ -112,7 +111,7 @@ async def test_a_journal_without_an_entry_of_the_stream_loses_none_of_the_first(
     assert (await pages.look()).end == 0
     assert (await pages.before(END, 5)).lines == ()
     for n in range(500):
-        journal.write(f"line {n}", unit=UNIT, host="v3", pid=7)
+        journal.log(f"line {n}")
     await pages.look()
     assert numbers((await pages.before(END, 1_000)).lines) == list(range(500))
     await pages.aclose()
@@ -123,7 +122,7 @@ async def test_entries_have_one_place_each_in_their_order_from_both_sides(is_set
     journal = MemoryJournal()
     for n in range(2_000):
         at_s = n // 7 if not is_set_back else n if n < 500 else n - 300
-        journal.write(f"line {n}", at_s, unit=UNIT, host="v3", pid=7)
+        journal.log(f"line {n}", at_s)
     pages, fresh = pages_of(journal), pages_of(journal)
     await pages.look()
     page = await pages.before(END, 2_000)
@@ -152,7 +151,7 @@ async def test_search_goes_on_with_what_is_written(journal: MemoryJournal, pages
     await search.run()
     assert len(search.hits) == 0
     for _ in range(2):
-        journal.write("a fresh one", unit=UNIT, host="v3", pid=7)
+        journal.log("a fresh one")
         await pages.look()
         await search.extend()
     assert len(search.hits) == 2
@@ -161,8 +160,8 @@ async def test_search_goes_on_with_what_is_written(journal: MemoryJournal, pages
 
 async def test_errors_are_found_both_ways(journal: MemoryJournal, pages: JournalPages) -> None:
     for n in (3_100, 3_200):
-        journal.write(f"ERROR:root:{n}", n, unit=UNIT, host="v3", pid=7)
-    journal.write("line 3300", 3_300, unit=UNIT, host="v3", pid=7)
+        journal.log(f"ERROR:root:{n}", n)
+    journal.log("line 3300", 3_300)
     extent = await pages.look()
     assert await all_errors(pages, extent.begin, forward=True) == ["ERROR:root:3100", "ERROR:root:3200"]
     assert await all_errors(pages, extent.end, forward=False) == ["ERROR:root:3200", "ERROR:root:3100"]
@@ -176,7 +175,7 @@ async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: Jou
     assert (overview.lines, overview.errors, overview.complete) == (3_000, 0, True)
     positions = [part.position for part in overview.stretches]
     assert positions == sorted(positions)
-    journal.write("ERROR:root:no", unit=UNIT, host="v3", pid=7)
+    journal.log("ERROR:root:no")
     await pages.look()
     assert (pages.overview().lines, pages.overview().errors) == (3_001, 1)
     old = pages_of(filled(3_000, step_s=60.0))
@@ -191,7 +190,7 @@ async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: Jou
 async def test_suppressed_messages_are_a_gap(journal: MemoryJournal, pages: JournalPages) -> None:
     for unit in (UNIT, "sshd.service"):
         journal.write(f"Suppressed 120 messages from {unit}", identifier="systemd-journald", host="v3", pid=1)
-    journal.write("line 3000", unit=UNIT, host="v3", pid=7)
+    journal.log("line 3000")
     await pages.look()
     lines = (await pages.before(END, 3)).lines
     assert [line.is_gap for line in lines] == [False, True, False]
@@ -207,7 +206,7 @@ async def test_a_broken_journal_raises_and_recovers(journal: MemoryJournal, page
     journal.broken = "gone"
     with pytest.raises(LogUnreadable):
         await pages.look()
-    journal.write("line 3000", unit=UNIT, host="v3", pid=7)
+    journal.log("line 3000")
     journal.broken = ""
     await pages.look()
     assert numbers((await pages.before(END, 2)).lines) == [2_999, 3_000]

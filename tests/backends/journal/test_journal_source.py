@@ -24,7 +24,6 @@ from tests.journal_memory import T0, MemoryJournal, container_rows, in_order, on
 from tests.loopback import Timer
 from tests.polling import read_on
 
-SUPERVISOR: dict[str, Any] = {"unit": "sirepo_job_supervisor.service", "host": "v3", "pid": 7}
 SEND = (
     "sirepo/job_supervisor.py:12:send _Op(run, abc%d) runDir=/srv/db/user/VUlhaMOD/myapp/HrCJ26rQ/animation"
 )
@@ -72,18 +71,18 @@ async def test_ops_out_of_files_are_as_they_were_when_read_again(way: Way, journ
 def entries(count: int = 3) -> MemoryJournal:
     journal = MemoryJournal()
     for n in range(count):
-        journal.write(SEND % n, n, **SUPERVISOR)
+        journal.log(SEND % n, n)
     return journal
 
 
 async def test_lines_that_continue_a_record_are_those_of_its_process() -> None:
     journal = MemoryJournal()
-    first = journal.write(SEND % 1, **SUPERVISOR)
-    journal.write("  more of it", **SUPERVISOR)
-    journal.write("  of another process", **(SUPERVISOR | {"pid": 8}))
-    journal.write("  and more", **SUPERVISOR)
-    second = journal.write(SEND % 2, **SUPERVISOR)
-    journal.write("  of the second", **SUPERVISOR)
+    first = journal.log(SEND % 1)
+    journal.log("  more of it")
+    journal.write("  of another process", unit="sirepo_job_supervisor.service", host="v3", pid=8)
+    journal.log("  and more")
+    second = journal.log(SEND % 2)
+    journal.log("  of the second")
     source = whole(journal)
     found = await records(source)
     name = found[0].source
@@ -112,7 +111,7 @@ async def test_a_journal_is_asked_for_sirepo_or_the_named_units_only() -> None:
     ]  # fmt: skip
     journal = MemoryJournal()
     journal.write(SEND % 1, unit="dev-sup.service", host="v3", pid=7)
-    journal.write(SEND % 2, **SUPERVISOR)
+    journal.log(SEND % 2)
     source = Journal("m", journal.reader, wanted=WantedStreams(["dev-*"], ["dev-sup"]), since=Nanos(0))
     assert [record.source for record in await records(source)] == ["dev-sup@v3"]
 
@@ -129,7 +128,7 @@ async def test_new_units_and_containers_are_read_from_their_first_line_on() -> N
     timer.now += 1
     cursor, before = await read_on(source, cursor)
     timer.now += 100
-    journal.write(SEND % 3, **SUPERVISOR)
+    journal.log(SEND % 3)
     cursor, after = await read_on(source, cursor)
     found = [record.source for batch in (*before, *after) for record in batch.records]
     assert (found.count("sirepo-8003@v3"), found.count("srj-s-VUlhaMOD@v7")) == (500, 500)
@@ -153,11 +152,11 @@ async def test_two_containers_of_one_name_and_two_hosts_are_kept_apart() -> None
 
 async def test_times_are_those_of_receipt_or_of_the_line_where_that_is_older() -> None:
     journal = MemoryJournal()
-    plain = journal.write(SEND % 1, 0.25, **SUPERVISOR)
+    plain = journal.log(SEND % 1, 0.25)
     stamp = "Nov 20 20:36:40 10147     0 "
-    journal.write(stamp + SEND % 2, 0.5, **SUPERVISOR)
-    journal.write(stamp + SEND % 3, 90, **SUPERVISOR)
-    journal.write(stamp + SEND % 4, 1.5, **SUPERVISOR)
+    journal.log(stamp + SEND % 2, 0.5)
+    journal.log(stamp + SEND % 3, 90)
+    journal.log(stamp + SEND % 4, 1.5)
     found = await records(whole(journal))
     assert found[0].at == plain.at
     assert [(record.at or 0) - T0 for record in found] == [SECOND // 4, SECOND // 2, 0, SECOND - 1_000]
@@ -167,7 +166,7 @@ async def test_times_are_those_of_receipt_or_of_the_line_where_that_is_older() -
 async def test_a_journal_begins_two_hours_ago_and_can_begin_earlier() -> None:
     journal = entries(0)
     for hour in range(5):
-        journal.write(SEND % hour, hour * 3600, **SUPERVISOR)
+        journal.log(SEND % hour, hour * 3600)
     clock = FixedClock(Nanos(T0 + 4 * 3600 * SECOND + SECOND))
     source = timed(Journal("m", journal.reader), clock)
     assert [r.fields["o"] for r in await records(source)] == ["abc3", "abc4"]
@@ -188,7 +187,7 @@ async def test_an_outage_is_reported_with_its_times_and_loses_nothing() -> None:
     cursor, _ = await read_on(source)
     journal.broken = "connection refused"
     clock.advance(60)
-    journal.write(SEND % 7, **SUPERVISOR)
+    journal.log(SEND % 7)
     for _ in range(2):
         with pytest.raises(SourceError, match="connection refused"):
             await source.poll(cursor)
@@ -209,8 +208,8 @@ async def test_entries_that_were_let_go_and_suppressed_ones_are_gaps() -> None:
     cursor, batches = await read_on(source, cursor)
     (skip,) = batches[0].skipped
     assert "17 messages of sirepo_job_supervisor.service" in skip.why
-    journal.write(SEND % 8, **SUPERVISOR)
-    journal.write(SEND % 9, **SUPERVISOR)
+    journal.log(SEND % 8)
+    journal.log(SEND % 9)
     journal.delete_oldest(7)
     cursor, batches = await read_on(source, cursor)
     assert "dropped entries" in batches[0].skipped[0].why
@@ -235,9 +234,9 @@ async def test_a_session_reaches_back_in_a_journal() -> None:
 
 async def test_the_record_behind_a_step_is_read_from_its_journal() -> None:
     journal = MemoryJournal()
-    journal.write(SEND % 1, **SUPERVISOR)
-    journal.write("  more of it", **SUPERVISOR)
-    journal.write(SEND % 2, **SUPERVISOR)
+    journal.log(SEND % 1)
+    journal.log("  more of it")
+    journal.log(SEND % 2)
     source = whole(journal)
     first, _ = await records(source)
     step = Step(
