@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import msgspec
@@ -30,8 +31,19 @@ def mistakes() -> Iterator[Case]:
 
 
 def called(name: str, given: list[object]) -> Any:
+    """What a function makes of these; where it wants a record or bytes, a table, list or text is one."""
     module, _, function = name.partition(":")
-    return getattr(import_module(f"jobtui.{module}"), function)(*given)
+    made = getattr(import_module(f"jobtui.{module}"), function)
+    wanted = (one.annotation for one in signature(made, eval_str=True).parameters.values())
+    return made(*(as_wanted(one, hint) for one, hint in zip(given, wanted, strict=False)))
+
+
+def as_wanted(given: Any, hint: object) -> object:
+    if hint is bytes:
+        return given.encode()
+    if not (isinstance(hint, type) and issubclass(hint, tuple)):
+        return given
+    return hint(**given) if isinstance(given, dict) else hint(*given)
 
 
 def plain(made: Any, wanted: object) -> object:
@@ -53,4 +65,5 @@ def test_a_mistake_is_reported_without_a_secret(name: str, given: list[object], 
     with pytest.raises(ValueError, match=r"\w") as raised:
         called(name, given)
     assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert "s3cr3t" not in str(raised.value)

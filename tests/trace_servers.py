@@ -6,7 +6,7 @@ What a Jaeger wants, and how it says no, is from its documentation. Answers of a
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -50,11 +50,12 @@ class Spans:
         """Every trace that has a span, the newest first as a storage may have it, or not: by id."""
         return sorted(one for one in self._otlp if list(self.spans(one)))
 
-    def groups(self, trace_id: str) -> list[Document]:
-        found = []
+    def groups(self, trace_id: str, known: Collection[str] = ()) -> list[Document]:
+        """The groups of a trace with their spans, but for those that are hidden or known."""
+        found, left_out = [], self.hidden.union(known)
         for group in self._otlp[trace_id]["resourceSpans"]:
             scopes = [
-                {**scope, "spans": [one for one in scope["spans"] if one["spanId"] not in self.hidden]}
+                {**scope, "spans": [one for one in scope["spans"] if one["spanId"] not in left_out]}
                 for scope in group["scopeSpans"]
             ]
             if any(scope["spans"] for scope in scopes):
@@ -209,14 +210,11 @@ class Jaeger:
         trace_id = path.removeprefix("traces/")
         if trace_id in self.spans.ids:
             return _v1_answer([self.spans.jaeger(trace_id)])
-        none: Document = {"data": None, "total": 0, "limit": 0, "offset": 0}
-        return as_json({**none, "errors": [{"code": 404, "msg": "trace not found"}]}, 404, TEXT)
+        return _refused_v1(404, "trace not found")
 
     def _search_v1(self, said: Mapping[str, str]) -> Answer:
         if "service" not in said:
-            none: Document = {"data": None, "total": 0, "limit": 0, "offset": 0}
-            error = {"code": 400, "msg": "parameter 'service' is required"}
-            return as_json({**none, "errors": [error]}, 400, TEXT)
+            return _refused_v1(400, "parameter 'service' is required")
         since, until = (int(said[name]) * 1000 for name in ("start", "end"))
         pairs = json.loads(said.get("tags", "{}"))
         found = self._find(said["service"], said.get("operation", ""), pairs, since, until)
@@ -229,6 +227,11 @@ def _malformed_v3(message: str) -> Answer:
 
 def _v1_answer(data: object) -> Answer:
     return as_json({"data": data, "total": 0, "limit": 0, "offset": 0, "errors": None})
+
+
+def _refused_v1(code: int, message: str) -> Answer:
+    told = {"data": None, "total": 0, "limit": 0, "offset": 0, "errors": [{"code": code, "msg": message}]}
+    return as_json(told, code, TEXT)
 
 
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")

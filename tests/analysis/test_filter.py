@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobtui.analysis.filter import Filter, FilterError, complete, parse, token_span
+from jobtui.analysis.filter import Filter, FilterError, complete, parse
 from jobtui.analysis.flags import JobContext
 from jobtui.analysis.log_shapes import Condition, Facet, continues, count_facets, goes_on, keeper
 from jobtui.analysis.times import age, duration, looks_like_time, parse_duration, parse_moment, time_near
@@ -136,11 +136,6 @@ def test_a_filter_without_terms_is_empty() -> None:
 def test_completion(text: str, completions: list[str]) -> None:
     known = {"app": ["srw", "warp"], "name": ["fel scan"]}
     assert complete(text, len(text), lambda field, begun: known.get(field, ())) == completions
-
-
-def test_completion_looks_at_the_cursor() -> None:
-    assert complete("sou app:srw", 3) == ["source:"]
-    assert token_span("a -sou app:srw", 6) == (3, 6)
 
 
 @pytest.mark.parametrize("text", TABLES["moments"])

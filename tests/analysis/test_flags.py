@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.alerts import AlertFinder
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, usual_of, usual_words
+from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, usual_of
 from jobtui.analysis.explain.verdict import REST, Disputes, explain
 from jobtui.analysis.filter import parse
 from jobtui.analysis.flags import JobContext, flags_of, needs_person, waits_for
@@ -19,7 +19,7 @@ from jobtui.analysis.waits import waited_slot
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.verdicts import Slot, UsualTime, Verdict
+from jobtui.model.verdicts import Slot, Verdict
 from tests.analysis.captured import correlate
 from tests.analysis.explain.cases import Played, gatherer_of, played
 from tests.analysis.lines import looked_at
@@ -132,12 +132,6 @@ def test_at_most_one_run_in_a_hundred_is_longer_than_usual(seconds: list[float])
     usual = some(usual_of(seconds))
     assert usual.p50_s <= usual.p99_s <= max(seconds)
     assert sum(is_beyond(one, usual) for one in seconds) <= len(seconds) // 100
-
-
-def test_few_runs_are_said_to_be_few() -> None:
-    assert usual_of([1.0, 2.0]) is None
-    assert usual_words(UsualTime(34, 120, 300)) == "usually 2m (p99 5m, n=34)"
-    assert usual_words(UsualTime(4, 120, 300)) == "usually 2m (n=4, too few to say what is late)"
 
 
 LATER = Nanos(NOW + REST)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis import timeline
 from jobtui.analysis.compare import StepPair, StepTime, step_pairs
-from jobtui.analysis.paths import reached, run_dirs_of
+from jobtui.analysis.paths import run_dirs_of
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, RunDir
@@ -50,36 +50,6 @@ def test_run_dirs_of_finds_the_directory_of_a_run(
 
 
 PATH = "/scratch/jdoe/sirepo/user/3pMDuIiL/myapp/3pMDuIiL-e1oQ9PPU-animation"
-REACH = ClusterAccess(
-    {"/scratch": "/mnt/cori", "/scratch/jdoe": "/home/jdoe/cori", "/scratch/j": "/no"},
-    {"cori": "ssh://op@cori:22", "v3": "http://v3:19531"},
-)
-
-
-TAIL = "sirepo/user/3pMDuIiL/myapp/3pMDuIiL-e1oQ9PPU-animation"
-
-
-@pytest.mark.parametrize(
-    ("path", "host", "reach", "found"),
-    [
-        # Mounts come first, and the longest of them
-        (PATH, "cori.example.org", REACH,
-         [f"/home/jdoe/cori/{TAIL}", f"/mnt/cori/jdoe/{TAIL}", PATH, f"ssh://op@cori:22{PATH}"]),
-        # Without mounts and ssh there is the path itself
-        (PATH, None, ClusterAccess(), [PATH]),
-        (PATH, "v3", REACH, [f"/home/jdoe/cori/{TAIL}", f"/mnt/cori/jdoe/{TAIL}", PATH]),
-        ("/scratch", None, REACH, ["/mnt/cori/.", "/scratch"]),
-        # What is no path leads nowhere, and dots do not lead out of a mount
-        *((path, "cori", REACH, []) for path in ("", "relative", "/a\0b")),
-        ("/scratch/../etc", None, ClusterAccess({"/scratch": "/mnt"}), ["/etc"]),
-        # Hostile ones are quoted in an address
-        ("/a b#c?d@e", "cori", REACH, ["/a b#c?d@e", "ssh://op@cori:22/a%20b%23c%3Fd%40e"]),
-    ],
-)  # fmt: skip
-def test_reached_gives_the_places(
-    path: str, host: str | None, reach: ClusterAccess, found: list[str]
-) -> None:
-    assert list(reached(path, host, reach)) == found
 
 
 def test_the_directory_on_the_cluster_comes_before_the_one_of_the_record() -> None:

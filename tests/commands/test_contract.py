@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,12 +96,10 @@ FULL_IDS = {"local-debug", "docker-debug"}
 """Captures whose logs show full op ids."""
 
 
-def all_jobs() -> Iterator[tuple[str, str]]:
-    for capture in TRUE_CAPTURES:
-        yield from ((capture, jid) for jid in expected(capture)["jobs"])
+ALL_JOBS = [(capture, jid) for capture in TRUE_CAPTURES for jid in expected(capture)["jobs"]]
 
 
-@pytest.mark.parametrize(("capture", "jid"), [*all_jobs()])
+@pytest.mark.parametrize(("capture", "jid"), ALL_JOBS)
 def test_a_timeline_is_what_happened(capture: str, jid: str, run: Runner) -> None:
     truth = expected(capture)["jobs"][jid]
     ran = run("timeline", jid, "--json", "--at", AT, *sources_of(capture))

@@ -106,11 +106,6 @@ def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days
     ]
 
 
-@pytest.mark.parametrize(("head", "form"), ROWS["forms of files"])
-def test_a_file_tells_by_its_beginning_what_it_is(head: str, form: str) -> None:
-    assert (form_of(head.encode()) or "nothing") == form
-
-
 @pytest.mark.parametrize("text", ROWS["machine ads in each form"])
 def test_machines_of_a_pool_are_one_fact(text: str) -> None:
     (fact,) = facts_of(text.encode())

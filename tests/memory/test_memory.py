@@ -470,17 +470,13 @@ def sites_said(one: World) -> Said:
     return {("site", one.field, one.value) for one in found}
 
 
-def said_in(one: World) -> Said:
-    return where_said(one) | places_said(one) | changes_said(one) | sites_said(one)
-
-
 @pytest.mark.parametrize("kind", ["host", "version", "user", "site", "none"])
 def test_associations_name_what_was_planted(kind: str) -> None:
     """Found in 9 of 10 worlds with 20 runs and three times the rate; nothing else is said in 95 of 100."""
     found, false = [], []
     for seed in range(SEEDS):
         one = world(kind, seed)
-        said = said_in(one)
+        said = where_said(one) | places_said(one) | changes_said(one) | sites_said(one)
         if kind == "site" and one.late >= LEAST_RUNS:
             found.append(("site", "host", one.value) in said)
         elif kind != "none" and one.effect[0] >= LEAST_RUNS and one.effect[1] >= LEAST_EFFECT:

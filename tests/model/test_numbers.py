@@ -43,12 +43,6 @@ def test_a_number_may_have_a_default_and_be_in_bytes() -> None:
     assert [numbers.whole(one) for one in (b"41", None, LONG)] == [41, None, None]
 
 
-def test_a_list_of_which_not_all_are_named_says_how_many_more_there_are() -> None:
-    ends = [numbers.and_more(count, 3) for count in (0, 3, 4, 2_003)]
-    assert ends == ["", "", ", and 1 more", ", and 2,000 more"]
-    assert numbers.and_more(2, 1, "; ") == "; and 1 more"
-
-
 @given(NUMBERISH)
 def test_any_text_is_none_or_a_number_in_range(text: str) -> None:
     number, fraction, hexadecimal = numbers.whole(text), numbers.real(text), numbers.of_base(text, 16)

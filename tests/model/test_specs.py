@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jobtui.backends.registry import with_labels
 from jobtui.commands.context import of_specs, spelled
 from jobtui.config import load
-from jobtui.config.access import access_at, merged
+from jobtui.config.access import merged
 from jobtui.model.clock import from_seconds
 from jobtui.model.ids import answers_to, labels_of, meant_by, named, numbered, system_job_id
 from jobtui.model.job_reader import SbatchStatus, sbatch_status
@@ -63,21 +63,6 @@ def test_the_later_access_wins_and_only_one_login_is_sent() -> None:
         user="ann", password="p", headers=(("X-A", "1"),), ca_file="/ca.pem"
     )
     assert merged(file, Access(ca_file="/other.pem")) == file._replace(ca_file="/other.pem")
-
-
-def test_tables_are_by_address_and_their_files_beside_the_configuration() -> None:
-    table = {"bearer_file": "token", "ca_file": "/ca.pem"}
-    assert access_at("HTTPS://Jaeger.example.org/x/", table, "/etc/jobtui", {}) == (
-        "https://Jaeger.example.org/x",
-        Access(bearer_file="/etc/jobtui/token", ca_file="/ca.pem"),
-    )
-    wrong: object
-    for address, wrong in (
-        ("https://h", "x"), ("no address", {}), (f"https://u:{SECRET}@host", {}), ("https://h", {"x": 1}),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"^[^\n]+$") as raised:
-            access_at(address, wrong, "/", {})
-        assert SECRET not in str(raised.value)
 
 
 def test_repr_shows_no_secret() -> None:

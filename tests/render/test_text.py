@@ -115,8 +115,3 @@ def test_clipboard_sequence_refuses_a_text_that_is_too_long() -> None:
     assert len(terminal.clipboard_sequence("x" * longest, {})) <= terminal.MAX_ENCODED + 8
     with pytest.raises(terminal.TooLong, match="74,994"):
         terminal.clipboard_sequence("x" * (longest + 3), {})
-
-
-def test_the_desktop_is_notified_as_the_terminal_can() -> None:
-    assert terminal.notification_sequence("abc", {"TERM": "xterm-kitty"}) == "\x1b]9;abc\x07"
-    assert terminal.notification_sequence("abc", {"TERM": "foot"}) == "\x1b]777;notify;jobtui;abc\x07"

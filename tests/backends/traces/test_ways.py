@@ -106,13 +106,7 @@ def fresh(spans: Spans, known: set[str]) -> list[dict[str, object]]:
     """Documents with the spans that are not known yet, which are known then."""
     found: list[dict[str, object]] = []
     for trace_id in spans.ids:
-        for group in spans.groups(trace_id):
-            scopes = [
-                {**scope, "spans": [one for one in scope["spans"] if one["spanId"] not in known]}
-                for scope in group["scopeSpans"]
-            ]
-            if any(scope["spans"] for scope in scopes):
-                found.append({"resourceSpans": [{**group, "scopeSpans": scopes}]})
+        found += [{"resourceSpans": [group]} for group in spans.groups(trace_id, known)]
         known |= {span["spanId"] for span, _ in spans.spans(trace_id)}
     return found
 
