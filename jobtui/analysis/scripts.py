@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from jobtui.formats.sarchive import parse_wanted
-from jobtui.formats.slurm import BATCH_STEP, filled, options_of, unknown_signs
+from jobtui.formats.slurm import filled, options_of, sign_values, unknown_signs
 from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.patterns import regex
@@ -295,7 +295,7 @@ def redirected(
         "SLURM_ARRAY_JOB_ID": array, "SLURM_ARRAY_TASK_ID": task, "SLURM_SUBMIT_DIR": _BASE,
         "PBS_O_WORKDIR": _BASE, **({"HOME": home} if home else {}),
     }  # fmt: skip
-    signs = {**BATCH_STEP, "j": own, "A": array, "a": task, "x": name, "s": "0"}
+    signs = {**sign_values(own, array, task, name), "s": "0"}
     found: dict[str, None] = {}
     directory: str | None = "."
 
@@ -375,17 +375,9 @@ def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) 
     """The values for the signs of a pattern, as far as they are known."""
     environment = script.environment
     asked = environment.value("SLURM_JOB_NAME") if environment else None
-    known = {
-        "j": wanted.number if not wanted.task else "",
-        "A": wanted.number,
-        "a": wanted.task,
-        "x": options.get("job-name") or asked or "",
-        "u": (environment.value("USER") if environment else None) or "",
-        "b": wanted.task[-1:] if wanted.task.isdecimal() else "",
-        "J": wanted.number if not wanted.task else "",
-        **BATCH_STEP,
-    }
-    return {sign: value for sign, value in known.items() if value}
+    name = options.get("job-name") or asked or ""
+    user = (environment.value("USER") if environment else None) or ""
+    return sign_values("" if wanted.task else wanted.number, wanted.number, wanted.task, name, user)
 
 
 def _joined(base: str, path: str) -> str:

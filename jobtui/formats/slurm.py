@@ -96,8 +96,15 @@ def first_node(nodes: str) -> str:
     return f"{found[1]}{found[2] or ''}" if found else ""
 
 
-BATCH_STEP = {"n": "0", "s": "batch", "t": "0"}
-"""The signs of node, step and task in the file names of a batch script, which is on one node."""
+def sign_values(
+    number: str, array: str, task: str, name: str, user: str = "", node: str = ""
+) -> dict[str, str]:
+    """The values for the signs of a batch script's file names, as far as they are known."""
+    values = {
+        "A": array, "J": number, "N": node, "a": task, "b": task[-1:] if task.isdecimal() else "",
+        "j": number, "n": "0", "s": "batch", "t": "0", "u": user, "x": name,
+    }  # fmt: skip
+    return {sign: value for sign, value in values.items() if value}
 
 
 def filled(pattern: str, values: Mapping[str, str]) -> str:

@@ -478,7 +478,6 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[
         "work directory": job.directory,
         "output": out,
         "errors": errors if errors != out else "",
-        "not known in them": slurm.unknown_signs(f"{job.stdout} {job.stderr}", _sign_values(job)),
     }
     yield from ((name, text) for name, text in texts.items() if text)
     for step in job.steps[:MOST_STEPS]:
@@ -518,18 +517,8 @@ def _over_memory(job: SlurmJob) -> str:
 
 
 def _sign_values(job: SlurmJob) -> dict[str, str]:
-    values = {
-        "A": job.array or job.raw,
-        "J": job.raw,
-        "N": slurm.first_node(job.nodes),
-        "a": job.task,
-        "b": job.task[-1:] if job.task.isdecimal() else "",
-        "j": job.raw,
-        **slurm.BATCH_STEP,
-        "u": job.user,
-        "x": job.name,
-    }
-    return {sign: value for sign, value in values.items() if value}
+    node = slurm.first_node(job.nodes)
+    return slurm.sign_values(job.raw, job.array or job.raw, job.task, job.name, job.user, node)
 
 
 def filled_path(job: SlurmJob, path: str) -> str:
