@@ -141,11 +141,10 @@ SIDE_FILES = ("-journal", "-wal", "-shm")
 SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """The end of a journal that names another file, see readSuperJournal in pager.c of SQLite."""
 VERSION = 1
-"""The layout. A file with a later one is refused, one with an earlier one can still be read."""
+"""The layout. A file with a later one is refused."""
 TIMELESS = Nanos(0)
 """The time of entries that are valid from the beginning on."""
 FILE_NAME = "recording.jobtui"
-"""The name of a recording in its directory."""
 LONGEST_VALUE = 128 << 20
 """The longest packed value in a recording."""
 LONGEST_QUESTION_S = 30.0
@@ -359,8 +358,8 @@ def _file_of(path: Path) -> Path:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def opened(path: Path, layout: Layout = RECORDING, *, exactly: int | None = None) -> sqlite3.Connection:
-    """A database to read, of version `exactly` if that is given. Raises RecordingError."""
+def opened(path: Path, layout: Layout = RECORDING) -> sqlite3.Connection:
+    """A database to read. Raises RecordingError."""
     try:
         head = read_small(path, HEADER_BYTES)
     except FileNotFoundError:
@@ -375,7 +374,7 @@ def opened(path: Path, layout: Layout = RECORDING, *, exactly: int | None = None
         _roll_back(path)
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     try:
-        _check(db, path, layout, exactly)
+        _check(db, path, layout)
     except BaseException:
         db.close()
         raise
@@ -414,7 +413,7 @@ def _roll_back(path: Path) -> None:
         db.execute("SELECT count(*) FROM sqlite_master")
 
 
-def _check(db: sqlite3.Connection, path: Path, layout: Layout, exactly: int | None) -> None:
+def _check(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
     """Raise RecordingError unless a database has the tables of its layout and nothing that computes."""
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     limit_time(db)
@@ -432,8 +431,6 @@ def _check(db: sqlite3.Connection, path: Path, layout: Layout, exactly: int | No
             f"{path}: was made by a later jobtui (layout {version}, "
             f"this one reads {layout.version}); update jobtui"
         )
-    if exactly not in (None, version):
-        raise RecordingError(f"{path}: has an earlier layout, and cannot be continued; {layout.elsewhere}")
     if parts != {part.strip() for part in layout.schema.split(";") if part.strip()}:
         raise RecordingError(f"{path}: has other tables than a {layout.name} of jobtui, and is not opened")
 

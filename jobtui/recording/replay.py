@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -412,17 +412,7 @@ class ReplayedLines(Lines):
             yield from entries
 
 
-@runtime_checkable
-class ScriptScheduler(DetailSource, ScriptSource, Protocol):
-    """A source that gives jobs and has their scripts."""
-
-
-class ReplayedScheduler(ReplayedJobs, ReplayedScripts):
-    """A recorded scheduler with its answers."""
-
-
 KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
-    (ScriptScheduler, ReplayedScheduler),
     (ScriptSource, ReplayedScripts),
     (TraceSource, ReplayedTraces),
     (DetailSource, ReplayedJobs),
@@ -441,7 +431,8 @@ class RecordingReplay:
 
     def in_place_of(self, source: Source) -> Source:
         """The replacement of a source, which itself is never opened."""
-        make = next((kind for known, kind in KINDS if isinstance(source, known)), ReplayedSource)
+        kinds = tuple(kind for known, kind in KINDS if isinstance(source, known)) or (ReplayedSource,)
+        make: type[ReplayedSource] = type("Replayed", kinds, {})
         number = self.recording.source(source.kind, source.name)
         return make(self._opened, source.kind, source.name, number)
 

@@ -69,7 +69,7 @@ class DatabaseWriter:
             if goes_on:
                 self._publish()
         if self._beside is None:
-            opened(self.path, self._layout, exactly=self._layout.version).close()
+            opened(self.path, self._layout).close()
             self._connect(self.path)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._begin()
@@ -150,9 +150,6 @@ def _is_there(path: Path, layout: Layout, *, goes_on: bool) -> bool:
         raise RecordingError(f"{path}: is not a regular file, and is not written; {layout.elsewhere}")
     if status.st_uid != os.geteuid() or status.st_nlink > 1:
         raise RecordingError(f"{path}: belongs to somebody else or has another name; {layout.elsewhere}")
-    if status.st_size == 0:
-        os.unlink(path)  # left behind by a version that began with an empty file
-        return False
     return True
 
 

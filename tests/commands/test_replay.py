@@ -249,12 +249,6 @@ def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
     assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
 
 
-def test_an_empty_file_of_an_earlier_failure_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "r").touch()
-    RecordingWriter(tmp_path / "r", about(), MB, goes_on=True).close()
-    database.Recording(tmp_path / "r").close()
-
-
 def test_a_batch_that_a_full_disk_refuses_is_written_later(small_disk: Path) -> None:
     resize(small_disk, "200k")
     writer = recorder_in(small_disk)
