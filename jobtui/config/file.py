@@ -210,6 +210,15 @@ def dotted(keys: Keys) -> str:
     return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in names)
 
 
+def leaves(keys: Keys, table: Mapping[str, object]) -> Iterator[tuple[Keys, object]]:
+    """The entries of a table, also those of tables in it: `status.failed` needs no quotes."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from leaves((*keys, key), value)
+        else:
+            yield (*keys, key), value
+
+
 def kind_of(value: object) -> str:
     if isinstance(value, list):
         odd = next((item for item in value if not isinstance(item, str)), None)

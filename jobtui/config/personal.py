@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from jobtui.actions import ACTIONS, NoSuchKey, ScreenName, clashes, key_named, unreachable
-from jobtui.config.file import ConfigFile, Keys
+from jobtui.config.file import ConfigFile, Keys, leaves
 from jobtui.grammar import nearest
 from jobtui.model.settings import ANYWHERE, Appearance, KeyWish
 from jobtui.render.columns import JOB_COLUMNS
@@ -65,9 +65,8 @@ def _keys_of(file: ConfigFile, wish: KeyWish) -> Keys:
 
 def _colors(file: ConfigFile, profile: str | None) -> Iterator[tuple[str, str]]:
     for keys, table, holds in file.tables("colors", profile):
-        for name, style in _flat(table):
-            at = (*keys, *name.split("."))
-            at = at if at in file.positions.keys else (*keys, name)
+        for at, style in leaves(keys, table):
+            name = ".".join(map(str, at[len(keys) :]))
             if name not in style_names():
                 file.wrong(at, f'no colour is called "{name}"{nearest(name, style_names())}', is_key=True)
             elif not isinstance(style, str):
@@ -76,15 +75,6 @@ def _colors(file: ConfigFile, profile: str | None) -> Iterator[tuple[str, str]]:
                 file.wrong(at, mistake)
             elif holds:
                 yield name, style
-
-
-def _flat(table: dict[str, object], head: str = "") -> Iterator[tuple[str, object]]:
-    """The entries of a table, those of tables in it by dotted names: `status.failed` needs no quotes."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{head}{key}.")
-        else:
-            yield f"{head}{key}", value
 
 
 def _with_columns(looks: Appearance, file: ConfigFile, profile: str | None) -> Appearance:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.backends.registry import JOURNAL, of_setting, servers
-from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, parse_file, read_file
+from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, leaves, parse_file, read_file
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Setting, nearest
 from jobtui.model.numbers import MOST, whole, whole_of
 from jobtui.model.patterns import regex
@@ -384,7 +384,7 @@ def written_tables(path: str, profile: str | None) -> Iterator[WrittenSetting]:
     file = read_file(path, "")
     for name in TABLES:
         for keys, table, holds in file.tables(name, profile):
-            for at, value in _leaves(keys, table) if holds else ():
+            for at, value in leaves(keys, table) if holds else ():
                 named = at[len(keys) - 1 :]
                 is_open = name != "servers" or str(at[-1]).endswith(("user", "_file"))
                 words = "given"
@@ -396,14 +396,6 @@ def written_tables(path: str, profile: str | None) -> Iterator[WrittenSetting]:
                     is_too_long = isinstance(value, int) and whole_of(value) is None
                     words = hex(value) if isinstance(value, int) and is_too_long else str(value)
                 yield WrittenSetting(*map(mask_text, (dotted(named), words, file.origin(at))))
-
-
-def _leaves(keys: Keys, table: dict[str, object]) -> Iterator[tuple[Keys, object]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _leaves((*keys, key), value)
-        else:
-            yield (*keys, key), value
 
 
 def check_text(path: str, text: str) -> None:
