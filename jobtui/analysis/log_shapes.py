@@ -33,7 +33,6 @@ _PAIR = re.compile(r"\b([a-zA-Z]\w{1,20})=([\w./:@-]{1,40})(?=[\s,;)\]]|$)", re.
 PAIRS = 8
 """The most pairs `name=value` of one line that are counted."""
 SHAPE_CHARACTERS = 300
-"""How many characters of a line make its shape."""
 
 
 def has_time(line: LogLine) -> bool:

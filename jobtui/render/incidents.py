@@ -17,7 +17,6 @@ INCIDENT_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first",
 SHARED = "name value count=jobs elsewhere elsewhere_of=good"
 LABEL_CELLS = len("verdicts ")
 JOBS_NAMED = 200
-"""Jobs of a group that are named."""
 RATE_CELLS = 10
 """The width of the sparkline of a group's failures."""
 

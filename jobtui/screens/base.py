@@ -463,7 +463,6 @@ class TableScreen(FilteringScreen, Generic[Record]):
     FIELDS: "ClassVar[TextFields[Any] | None]" = None
     """The fields of the filter, which are completed."""
     PLACEHOLDER: ClassVar[str]
-    """The placeholder of the filter."""
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

@@ -32,7 +32,6 @@ from jobtui.widgets.timeline import where
 COPIED_CELLS = 40
 """How many cells of a copied text are shown in the notice."""
 TMUX_S = 5.0
-"""How long tmux may take."""
 
 
 def copy(screen: Screen[None], wish: str, text: str) -> None:

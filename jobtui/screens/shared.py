@@ -69,9 +69,7 @@ class Shared:
     ask_for_nodes: Callable[[float | None], None] = lambda every_s: None
     """Sets how often clusters are asked for their nodes; None for no more."""
     views: Views = field(default_factory=Views)
-    """The views that the user kept."""
     commands: History = field(default_factory=History)
-    """History of `:` commands."""
     marks: "ServiceMarks | None" = field(default=None, init=False)
     live: Store = field(init=False)
     """The live store; `store` is a snapshot during a pause."""

@@ -29,7 +29,6 @@ from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 
 LISTED = 200
-"""Traces that are listed."""
 PERIOD_S, SHARE = 10.0, 10
 """How often servers are asked at most, and in at most one part in so many of the time."""
 LONGEST_S = 30.0

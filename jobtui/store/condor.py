@@ -170,7 +170,6 @@ class CondorStore:
         self._over: dict[str, None] = {}
         self._count = 0
         self.dropped = 0
-        """Facts that were dropped."""
 
     def add(self, facts: Iterable[CondorFact], at_once: int = sys.maxsize) -> CondorChanges:
         """Take in facts of any jobs, in the order in which each file has them, and put jobs together."""

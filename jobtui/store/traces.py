@@ -63,7 +63,6 @@ class TraceStore:
         self.job_attributes: tuple[str, ...] = JOB_ATTRIBUTES
         """The attributes in which spans may name a job."""
         self.dropped = 0
-        """Traces that were dropped."""
         self.left_out = 0
         """Spans and log records that were not taken in, as their trace fills the book alone."""
 

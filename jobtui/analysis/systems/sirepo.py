@@ -327,7 +327,6 @@ CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
     ),
     _slurm,
 )
-"""The checks for contradictions."""
 
 
 def _line(step: Step) -> Fact:

@@ -573,7 +573,6 @@ class KnownRows:
         self._children: dict[int, set[int]] = {}
         self.waiting: dict[int, records.JobRow] = {}
         self.newest = Nanos(0)
-        """The newest time of an event."""
         self.went_back = False
         """Whether an id came again for another event or site: a backup, or a server that was set up again."""
 

@@ -31,7 +31,6 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
 """Opaque and large: only the size is kept."""
 EVENTS_OF_JOB = 10_000
-"""Events of one job that are read."""
 OUTPUT = "job.out"
 """What a job prints, in its working directory below the site's `data`."""
 DATA = "data"
