@@ -32,7 +32,7 @@ from tests.conftest import resize
 from tests.demo.sites import DriverName
 from tests.fakes import ScriptedSource
 from tests.memory.runs import remembered
-from tests.rows import ROWS
+from tests.rows import ROWS, database_rows
 from tests.tracing import a_span
 from tests.waiting import wait_for
 
@@ -137,7 +137,7 @@ def test_a_damaged_recording_is_one_clear_error(tmp_path: Path, run: Runner) -> 
 
 def test_a_damaged_entry_costs_only_itself_and_is_reported(tmp_path: Path, run: Runner) -> None:
     jid, file = bundled("local", tmp_path, run)
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         ((source,),) = db.execute("SELECT id FROM source WHERE name LIKE '%supervisor.log'")
         ((last,),) = db.execute("SELECT max(seq) FROM entry WHERE what = 'batch' AND source = ?", (source,))
         db.execute("UPDATE entry SET body = x'00ff' WHERE seq = ?", (last,))
@@ -191,9 +191,7 @@ def test_script_and_trace_of_a_job_on_a_cluster_are_in_its_bundle(tmp_path: Path
 
 
 def bodies(file: Path, what: Item) -> list[bytes]:
-    return [
-        body for (body,) in sqlite3.connect(file).execute("SELECT body FROM entry WHERE what = ?", (what,))
-    ]
+    return [body for (body,) in database_rows(file, "SELECT body FROM entry WHERE what = ?", what)]
 
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"

@@ -1,6 +1,5 @@
 """Finished runs for tests, and a memory of them."""
 
-import sqlite3
 from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate
@@ -11,6 +10,7 @@ from jobtui.memory.database import Memory
 from jobtui.memory.writer import MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.memory import EndedRun
+from tests.rows import database_rows
 
 DAY = 20_758
 """The first of November 2026."""
@@ -61,7 +61,7 @@ def runs_of_a_year(first: int, count: int, of: int) -> Iterator[EndedRun]:
 
 
 def rows(path: Path) -> int:
-    ((count,),) = sqlite3.connect(path).execute("SELECT count(*) FROM run")
+    ((count,),) = database_rows(path, "SELECT count(*) FROM run")
     return int(count)
 
 

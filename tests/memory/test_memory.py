@@ -6,7 +6,6 @@ Of three weeks of made-up history, many times: what is said is what was planted,
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -35,6 +34,7 @@ from tests.builders import a_job, ago, some
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.conftest import NOW, resize
 from tests.memory.runs import DAY, a_run, home_file, remembered, rows, written
+from tests.rows import database_rows
 from tests.waiting import wait_for
 
 FAILED = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
@@ -230,7 +230,7 @@ def test_the_oldest_go_where_it_is_full(tmp_path: Path, monkeypatch: pytest.Monk
     newest = Nanos((DAY * 86_400 + 5 * cut * 40) * SECOND)
     (seen,) = Memory(writer.path).signatures(newest)
     assert seen.count == cut // 2  # what is told of all time goes with the last of it only
-    ((days,),) = sqlite3.connect(writer.path).execute("SELECT count(DISTINCT day) FROM tally WHERE day > 0")
+    ((days,),) = database_rows(writer.path, "SELECT count(DISTINCT day) FROM tally WHERE day > 0")
     assert days < 5 * cut * 40 / 86_400
 
 
@@ -248,9 +248,9 @@ def test_a_killed_writer_loses_the_last_second_at_most(tmp_path: Path) -> None:
     assert rows(path) >= kept
     assert rows(path) >= put - 4_000  # at most this number is put in two seconds
     assert written(path, a_run(10**6)).is_there  # it goes on
-    ((whole,),) = sqlite3.connect(path).execute("PRAGMA integrity_check")
+    ((whole,),) = database_rows(path, "PRAGMA integrity_check")
     counted = "SELECT runs FROM tally WHERE field = 0 AND day = 0 AND signature = 0"
-    ((runs,),) = sqlite3.connect(path).execute(counted)
+    ((runs,),) = database_rows(path, counted)
     assert (whole, runs) == ("ok", rows(path))
 
 
@@ -306,8 +306,7 @@ def test_another_database_a_later_layout_and_a_second_writer_are_refused(tmp_pat
     with pytest.raises(RecordingError, match="another jobtui remembers"):
         MemoryWriter(path, 1 << 30)
     first.close()
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 99")
+    database_rows(path, "PRAGMA user_version = 99")
     with pytest.raises(RecordingError, match="later jobtui"):
         Memory(path).signatures(Nanos(0))
     os.unlink(path)

@@ -284,7 +284,9 @@ class Receiver(PolledSource):
             )
         if error.errno in (errno.EACCES, errno.EPERM):
             return SourceDenied(f"{self.name}: no permission to listen there; use a port from 1024 on")
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        # asyncio of Python 3.12 and later gives no number where this machine has none of the addresses
+        number = errno.EADDRNOTAVAIL if error.errno is None else error.errno
+        why = os.strerror(number) if number > 0 else error.strerror
         return SourceMissing(f"{self.name}: cannot listen there: {why}")
 
     async def changed(self, timeout_s: float) -> None:

@@ -147,12 +147,13 @@ async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched
 def test_a_job_near_midnight_is_found_and_no_directory_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive_in(tmp_path, DAY)
+    for name in ("one", "both"):
+        archive_in(tmp_path / name, DAY)
+    archive_in(tmp_path / "both", "20261121")
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
     monkeypatch.setattr("jobtui.backends.archive.source.SAMPLES", 0)
-    assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
-    archive_in(tmp_path, "20261121")
-    assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
+    for name in ("one", "both"):
+        assert look(tmp_path / name, "7", submitted_at=SUBMITTED).script is not None
 
 
 def test_a_pipe_in_place_of_the_environment_leaves_the_script(tmp_path: Path) -> None:

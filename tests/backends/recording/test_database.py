@@ -27,7 +27,7 @@ from tests.backends.recording import files
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
 from tests.polling import polled
-from tests.rows import ROWS
+from tests.rows import ROWS, database_rows
 from tests.tracing import a_span
 from tests.waiting import wait_for
 
@@ -125,8 +125,7 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
         with pytest.raises(RecordingError):
             files.replayed(path, 5)
     path = tmp_path / "places.sqlite"
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE bookmarks (url)")
+    database_rows(path, "CREATE TABLE bookmarks (url)")
     with pytest.raises(RecordingError, match="something else"):
         Recording(path)
 
@@ -233,7 +232,7 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
             recorder.failed(SOURCE, "no answer")
             recorder.failed(SOURCE, "no answer")
             recorder.delivered(SOURCE, Batch())
-    kinds = [row for (row,) in sqlite3.connect(tmp_path / "r").execute("SELECT what FROM entry ORDER BY seq")]
+    kinds = [row for (row,) in database_rows(tmp_path / "r", "SELECT what FROM entry ORDER BY seq")]
     assert kinds[:3] == ["batch", "failure", "batch"]
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
 
