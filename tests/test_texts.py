@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from inspect import signature
+from itertools import chain, repeat
 from typing import Any
 
 import msgspec
@@ -31,11 +32,17 @@ def mistakes() -> Iterator[Case]:
 
 
 def called(name: str, given: list[object]) -> Any:
-    """What a function makes of these; where it wants a record or bytes, a table, list or text is one."""
+    """What a function makes of these; where it wants a record or bytes, a table, list or text is one.
+
+    The last may be a table of what is only given by name.
+    """
     module, _, function = name.partition(":")
     made = getattr(import_module(f"jobtui.{module}"), function)
-    wanted = (one.annotation for one in signature(made, eval_str=True).parameters.values())
-    return made(*(as_wanted(one, hint) for one, hint in zip(given, wanted, strict=False)))
+    wanted = signature(made, eval_str=True).parameters.values()
+    by_name: Any = given[-1] if any(one.kind is one.KEYWORD_ONLY for one in wanted) else None
+    by_name = by_name if isinstance(by_name, dict) else {}
+    hints = chain((one.annotation for one in wanted), repeat(object))
+    return made(*map(as_wanted, given[: len(given) - bool(by_name)], hints), **by_name)
 
 
 def as_wanted(given: Any, hint: object) -> object:
@@ -52,7 +59,7 @@ def plain(made: Any, wanted: object) -> object:
         usual = made._field_defaults
         made = {key: value for key, value in made._asdict().items() if value != usual.get(key, ...)}
     made = [*made] if isinstance(made, Iterator) else made
-    return msgspec.json.decode(msgspec.json.encode(made))
+    return msgspec.json.decode(msgspec.json.encode(made, enc_hook=str))
 
 
 @pytest.mark.parametrize(("name", "given", "value"), cases())

@@ -7,10 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobtui.analysis.filter import Filter, FilterError, complete, parse
+from jobtui.analysis.filter import AGENT_FIELDS, Filter, FilterError, complete, parse
 from jobtui.analysis.flags import JobContext
 from jobtui.analysis.log_shapes import Condition, Facet, continues, count_facets, goes_on, keeper
 from jobtui.analysis.times import age, duration, looks_like_time, parse_duration, parse_moment, time_near
+from jobtui.analysis.traces.filters import SPAN_FIELDS
 from jobtui.formats.levels import level_of
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
@@ -91,16 +92,19 @@ def test_a_filter_asks_its_context_for_hosts_drivers_and_the_zone() -> None:
     assert chosen("started:19:41Z", JobContext(offset_s=19800)) == "scan"
 
 
-@pytest.mark.parametrize("text", TABLES["mistakes"])
-def test_mistakes_are_shown_at_their_place(text: str) -> None:
-    marked, message, nearest = TABLES["mistakes"][text]
+PARSERS = {"jobs": parse, "agents": AGENT_FIELDS.parse, "spans": SPAN_FIELDS.parse}
+
+
+@pytest.mark.parametrize(("of", "text"), [(of, text) for of in PARSERS for text in TABLES["mistakes"][of]])
+def test_mistakes_are_shown_at_their_place(of: str, text: str) -> None:
+    marked, message, nearest = TABLES["mistakes"][of][text]
     with pytest.raises(FilterError) as raised:
-        parse(text)
+        PARSERS[of](text)
     error = raised.value
     assert text[error.start : error.end] == marked
     assert error.nearest == (nearest or None)
     assert not message or error.message == message
-    assert error.message in str(error)
+    assert str(error) == error.message + (f"; did you mean {nearest}?" if nearest else "")
 
 
 @settings(deadline=None, max_examples=600)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from jobtui.backends.registry import with_labels
 from jobtui.commands.context import of_specs, spelled
 from jobtui.config import load
-from jobtui.config.access import merged
 from jobtui.model.clock import from_seconds
 from jobtui.model.ids import answers_to, labels_of, meant_by, named, numbered, system_job_id
 from jobtui.model.job_reader import SbatchStatus, sbatch_status
@@ -55,14 +54,6 @@ def test_flags_are_written_so_that_they_work_in_any_directory(
 
 
 SECRET = "s3cr3t-t0k3n"
-
-
-def test_the_later_access_wins_and_only_one_login_is_sent() -> None:
-    file = Access(bearer_file="/token", headers=(("X-A", "1"),), ca_file="/ca.pem")
-    assert merged(file, Access(user="ann", password="p")) == Access(
-        user="ann", password="p", headers=(("X-A", "1"),), ca_file="/ca.pem"
-    )
-    assert merged(file, Access(ca_file="/other.pem")) == file._replace(ca_file="/other.pem")
 
 
 def test_repr_shows_no_secret() -> None:

@@ -17,12 +17,11 @@ from jobtui.model.ids import TraceId, TraceRef
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
-from jobtui.screens.traces import TracesScreen, rest_s
+from jobtui.screens.traces import TracesScreen
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
 from tests.loopback import served
-from tests.rows import ROWS
 from tests.screens.captured import FAILED_TRACE, FILES, LATER, SIZE, app_on, app_on_traces, open_failed, shown
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
@@ -196,13 +195,6 @@ async def test_keys_work_while_a_server_is_asked_for_a_job(on_server: tuple[Jobt
         keys = ("1", "colon", *"nothing7", "enter")
         await press(pilot, *keys, until=lambda: "nothing7" in text(app) and "asking" not in text(app))
         assert not isinstance(app.screen, TraceScreen)
-
-
-@pytest.mark.parametrize(("took_s", "has_news", "is_whole", "rests_s"), ROWS["rests of a server of traces"])
-def test_servers_are_asked_again_soon_unless_answers_cost_them_much(
-    took_s: float, has_news: bool, is_whole: bool, rests_s: float
-) -> None:
-    assert rest_s(took_s, has_news=has_news, is_whole=is_whole) == rests_s
 
 
 async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
