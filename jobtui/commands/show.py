@@ -108,6 +108,9 @@ async def run(reader: Reader) -> Exit:
             locations.append(Location("on the cluster", noted.directory, note=cluster_words(noted.status)))
         if slurm is not None:
             locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
+    code = await judge(reader, found)
+    if (read := reader.session.store.job(job.id)) is not None:  # with what is known of its whole system
+        job = reader.session.store.with_agent(read)
     record, now = reader.record_of(job), reader.now_of(job)
     return Report(
         lambda: {
@@ -124,7 +127,7 @@ async def run(reader: Reader) -> Exit:
         lambda: [record],
         lambda width: _lines(job, now, detail, locations, width),
         command="show",
-    ).answer(reader, await judge(reader, found))
+    ).answer(reader, code)
 
 
 def _lines(

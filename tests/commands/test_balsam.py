@@ -113,18 +113,26 @@ def test_a_part_that_is_broken_from_the_start_is_named_and_doubted_where_it_matt
     part: str, states: Sequence[str], site: Site
 ) -> None:
     site.balsam.broken = f"/{part}/"
+    for row in (*site.balsam.sites, *site.balsam.sessions):
+        row.update(dict.fromkeys({"last_refresh", "heartbeat"} & row.keys(), "2100-01-01T00:00:00"))
     unread = f"{part} cannot be read: failed (500): Internal Server Error; never read"
     for command in ("jobs", "status", "incidents"):
         ran = site(command)
         assert (unread in ran.err, ran.code == Exit.NO_SOURCE) == (True, part == "jobs"), command
     for state, number in {row["state"]: row["id"] for row in site.balsam.jobs}.items():
-        for command in ("show", "timeline", "explain"):
-            ran = site(command, f"balsam/{number}", "--json")
+        for command in ("timeline", "show", "explain"):
+            ran, shown = site(command, f"balsam/{number}", "--json"), ran
             assert (ran.code == Exit.NO_SOURCE) is (part == "jobs")
             # Its record alone is asked for, and sessions are not for an ended job
             assert ("/jobs/: failed (500)" if part == "jobs" else unread) in ran.err or part == "sessions"
         doubts = [one for one in ran.json.get("blind_spots", ()) if one.endswith(f"its {unread}")]
         assert bool(doubts) is (ran.json.get("confidence", 1) <= GUESS) is (state in states), state
+        if part != "jobs":
+            (listed,) = site("jobs", f"id=balsam/{number}", "--json").json["jobs"]
+            waits = listed["message"], listed["alert"]
+            assert waits == (shown.json["job"]["message"], shown.json["job"]["alert"]), state
+            is_met = part in ("apps", "sites") or state not in ("PREPROCESSED", "RESTART_READY")
+            assert is_met or ran.json["pending"]["words"] in waits, state
 
 
 def test_secrets_in_what_a_job_carries_are_masked(site: Site) -> None:

@@ -50,7 +50,8 @@ class BalsamCase(NamedTuple):
     """One job and what belongs to it. `here` are the allocations of its site.
 
     `now` is the time by the server's clock when it was last read, `sites_at` when its sites were, and
-    `launchers_at` when all of that was which says what launchers do.
+    `launchers_at` when all of that was which says what launchers do. `never_read` are the
+    parts of its server that were not read yet.
     """
 
     job: Job
@@ -61,6 +62,7 @@ class BalsamCase(NamedTuple):
     site: Site | None
     own: Allocation | None
     here: Sequence[Allocation]
+    never_read: frozenset[str]
 
     @property
     def since(self) -> Nanos | None:
@@ -86,11 +88,13 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     at_source = [one for one in evidence.allocations if one.source == job.source]
     number = job.allocation.partition(" ")[0]
     own = next((one for one in at_source if str(one.id) == number), None)
+    parts = (part for one in evidence.sources if one.name == job.source for part in one.failing)
+    never_read = frozenset(part.name for part in parts if part.since is None)
     here = [one for one in at_source if site is not None and one.site_id == site.id]
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
     sites_at = evidence.now_at(job.source, "sites")
     launchers_at = evidence.now_at(job.source, "sessions", "batch-jobs")
-    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here)
+    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here, never_read)
     said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)
@@ -294,9 +298,9 @@ def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling
     if found.coming:
         pending = _pending(matter, Category.ALLOCATION, found.words)
         return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before, next=(_QUEUE,))
-    if matter.site is None:
+    if matter.site is None or "batch-jobs" in matter.never_read:
         doubts = ("the allocations of its site are not known",)
-        pending = _pending(matter, Category.ALLOCATION, "a launcher")
+        pending = _pending(matter, Category.ALLOCATION, STATES["waits"][matter.job.native_status])
         return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before, next=(_QUEUE,), doubts=doubts)
     lacks = f"its site has {found.words}, neither running nor in the queue"
     sentence = f"It could run{matter.waited}, and {lacks}."

@@ -18,7 +18,7 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import named, numbered, system_job_id
-from jobtui.model.jobs import NOT_DONE, Job, JobStatus, Run, statuses_of
+from jobtui.model.jobs import NOT_DONE, JobStatus, Run, statuses_of
 from jobtui.model.numbers import real_of, whole
 from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_of
 from jobtui.model.tables import tables_of
@@ -329,16 +329,16 @@ ENDS: Mapping[str, JobStatus] = {
 """How a run ended, by the state after it."""
 
 
-def runs_of(changes: Iterable[StateChange], job: Job) -> tuple[Run, ...]:
-    """Every run, oldest first; the job waits for a run that has not begun."""
-    return tuple(_run(number, run, job) for number, run in enumerate(by_run(changes), 1))
+def runs_of(changes: Iterable[StateChange]) -> tuple[Run, ...]:
+    """Every run, oldest first; the last may not have begun."""
+    return tuple(_run(number, run) for number, run in enumerate(by_run(changes), 1))
 
 
-def _run(number: int, own: Sequence[StateChange], job: Job) -> Run:
+def _run(number: int, own: Sequence[StateChange]) -> Run:
     start = next((change for change in own if change.after == RUNNING), None)
     left = next((change for change in own if change.before == RUNNING or change.after in ENDS), None)
     errors = [text for change in own if (text := error_of(change)) is not None]
-    last, message = own[-1], job.message
+    last, message = own[-1], None
     status = STATUSES.get(last.after, JobStatus.UNKNOWN)
     if left is not None:
         said = (left.detail or {}).get("message")

@@ -101,7 +101,7 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
     for change in changes:
         known.take_change(change)
     job = known.job(row)
-    runs = records.runs_of(changes, job)
+    runs = records.runs_of(changes)
     beside: dict[str, object] = {
         "app": app.name if app is not None else None,
         "site": msgspec.to_builtins(site),
