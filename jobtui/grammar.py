@@ -14,16 +14,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from jobtui.backends.registry import SOURCES
+from jobtui.model import spelling
 from jobtui.model.specs import SourceSpec
 from jobtui.model.tables import text_of
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, "" if none is near."""
-    from difflib import get_close_matches  # only needed for an error
-
-    found = get_close_matches(word, list(known), n=1, cutoff=0.55)
-    return f'; did you mean "{found[0]}"?' if found else ""
+    found = spelling.nearest(word, known)
+    return f'; did you mean "{found}"?' if found else ""
 
 
 ENVIRONMENT_PREFIX = "JOBTUI_"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from jobtui.analysis.spelling import nearest
+from jobtui.model.spelling import nearest
 
 MAX_LENGTH = 4000
 MAX_DEPTH = 40

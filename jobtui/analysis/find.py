@@ -12,7 +12,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from jobtui.analysis.keys import Key, Space, keys_of
-from jobtui.analysis.spelling import near
 from jobtui.model.condor import JOBSUB_ID, condor_id
 from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import (
@@ -38,6 +37,7 @@ from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, Op
 from jobtui.model.patterns import regex
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.spelling import near
 from jobtui.model.tables import tables_of
 
 MAX_LENGTH = 20_000

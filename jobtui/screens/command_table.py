@@ -9,9 +9,9 @@ from typing import NamedTuple
 from jobtui.analysis.filter import MOST_OFFERED, KnownWords, completed, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.spelling import nearest
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.spelling import nearest
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import safe

@@ -1,7 +1,7 @@
 """Runs `:` commands and goes to what was pasted."""
 
-from jobtui.analysis.spelling import nearest
 from jobtui.analysis.times import parse_moment
+from jobtui.model.spelling import nearest
 from jobtui.render.text import show
 from jobtui.screens.base import mistake_of
 from jobtui.screens.choices import Guide, trace_goals

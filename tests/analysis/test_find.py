@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.find import MAX_CANDIDATES, SURE, Candidate, find, is_ambiguous
-from jobtui.analysis.spelling import near
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.spelling import near
 from tests.builders import a_job, a_step, an_agent, an_op, some
 from tests.rows import table
 

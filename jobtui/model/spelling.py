@@ -13,10 +13,27 @@ _CONTAINED = 0.9
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The word that was meant, whole or begun; of equally near ones the first. None if none is near."""
     from difflib import get_close_matches  # only a mistake needs it
 
-    found = get_close_matches(word.lower()[:_MAX_LENGTH], list(words), n=1, cutoff=_LEAST_ALIKE_WORD)
-    return found[0] if found else None
+    low, known = word.lower()[:_MAX_LENGTH], {one.lower(): one for one in words}
+    alike = get_close_matches(low, known, n=len(known) or 1, cutoff=_LEAST_ALIKE_WORD)
+    return min(
+        (known[one] for one in known if one in alike), key=lambda one: _slips(low, one.lower()), default=None
+    )
+
+
+def _slips(typed: str, word: str) -> int:
+    """How many letters to add, drop, change or swap so that `typed` is a word or its beginning."""
+    older, before = list[int](), list(range(len(word) + 1))
+    for row, char in enumerate(typed, 1):
+        now = [row]
+        for at, other in enumerate(word, 1):
+            least = min(before[at] + 1, now[-1] + 1, before[at - 1] + (char != other))
+            is_swap = min(row, at) > 1 and (char, typed[row - 2]) == (word[at - 2], other)
+            now.append(min(least, older[at - 2] + 1) if is_swap else least)
+        older, before = before, now
+    return min(before[1:])
 
 
 def near(thing: str, ids: Iterable[str], n: int = 3) -> tuple[tuple[str, float], ...]:
