@@ -129,6 +129,7 @@ class TimelineLine(NamedTuple):
 class Timeline(RowView):
     """The steps of an op, with long gaps between them marked. The cursor skips gaps.
 
+    Until somebody moves it, it is on the last failure, or on the last step if there is none.
     Steps that repeat are folded into one row; unfolded, all are shown below it.
     """
 
@@ -148,6 +149,7 @@ class Timeline(RowView):
         """The first steps of the rows that were unfolded."""
         self._fine = False
         self._absolute = False
+        self._is_moved = False
         self.is_active = False
 
     @property
@@ -166,6 +168,7 @@ class Timeline(RowView):
         if fold is None:
             return False
         self._unfolded ^= {self._rows[fold.first].step}
+        self._is_moved = True
         self._lines = self._lay_out()
         self.keep_in_view()
         self.repaint()
@@ -174,21 +177,24 @@ class Timeline(RowView):
     def set_op(self, op: Op | None, *, absolute: bool = False) -> None:
         is_other = op is None or self._op is None or op.key != self._op.key
         at_end = not self._lines or self.cursor == len(self._lines) - 1
-        step = self.step
+        step, held = self.step, self._key_of(self._lines[self.cursor]) if self._lines else None
         self._op = op
         self._absolute = absolute
         self._rows = timeline.timeline_rows(op) if op else ()
         if is_other:
             self._unfolded.clear()
+            self._is_moved = False
         self._lines = self._lay_out()
         self._fine = lanes.is_fine(self._rows)
-        if is_other:
-            bad = [
-                at for at, line in enumerate(self._lines) if not line.is_gap and self._rows[line.row].is_bad
-            ]
-            self.cursor, self.top = bad[-1] if bad else max(0, len(self._lines) - 1), 0
-        elif at_end:
+        wanted = [
+            at for at, line in enumerate(self._lines) if not line.is_gap
+            if (self._key_of(line) == held if self._is_moved else self._rows[line.row].is_bad)
+        ]  # fmt: skip
+        if wanted and not (at_end and self._is_moved):
+            self.cursor = wanted[-1]
+        elif at_end or not self._is_moved:
             self.cursor = len(self._lines) - 1
+        self.top = 0 if is_other else self.top
         self.keep_in_view()
         self.repaint()
         if is_other or step != self.step:
@@ -199,12 +205,16 @@ class Timeline(RowView):
             self.repaint()
 
     def go(self, index: int) -> None:
+        self._is_moved = True
         index, before = max(0, min(index, len(self._lines) - 1)), self.cursor
         if self._lines and self._lines[index].is_gap:
             index += 1 if index >= self.cursor else -1
         super().go(index)
         if self.cursor != before:
             self.post_message(self.StepHighlighted(self.step))
+
+    def _key_of(self, line: TimelineLine) -> Hashable:
+        return self._rows[line.fold.first if line.fold else line.row].step, line.fold is None
 
     def heading(self, y: int) -> Line:
         return lanes.heading(self._op, self.cells)

@@ -80,16 +80,20 @@ async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: Fi
         assert panes.timeline.step is op.steps[1]
 
 
-async def test_the_cursor_at_the_end_goes_on_with_new_steps(panes: Panes) -> None:
-    op = an_op(steps=[a_step("request", 0), a_step("sent", 1)])
+async def test_until_it_is_moved_the_cursor_is_on_the_last_failure_however_steps_arrive(
+    panes: Panes,
+) -> None:
+    steps = tuple(map(a_step, ("request", "sent", "agent lost", "status=error", "reply ok"), range(5)))
     async with panes.run_test(size=(120, 20)):
-        panes.timeline.set_op(op)
-        more = msgspec.structs.replace(op, steps=(*op.steps, a_step("arrived", 2)))
-        panes.timeline.set_op(more)
-        assert panes.timeline.step is more.steps[2]
-        panes.timeline.move(Move.TOP)
-        panes.timeline.set_op(msgspec.structs.replace(op, steps=(*more.steps, a_step("reply ok", 3))))
-        assert panes.timeline.step is op.steps[0]
+        for parts in ([(0, 1), (0, 2)], [(0, 3)], [(0, 4)], [(1, 2), (0, 3)], [(2, 5)]):
+            panes.timeline.set_op(None)
+            for begin, end in (*parts, (0, 5)):
+                panes.timeline.set_op(an_op(key=7, steps=steps[begin:end]))
+                assert panes.timeline.step is steps[min(end, 4) - 1], "the last failure, else the end"
+        panes.timeline.set_op(an_op(key=7, steps=steps[2:4]))
+        panes.timeline.move(Move.UP)
+        panes.timeline.set_op(an_op(key=7, steps=steps))
+        assert panes.timeline.step is steps[2], "the step that was moved to"
 
 
 async def test_the_line_behind_a_step_with_its_place_and_certainty_without_secrets(panes: Panes) -> None:
