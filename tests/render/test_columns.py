@@ -128,6 +128,10 @@ def test_unused_width_of_a_column_goes_to_columns_with_cut_text() -> None:
     sizes = {column.key: cells for column, cells in fit_columns(120, DEFAULT_COLUMNS, texts)}
     assert sizes.items() >= {"name": 16, "model": 29}.items()
     assert fit_columns(120, DEFAULT_COLUMNS, dict.fromkeys(texts, 90)) == fit_columns(120, DEFAULT_COLUMNS)
+    usual = {column.key: column.cells.usual for column in DEFAULT_COLUMNS} | {"name": 20, "reason": 500}
+    for cells in range(100, 250):
+        sizes = {column.key: size for column, size in fit_columns(cells, DEFAULT_COLUMNS, usual)}
+        assert sizes["name"] == 20 < 24 <= sizes["reason"] == max(sizes.values()), cells
 
 
 def test_rows_are_sorted_by_value_the_youngest_first_and_missing_values_last() -> None:
