@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import EarlierFailures, Grouping, Incidents, failed_before
+from jobtui.backends.registry import Gives, gives
 from jobtui.commands.find import FoundJob, print_not_found, resolve
 from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader
@@ -53,9 +54,9 @@ async def explained(reader: Reader, found: FoundJob) -> Verdict:
     if flags[:1] == ("demo",):  # its files go away once this is printed
         return on_sources(verdict, flags, lambda path: None)
     with contained("explaining"):
-        ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-        reach, sources = reader.session.reach, reader.sources
-        return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, sources)
+        stated = Gatherer.of(reader.session).stated(verdict.job_id, found.detail)
+        has_traces = any(gives(spec, Gives.SPANS) for spec in reader.specs)
+        return await with_steps_here(verdict, flags, stated, reader.session.reach, has_traces=has_traces)
     return verdict
 
 

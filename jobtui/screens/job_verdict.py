@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.dom import DOMNode
 
 from jobtui.actions import ScreenName, key_of
+from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.commands import OURS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
@@ -109,10 +110,9 @@ class JobVerdict:
         from jobtui.session.evidence import with_steps_here
 
         self._made_at = monotonic()
-        known, words = explain(evidence), self._shared.words
-        reach, sources = self._shared.reach, self._shared.store.sources()
-        facts = evidence.job, evidence.detail, evidence.ops
-        verdict = await with_steps_here(known, words, *facts, reach, sources)
+        has_traces = any(one.kind in kinds_that_give(Gives.SPANS) for one in evidence.sources)
+        known, reach, words = explain(evidence), self._shared.reach, self._shared.words
+        verdict = await with_steps_here(known, words, evidence, reach, has_traces=has_traces)
         if job_id == self.job_id:
             self.verdict = verdict
             self._on_change()

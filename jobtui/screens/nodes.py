@@ -14,7 +14,6 @@ from jobtui.model.changes import Allocation
 from jobtui.model.ids import JobId, labels_of
 from jobtui.model.slurm import Cluster
 from jobtui.render import resources
-from jobtui.render.columns import cells_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, TableScreen
@@ -122,7 +121,4 @@ class AllocationsScreen(HeadedScreen):
         self._table.set_records(resources.live_first(store.allocations(), look))
 
     def paragraphs(self) -> Iterator[Paragraph]:
-        yield Paragraph(self._sites.text)
-        for one in self._table.records:
-            row = cells_of(resources.ALLOCATION_COLUMNS, one, self.look())
-            yield Paragraph("  ".join(cell.text for cell in row))
+        yield from map(Paragraph, (self._sites.text, *self._table.texts()))

@@ -17,7 +17,6 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.tables import tables_of
 from jobtui.model.traces import TraceList, TraceSearch, TraceSummary, with_awaited
-from jobtui.render.columns import cells_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, newest_first
@@ -248,6 +247,4 @@ class TraceChangesScreen(HeadedScreen):
             open_screen(self.app, ScreenName.TRACE, self.shared, step.span.trace_id, step.span.span_id)
 
     def paragraphs(self) -> Iterator[Paragraph]:
-        yield Paragraph(self._rule.words)
-        for step in self._table.records:
-            yield Paragraph("  ".join(cell.text for cell in cells_of(CHANGE_COLUMNS, step, None)))
+        yield from map(Paragraph, (self._rule.words, *self._table.texts()))

@@ -25,7 +25,7 @@ from jobtui.backends.registry import of_kind
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
-from jobtui.model.health import SourceHealth, contained
+from jobtui.model.health import contained
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
@@ -106,20 +106,15 @@ _SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+
 
 
 async def with_steps_here(
-    verdict: Verdict,
-    flags: Sequence[str],
-    job: Job | None,
-    detail: JobDetail | None,
-    ops: Sequence[Op],
-    reach: ClusterAccess,
-    sources: Iterable[SourceHealth],
+    verdict: Verdict, flags: Sequence[str], evidence: Evidence, reach: ClusterAccess, *, has_traces: bool
 ) -> Verdict:
     """The verdict with commands that work here: jobtui's with these flags, files that exist, and hosts that a
     source or [hosts] reaches over ssh. Files are checked in a thread, as a file system may hang.
     """
     from jobtui.analysis.explain.next_steps import on_sources
 
-    dirs = run_dirs_of(job, detail, ops, reach)
+    job = evidence.job
+    dirs = run_dirs_of(job, evidence.detail, evidence.ops, reach)
 
     def seen(path: str) -> str | None:
         """A file that is not empty, at its recorded path or in a run directory that is elsewhere now."""
@@ -130,11 +125,11 @@ async def with_steps_here(
 
     own = os.uname().nodename
     hosts = {own: "", own.partition(".")[0]: ""}
-    for name, spec in (*((source.name, source.name) for source in sources), *reach.hosts.items()):
+    for name, spec in (*((source.name, source.name) for source in evidence.sources), *reach.hosts.items()):
         if found := _SSH.search(spec):
             hosts |= {name: found[0], found["host"]: found[0]}
     typed = partial(typed_here, hosts, hosts.get(job.source, "") if job is not None else "")
-    return await asyncio.to_thread(on_sources, verdict, flags, seen, typed)
+    return await asyncio.to_thread(on_sources, verdict, flags, seen, typed, has_traces)
 
 
 def typed_here(hosts: Mapping[str, str], cluster: str, command: Command) -> Command:

@@ -1,6 +1,6 @@
 """Lists and tables of records of any kind, one a row. The cursor stays with its record while rows move."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -146,6 +146,11 @@ class RecordTable(RecordList[Record]):
         texts = text_widths(self.columns, known[:LOOKED_AT], self._look(), self.cells) if known else {}
         self._texts = {key: size and max(size, self._texts.get(key, 0)) for key, size in texts.items()}
         super().set_records(known, at)
+
+    def texts(self) -> Iterator[str]:
+        """Each record, with all its columns."""
+        for record in self.records:
+            yield "  ".join(column.cell(record, self._look()) for column in self.columns)
 
     @property
     def _lines(self) -> TableLines[Record, Any]:

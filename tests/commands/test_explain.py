@@ -17,6 +17,7 @@ from tests.analysis.captured import expected
 from tests.analysis.explain.cases import ASKED, CONFIDENT, played
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
+from tests.condor import CONDOR
 from tests.demo.sites import DriverName
 from tests.rows import ROWS
 
@@ -46,6 +47,15 @@ def test_every_job_gets_its_verdict_as_json(capture: str, run: Runner) -> None:
         if capture == "docker":
             wanted = NEXT.get(code, [])
             assert all(words in one for words, one in zip(wanted, offered, strict=code in NEXT))
+
+
+def test_what_is_offered_next_answers_with_what_is_read(run: Runner) -> None:
+    condor = ("81422934.0@jobsub02.fnal.gov", "--condor-log", str(CONDOR / "cluster.log"))
+    local = ("hZk95g40-tAdRyEYP-heightWeightReport", *sources_of("local")[:2])
+    for words, count in ((local, 0), (condor, 1)):
+        offered = [shlex.split(step["command"]) for step in run("explain", *words, "--json").json["next"]]
+        others = [run(*one[1:]).out for one in offered if "compare" not in one]
+        assert len(others) == count == len(list(filter(None, others))), offered
 
 
 def test_sources_that_disagree_are_named_with_both_facts(tmp_path: Path, run: Runner) -> None:

@@ -36,9 +36,8 @@ def test_a_pending_job_says_what_it_waits_for() -> None:
 
 def test_the_status_with_its_age_time_or_alone() -> None:
     job = a_job(status=JobStatus.FAILED, ended_at=ago(120))
-    assert text_of(status_words(job, NOW, absolute=False)) == "✗ failed 2m ago"
-    assert text_of(status_words(job, NOW, absolute=True)) == "✗ failed at 20:58:00Z"
-    assert text_of(status_words(job, NOW, absolute=None)) == "✗ failed"
+    for absolute, words in ((False, "✗ failed 2m ago"), (True, "✗ failed at 20:58:00Z"), (None, "✗ failed")):
+        assert text_of(status_words(job, NOW, absolute=absolute)) == words
     assert text_of(status_words(a_job(), NOW, absolute=True)) == "● running since 20:59:00Z"
     odd = a_job(status=JobStatus.UNKNOWN, native_status="melting")
     assert "melting" in text_of(status_words(odd, NOW, absolute=False))
@@ -53,21 +52,16 @@ def a_run(number: int, status: JobStatus, **fields: object) -> Run:
 
 def test_the_last_good_one_is_the_nearest_before_else_the_newest_after() -> None:
     runs = [a_run(1, GOOD), a_run(2, BAD), a_run(3, GOOD), a_run(4, BAD)]
-    assert last_good(runs, 4) is runs[2]
-    assert last_good(runs, 3) is runs[0]
-    assert last_good(runs, 1) is runs[2]
+    assert [last_good(runs, number) for number in (4, 3, 1)] == [runs[2], runs[0], runs[2]]
     assert last_good(runs[1:2], 2) is None
 
 
-def test_waited_s_and_ran_s_measure_a_run() -> None:
-    done = a_run(1, GOOD, queued_at=ago(100), started_at=ago(90), ended_at=ago(30))
-    assert (waited_s(done, NOW), ran_s(done, NOW)) == (10, 60)
-    live = a_run(1, RUNNING, queued_at=ago(100), started_at=ago(90.5))
-    assert (waited_s(live, NOW), ran_s(live, NOW)) == (9, 90)
-    never = a_run(1, JobStatus.CANCELED, queued_at=ago(100), ended_at=ago(40))
-    assert (waited_s(never, NOW), ran_s(never, NOW)) == (60, None)
-    lost = a_run(1, JobStatus.MISSING, queued_at=ago(100), started_at=ago(90))
-    assert ran_s(lost, NOW) is None
+@pytest.mark.parametrize(("status", "times", "measured"), ROWS["how long runs waited and ran"])
+def test_waited_s_and_ran_s_measure_a_run(
+    status: str, times: dict[str, float], measured: list[float]
+) -> None:
+    run = a_run(1, JobStatus(status), **{name: ago(seconds) for name, seconds in times.items()})
+    assert [one for one in (waited_s(run, NOW), ran_s(run, NOW)) if one is not None] == measured
 
 
 def test_equal_lines_of_two_runs_are_dim() -> None:

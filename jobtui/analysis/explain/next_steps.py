@@ -29,8 +29,9 @@ def on_sources(
     flags: Sequence[str],
     seen: Callable[[str], str | None] = lambda path: path,
     typed: Callable[[Command], Command] = lambda command: command,
+    has_traces: bool = True,
 ) -> Verdict:
-    """The verdict with at most MOST steps. jobtui's own commands have these flags.
+    """The verdict with at most MOST steps. jobtui's own commands have these flags, and something to read.
 
     `seen` gives the path of a file on this machine, `typed` another program's command as it can be typed
     here; a file without a path, and a command that cannot be typed, are not offered.
@@ -38,6 +39,8 @@ def on_sources(
     offered = {}
     for step in verdict.next:
         words = list(step.command.words)
+        if words[:1] == [OURS] and words[1] == "trace" and not has_traces:
+            continue
         if words[:1] == [OURS]:
             step = step._replace(command=Command(OURS, *flags, *words[1:]))
         elif words[:1] in (["tail"], ["less"]):
@@ -56,9 +59,13 @@ def _ours(why: str, verb: str) -> Suggestion:
 
 
 _timeline = _ours("see every step with its time", "timeline")
-_logs = _ours("read all lines about it", "logs")
 _ask_user = _ours("its record is corrected when its user next opens the job in a browser", "show")
 _start_again = _ours("to free it, its user ends the run in a browser and starts it again", "show")
+
+
+def _logs(case: Case) -> Iterator[NextStep]:
+    if case.evidence.ops or case.evidence.cause is not None:
+        yield NextStep("read all lines about it", Command(OURS, "logs", about=[case.job_id]))
 
 
 def _compare(case: Case) -> Iterator[NextStep]:
