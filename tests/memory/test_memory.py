@@ -230,6 +230,7 @@ def test_the_oldest_go_where_it_is_full(tmp_path: Path, monkeypatch: pytest.Monk
     newest = Nanos((DAY * 86_400 + 5 * cut * 40) * SECOND)
     (seen,) = Memory(writer.path).signatures(newest)
     assert seen.count == cut // 2  # what is told of all time goes with the last of it only
+    writer.close()
     ((days,),) = database_rows(writer.path, "SELECT count(DISTINCT day) FROM tally WHERE day > 0")
     assert days < 5 * cut * 40 / 86_400
 
