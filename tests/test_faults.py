@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -401,10 +401,8 @@ async def test_a_recorder_that_raises_loses_that_and_says_so(
     await asyncio.to_thread(recorder.close)
     writer.close()
     assert {JOB.id, OTHER.id} <= store.jobs.keys()
-    recording = Recording(tmp_path)
-    number = recording.source(source.kind, source.name)
-    assert number is not None
-    kept = str(recording.delivered(number, -1, NOW, 10))
+    with closing(Recording(tmp_path)) as recording:
+        kept = str(recording.delivered(recording.source(source.kind, source.name) or 0, -1, NOW, 10))
     assert OTHER.id in kept
     assert JOB.id not in kept
     assert {fault.stage for fault in expected_faults.all()} == {"recording"}

@@ -533,6 +533,7 @@ def test_the_file_gives_the_answers_that_the_runs_give(kind: str, tmp_path: Path
     with writer.together():
         assert all(map(writer.add, one.finished()))
         writer.flush()
+    writer.close()
     memory, now = Memory(writer.path), Nanos((LAST_DAY * 86_400 + 80_000) * SECOND)
     names = [signature(text.format(1)) for text in TEXTS]
     seen = {names.index(seen.signature): seen for seen in memory.signatures(now)}
