@@ -6,6 +6,7 @@ from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
+from jobtui.actions import EVERYWHERE, Keymap
 from jobtui.analysis.filter import MOST_OFFERED, KnownWords, completed, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter_syntax import FilterError
@@ -88,8 +89,9 @@ def parse_command(text: str) -> ParsedCommand:
     begun = [command for command in COMMANDS if word and command.name.startswith(word)]
     command = COMMAND_BY_NAME.get(word) or (begun[0] if len(begun) == 1 else None)
     if command is None:
-        wrong = f"no command {word}, and nothing has this name"
-        raise CommandError(start, end, wrong, nearest(word, COMMAND_BY_NAME))
+        why = f"press {keys}" if (keys := _keys_called(word)) else "nothing has this name"
+        near = None if keys else nearest(word, COMMAND_BY_NAME)
+        raise CommandError(start, end, f"no command {word}; {why}", near)
     rest = text[end:].strip()
     rest_start = text.find(rest, end) if rest else end
     if rest and not command.argument:
@@ -97,6 +99,15 @@ def parse_command(text: str) -> ParsedCommand:
     if command.needs_argument and not rest:
         raise CommandError(start, end, f"{command.name} {command.argument}: {command.help}")
     return ParsedCommand(command, rest, rest_start)
+
+
+def _keys_called(word: str) -> str:
+    """The keys of the actions that are called so, each with its few screens; empty if none is."""
+    found: dict[str, set[str]] = {}
+    for one in Keymap.actions:
+        if one.keys and word in (one.name.removeprefix("tab-"), *one.found_by.split()):
+            found.setdefault(one.shown_keys, set()).update(one.screens if one.screens < EVERYWHERE else ())
+    return " or ".join(f"{key} ({', '.join(sorted(at))})" if at else key for key, at in found.items())
 
 
 def complete_command(text: str, cursor: int, known: KnownWords) -> Completion:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
@@ -153,6 +153,10 @@ class Palette(CommandPalette):
 
     def on_mount(self) -> None:
         self.query_one(Input).cursor_blink = False
+
+    def _watch__list_visible(self) -> None:
+        if self.query(CommandList):  # none once it is closed, while commands are still found
+            super()._watch__list_visible()
 
     @staticmethod
     async def _consume(hits: Hits, commands: Queue[DiscoveryHit | Hit]) -> None:
