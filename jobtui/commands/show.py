@@ -109,8 +109,8 @@ async def run(reader: Reader) -> Exit:
         if slurm is not None:
             locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
     code = await judge(reader, found)
-    if (read := reader.session.store.job(job.id)) is not None:  # with what is known of its whole system
-        job = reader.session.store.with_agent(read)
+    # Read since then: what is known of its whole system
+    job = reader.session.store.with_agent(reader.session.store.job(job.id) or job)
     record, now = reader.record_of(job), reader.now_of(job)
     return Report(
         lambda: {

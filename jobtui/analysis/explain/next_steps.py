@@ -39,10 +39,9 @@ def on_sources(
     offered = {}
     for step in verdict.next:
         words = list(step.command.words)
-        if words[:1] == [OURS] and words[1] == "trace" and not has_traces:
-            continue
         if words[:1] == [OURS]:
-            step = step._replace(command=Command(OURS, *flags, *words[1:]))
+            is_empty = words[1] == "trace" and not has_traces
+            step = step._replace(command=Command() if is_empty else Command(OURS, *flags, *words[1:]))
         elif words[:1] in (["tail"], ["less"]):
             there = seen(words[-1])
             command = Command() if there is None else Command(*words[:-1], about=[there])
