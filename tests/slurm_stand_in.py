@@ -51,10 +51,6 @@ def captured_jobs() -> Mapping[str, dict[str, SlurmJob]]:
     return {name: {job.id: job for job in jobs if job is not None} for name, jobs in found.items()}
 
 
-def accounted_rows() -> list[dict[str, str]]:
-    return psv_rows("sacct-all.psv")
-
-
 def queued_rows() -> list[dict[str, str]]:
     """What squeue would have printed in the format that it is asked for, out of what it printed as JSON."""
     jobs = json.loads((CAPTURES / "squeue.json").read_text())["jobs"]
@@ -145,7 +141,7 @@ class StandIn:
 
     def captured(self) -> "StandIn":
         self.queue(*queued_rows())
-        self.accounts(*accounted_rows())
+        self.accounts(*psv_rows("sacct-all.psv"))
         text = (CAPTURES / "scontrol-show-job.txt").read_text()
         for shown in re.split(r"(?m)^(?=JobId=)", text)[1:]:
             words = dict(word.split("=", 1) for word in shown.split() if "=" in word)

@@ -314,10 +314,6 @@ def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
         window.wait_text(lambda text: "q quit" in text.splitlines()[23])
 
 
-def pid_of(window: Tmux) -> int:
-    return children_of(int(window.run("display-message", "-p", "#{pane_pid}")))[-1]
-
-
 def state_of(window: Tmux) -> str:
     names = ("alternate_on", "mouse_any_flag", "keypad_cursor_flag", "cursor_flag", "bracketed_paste_flag")
     return window.run("display-message", "-p", " ".join(f"#{{{name}}}" for name in names))
@@ -344,7 +340,7 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(number: int, code: i
     with dashboard("--srdb", str(CAPTURE), columns=80, rows=24) as window:
         window.wait_text("q quit")
         assert state_of(window) != before[0]
-        os.kill(pid_of(window), number)
+        os.kill(children_of(int(window.run("display-message", "-p", "#{pane_pid}")))[-1], number)
         left = window.wait_text(f"[ended {code}]")
         assert "srunit" not in left
         assert "Traceback" not in left

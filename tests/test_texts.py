@@ -15,15 +15,11 @@ TABLES: dict[str, dict[str, Any]] = table("texts")
 Case = tuple[str, list[object], Any]
 
 
-def arguments_of(given: object) -> list[object]:
-    return given if isinstance(given, list) else [given]
-
-
 def cases() -> Iterator[Case]:
     for name, told in TABLES.items():
         yield from ((name, [text], value) for text, value in told.get("gives", {}).items())
         yield from ((name, given, value) for *given, value in told.get("calls", ()))
-        yield from ((name, arguments_of(given), None) for given in told.get("none", ()))
+        yield from ((name, [one] if isinstance(one, str) else one, None) for one in told.get("none", ()))
 
 
 def mistakes() -> Iterator[Case]:

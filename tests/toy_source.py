@@ -1,5 +1,7 @@
 """A source and a job system as small as they can be: one line each in their registries names them."""
 
+from functools import partial
+
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.systems import JobSystem
 from jobtui.backends.base import Batch, PolledSource, Source
@@ -27,17 +29,14 @@ class Toy(PolledSource):
         return JobDetail(job=self.job, runs=(), history=(), native={}) if job_id == self.job.id else None
 
 
-def parse_toy(text: str) -> SourceSpec:
-    return SourceSpec("toy", text)
-
-
 def open_source(spec: SourceSpec, window: ReadWindow) -> Source:
     return Toy(spec.target)
 
 
 TOY = SourceType(
-    "toy_file", "toy", "FILE", "a toy", "toy", Gives.JOBS, parse_toy, __name__, completes="file", label="toy"
-)
+    "toy_file", "toy", "FILE", "a toy", "toy", Gives.JOBS, partial(SourceSpec, "toy"), __name__,
+    completes="file", label="toy",
+)  # fmt: skip
 
 
 def explain_toy(evidence: Evidence) -> Verdict:

@@ -266,8 +266,8 @@ def _condor() -> Files:
     return {**files, "job.ad": ad}
 
 
-def _start_condor(place: Path, stack: ExitStack) -> Sequence[str]:
-    return [word for path in sorted(place.iterdir()) for word in ("--condor-log", str(path))]
+def _each_as(flag: str) -> Callable[[Path, ExitStack], Sequence[str]]:
+    return lambda place, _: [word for path in sorted(place.iterdir()) for word in (flag, str(path))]
 
 
 def _traces() -> Files:
@@ -277,10 +277,6 @@ def _traces() -> Files:
 
 
 GOOD = "job-good.otlp.json"
-
-
-def _start_traces(place: Path, stack: ExitStack) -> Sequence[str]:
-    return [word for path in sorted(place.iterdir()) for word in ("--trace-file", str(path))]
 
 
 def _archive() -> Files:
@@ -315,11 +311,11 @@ WORLDS: Mapping[str, World] = {
         _slurm, _start_slurm, (*JOB, *ALL, *REPORTS), {"losses": (damage.ROW_LOSSES, ".rows")}, _lost_answer
     ),
     "world-condor": World(
-        _condor, _start_condor, (*JOB, *ALL), OF_EVENTS, same=(".json.log", ".xml.log", ".log")
+        _condor, _each_as("--condor-log"), (*JOB, *ALL), OF_EVENTS, same=(".json.log", ".xml.log", ".log")
     ),
     "world-traces": World(
         _traces,
-        _start_traces,
+        _each_as("--trace-file"),
         TRACES,
         {"garbage": (damage.ROW_GARBAGE, ".otlp.json")},
         same=("job-fail.otlp.json", "job-fail.jaeger.json", "job-fail.otlp.pb"),
