@@ -27,7 +27,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.pages import Hits, LogLine, LogUnreadable, Query, SearchState
 from jobtui.model.secret_blocks import SecretBlocks, is_settled
 from jobtui.model.secret_words import CUT, MASK
-from jobtui.model.secrets import mask_line, may_have_key
+from jobtui.model.secrets import mask_line, may_hide_below
 from jobtui.model.tables import tables_of
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker, start
@@ -330,7 +330,7 @@ class _ShownLines:
 
     def _may_hold_key(self, part: int) -> bool:
         data = self._data[max(0, part) * ABOVE_BYTES : (part + 1) * ABOVE_BYTES + KEY_BYTES]
-        return b"eyJ" in data or may_have_key(data.decode("utf-8", "replace").lower())
+        return may_hide_below(data.decode("utf-8", "replace"))
 
     def _hidden(self, line: str, begin: int, end: int) -> str:
         above, at, is_known = list[str](), begin, False

@@ -7,7 +7,7 @@ import re
 
 from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
-from jobtui.model.secret_blocks import WORDLIKE, SecretBlocks
+from jobtui.model.secret_blocks import WORDLIKE, SecretBlocks, end_of
 from jobtui.model.tables import tables_of
 
 _AGENT_ID = rf"[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b"
@@ -49,7 +49,6 @@ _OPTION_SEPARATOR = re.compile(
     r"|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\]|\\+['\"])"
 )
 _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
-_OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(\[,])--?[\w.\-]*$", re.ASCII)
 _TAG_HEAD = re.compile(r"<[\w.:\-]*$", re.ASCII)
 _TAG_SEPARATOR = re.compile(">(?=[^<]+</)")
 _ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*(?:\\*['\"])?[\w.\-]*$", re.I | re.A)
@@ -62,9 +61,8 @@ _ITEM_SEPARATOR = re.compile(
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
 _OF_USER = r"(?:login|account)\s+"
 _LOGIN_HEAD = rf"(?:machine\s+[\w-]+\.\S+|(?:machine\s+\S+|default)(?=\s+{_OF_USER}))(?:\s+{_OF_USER}\S+)*\s+"
-_WORD_HEAD = re.compile(rf"\b(?:setenv\s+\w*|{_LOGIN_HEAD})$", re.ASCII)
+_OPTION_HEAD = re.compile(rf"(?:^|[\s'\"=(\[,])--?[\w.\-]*$|\b(?:setenv\s+\w*|{_LOGIN_HEAD})$", re.ASCII)
 _KEY_FORMS = (
-    (_WORD_HEAD, _OPTION_SEPARATOR),
     (_OPTION_HEAD, _OPTION_SEPARATOR),
     (_PAIR_HEAD, _PAIR_SEPARATOR),
     (_ITEM_HEAD, _ITEM_SEPARATOR),
@@ -74,11 +72,12 @@ _KEY_FORMS = (
 _HEAD_LENGTH, _JUDGED = 64, 200
 _IN_PROSE = re.compile(
     r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
-    r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?)[ ]+"
+    r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?"
+    r"|(?<=password)(?<!\Spassword)(?=[ \t]+[^\s'\"(\[<{$%\-][^\s'\"]*[ \t]*(?:[\r\n]|$)))[ \t]+"
     r"(?:['\"`](?P<quoted>[^\s'\"`]{4,})['\"`]|(?P<bare>[^\s'\"`]{6,}))",
     re.ASCII | re.IGNORECASE,
 )
-"""What follows a key in `the password for bob is X`."""
+"""What follows a key in `the password for bob is X`, and a password that is the last word of a line."""
 _IN_BRACKETS = re.compile(r"(?<!\w)\w+ ?[(\[]['\"]?(?P<bare>[^\s'\"()\[\],=]{6,})['\"]?[)\]]", re.ASCII)
 """A key with its value in `password(X)`; what is called with one is no key: `get_password(X)`."""
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
@@ -232,7 +231,7 @@ def without_options(text: str) -> str:
             near = text[max(done, start - _COMMAND_LENGTH) : start]
             if start >= done and (before := option.match(text, start)) and _runs(program, parts, near):
                 at, quote = before.end(), before["quote"]
-                end = _end_of_joined(text, at, quote) if quote else _end_of(_WORD, text, at)
+                end = _end_of_joined(text, at, quote) if quote else end_of(_WORD, text, at)
                 if start < at < end:
                     parts += text[done:at], secret_words.MASK
                     done = end
@@ -273,13 +272,13 @@ def _find_other(text: str, found: re.Match[str]) -> _Span:
         closing = _PEM_END.search(text, at)
         end = closing.start() if closing else len(text)
     else:
-        end = _end_of(_AGENT_VALUE if found["agent"] else _CREDENTIAL, text, at)
+        end = end_of(_AGENT_VALUE if found["agent"] else _CREDENTIAL, text, at)
     return at, end
 
 
 def _find_key(text: str, found: re.Match[str]) -> _Span:
     """The value of the key at `found`; nothing when no value follows, because then it is prose."""
-    word_end = _end_of(_WORD_END, text, found.end())
+    word_end = end_of(_WORD_END, text, found.end())
     separator = _SEPARATOR.match(text, word_end)
     if separator is None:
         return _find_after_option(text, found.start(), word_end)
@@ -295,9 +294,9 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
     if separator["quote"] or _QUOTE.match(text, at) or text[start:end] in _KEPT_VALUES:
         return start, end
     head = text[max(0, found.start() - _HEAD_LENGTH) : found.start()]
-    end = _end_of(_MORE_WORDS, text, end) if is_line and _LINE_HEAD.search(head) else end
+    end = end_of(_MORE_WORDS, text, end) if is_line and _LINE_HEAD.search(head) else end
     if not is_line and _SHELL_NAME.search(f"{head}{text[found.start() : word_end]}"):
-        end = _end_of(_SHELL_REST, text, end)
+        end = end_of(_SHELL_REST, text, end)
     return start, end
 
 
@@ -324,7 +323,7 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
             return _value(text, separator.end(), text[start:word_end])
     if prose := _IN_PROSE.match(text, word_end) or _IN_BRACKETS.match(text, start):
         group = prose.lastgroup or ""
-        value = prose[group].rstrip(".,;:!?)]}")
+        value = prose[group].rstrip(".,;:!?)]}*")
         if not WORDLIKE.fullmatch(value):
             begin = prose.start(group)
             return begin, begin + len(value)
@@ -342,7 +341,7 @@ def _value(text: str, at: int, key: str) -> _Span:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
         is_digest = text[at : at + 6].lower() == "digest"  # its parts are in quotes
-        end = _end_of(_REST_OF_LINE if is_digest else _REST_OF_HEADER, text, at)
+        end = end_of(_REST_OF_LINE if is_digest else _REST_OF_HEADER, text, at)
     else:
         end = _end_of_bare(text, at)
     return at, end
@@ -399,21 +398,15 @@ def _end_of_group(text: str, at: int) -> int:
             break
         elif not expected:
             return at
-    return _end_of(_CUT_GROUP, text, begin)
+    return end_of(_CUT_GROUP, text, begin)
 
 
 def _end_of_bare(text: str, at: int) -> int:
-    end = _end_of(_BARE, text, at)
+    end = end_of(_BARE, text, at)
     while text[at - 3 : at - 2] != "%" and text[end : end + 3] in ("%22", "%26"):
-        end = _end_of(_BARE, text, end + 3)  # a sign of the value, as what is around it is not encoded
+        end = end_of(_BARE, text, end + 3)  # a sign of the value, as what is around it is not encoded
     glued = _RECORD.search(text, at, min(end + _RECORD_LENGTH, len(text)))
     return glued.start() if glued else end
-
-
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a match of `pattern` that begins at `at` ends; `at` when there is none."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
 
 
 STEPS = (without_values_below, without_torn, without_forms, without_options, masked)

@@ -1,6 +1,7 @@
 """What secrets are called and look like, and what is shown instead of them."""
 
 import re
+from binascii import a2b_base64
 from itertools import pairwise
 
 FULL_ID_LENGTH = 32
@@ -48,19 +49,44 @@ COUNT = re.compile(
     "tokens|cookies|sess(?:ion)?[._-]?id|token_?(?:age|budget|count|expir|len|limit|ttl|type|usage)",
     re.IGNORECASE,
 )
+_KEY_BODY = re.compile(r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\+n)?[\s'\",\\]*$)", re.ASCII)
+_LEAST_CHANGES = 0.4
+"""How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
+_MOST_SLASHES = 6
 _HEX = re.compile("(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}", re.IGNORECASE)
 
 
 def is_random(value: str) -> bool:
     """Whether a value is neither a name, a number nor a time."""
     body = re.sub(r"%[0-9a-fA-F]{2}|[\W_]", "", value)
-    is_long = (
-        len(body) >= 16
-        and " " not in value
-        and any(map(str.isdigit, body))
-        and changes(body) >= len(body) / 4
-    )
-    return is_long or _HEX.fullmatch(value.replace("-", "").rstrip(".")) is not None
+    is_hex = _HEX.fullmatch(value.replace("-", "").rstrip(".")) is not None
+    is_long = len(body) >= 16 and " " not in value and any(map(str.isdigit, body))
+    return is_hex or (is_long and changes(body) >= len(body) / 4)
+
+
+def decoded(value: str) -> str:
+    """The text that a value is in base64; empty where it is none."""
+    try:
+        return a2b_base64(value, strict_mode=True).decode()
+    except ValueError:
+        return ""
+
+
+def is_key(body: str) -> bool:
+    """Whether base64 has letters of all kinds, and is neither a path nor words."""
+    kinds = (str.islower, str.isupper, str.isdigit)
+    is_path = body.count("/") > (2 if body[0] == "/" else _MOST_SLASHES)
+    is_changing = len(body) >= KEY_LENGTH or changes(body) >= _LEAST_CHANGES * len(body)
+    return not is_path and is_changing and all(any(map(kind, body)) for kind in kinds)
+
+
+def without_keys(text: str) -> str:
+    """`text` without the lines of a private key, which are known by themselves."""
+    if "\n" in text:
+        return "\n".join(map(without_keys, text.split("\n")))
+    if " " in text.rstrip()[-KEY_LENGTH:]:  # cheap, as nearly every line ends here
+        return text
+    return _KEY_BODY.sub(lambda found: MASK if is_key(found[0]) else found[0], text)
 
 
 def changes(body: str) -> int:

@@ -12,7 +12,6 @@ credential.
 """
 
 import re
-from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 
@@ -24,25 +23,16 @@ MAX_DEPTH = 100
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
 _SESSION_KEY = re.compile(SESSION_WORDS, re.IGNORECASE | re.ASCII)
-_AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
-_KEY_GATE = re.compile(KEY_WORD)
-_SID_GATE = re.compile(r"si(?:d|g|gnature)\b")
-
-
+_KEY_GATE = re.compile(rf"agent(?:[_-]?id|-local/|\\*['\"]?[:=])|si(?:d|g|gnature)\b|{KEY_WORD}", re.ASCII)
 _UNSEEN = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
 """Colours and other sequences for terminals, and characters that are not seen."""
-_GITHUB_GATE = re.compile("gh[opsru]_")
-_HASH_GATE = re.compile(r"\$(?:[1567y]|2|gy|a[pr]|s|p)[\w-]*\$")
-_PAIR_GATE = re.compile(r"(?:value|kind)\\*['\"]\s*:")
+_FORM_GATE = re.compile(r"gh[opsru]_|\$(?:[1567y]|2|gy|a[pr]|s|p)[\w-]*\$")
 _OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
 _NAME = re.compile(r"[\w.\-]+", re.ASCII)
 _BETWEEN = "', '"
-_KEY_BODY = re.compile(
-    r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\+n)?[\s'\",\\]*$)", re.ASCII | re.MULTILINE
-)
 _KEY_END_LINE = re.compile(
     r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII
 )
@@ -51,9 +41,6 @@ _LOGIN = re.compile(
     r"([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
     re.ASCII | re.IGNORECASE,
 )
-_LEAST_CHANGES = 0.4
-"""How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
-_MOST_SLASHES = 6
 
 
 def masked_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -75,59 +62,38 @@ def mask_text(text: str) -> str:
 
 def mask_line(line: str) -> str:
     """A line of a log masked; also one that may be the last of a private key, as none beside it is known."""
-    return "\n".join(MASK if _may_end_key(part) else part for part in mask_text(line).split("\n"))
+    text = mask_text(line)
+    return "\n".join(map(_without_end, text.split("\n"))) if "\n" in text else _without_end(text)
 
 
-def _may_end_key(line: str) -> bool:
-    """Whether all of a line is base64; without padding, whether its letters change as they do in no word."""
+def _without_end(line: str) -> str:
+    """A line, or the mask where all of it is base64 that is padded, or looks like that of a key."""
     found = _KEY_END_LINE.fullmatch(line) if len(line) >= 16 and " " not in line.strip() else None
-    if found is None or found["padding"]:
-        return found is not None
-    body = found["body"]
-    return _is_mixed(body) and secret_words.changes(body) >= _LEAST_CHANGES * len(body)
-
-
-def _is_mixed(body: str) -> bool:
-    """Whether base64 has letters of all kinds, and is no path."""
-    kinds = (str.islower, str.isupper, str.isdigit)
-    is_path = body.count("/") > (2 if body[0] == "/" else _MOST_SLASHES)
-    return not is_path and all(any(map(kind, body)) for kind in kinds)
+    return MASK if found and (found["padding"] or secret_words.is_key(found["body"])) else line
 
 
 def _is_login(value: str) -> bool:
     """Whether a text is a user and a password in base64, as the configuration of Docker has them."""
-    try:
-        decoded = b64decode(value, validate=True)
-    except ValueError:
-        return False
-    return b":" in decoded[:-1] and decoded.isascii() and decoded.decode().isprintable()
-
-
-def _may_end_in_key(text: str) -> bool:
-    """Whether the last word may be a line of a key; cheap, as it is asked of every line."""
-    word = text[-2 * secret_words.KEY_LENGTH :].rstrip(" \t\r'\"\\").rpartition(" ")[2]
-    return len(word) >= secret_words.KEY_LENGTH and word.count("/") <= 2 * _MOST_SLASHES and "." not in word
+    text = secret_words.decoded(value)
+    return ":" in text[:-1] and text.isascii() and text.isprintable()
 
 
 def _masked(text: str) -> str:
     # the scan is imported where it is needed first: its patterns are a good part of what starting costs
     low = text.lower()
-    if len(text) >= secret_words.KEY_LENGTH and ("\n" in text or _may_end_in_key(text)):
-        text = _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
-    elif text[-1:] == "=" and _KEY_END_LINE.fullmatch(text):
+    if text[-1:] == "=" and _KEY_END_LINE.fullmatch(text):
         return MASK
     if "auth" in low or "basic" in low:
         text = _LOGIN.sub(lambda found: found[1] + (MASK if _is_login(found[2]) else found[2]), text)
     has_key = may_have_key(low)
     are_needed = (
-        ("\n" in text or "\\" in text) and (has_key or "eyJ" in text),
+        ("\n" in text or "\\" in text) and (has_key or may_hide_below(text)),
         "srj-" in low or "'" in low[: secret_words.FULL_ID_LENGTH + 2],
         holds_any(_FORM_SIGNS, text)
-        or ("gh" in text and _GITHUB_GATE.search(text) is not None)
-        or ("$" in text and _HASH_GATE.search(text) is not None)
-        or ("{" in text and holds_any(_SCHEME_SIGNS, text))
+        or (("gh" in text or "$" in text) and _FORM_GATE.search(text) is not None)
+        or ("{" in text and holds_any(("{S", "{MD5", "{CRYPT", "{PBKDF"), text))
         or (("|" in text or "<<<" in text) and holds_any(_READER_SIGNS, text))
-        or (has_key and ("value" in low or "Secret" in text) and _PAIR_GATE.search(text) is not None),
+        or (has_key and ("value" in low or "Secret" in text)),
         (" -" in low or "'-" in low or '"-' in low or "rdp" in low) and holds_any(_OPTION_SIGNS, low),
         has_key,
     )
@@ -136,7 +102,7 @@ def _masked(text: str) -> str:
 
         for step in compress(STEPS, are_needed):
             text = step(text)
-    return text
+    return secret_words.without_keys(text) if len(text) >= secret_words.KEY_LENGTH else text
 
 
 _FORM_SIGNS = (
@@ -144,7 +110,6 @@ _FORM_SIGNS = (
     "ya29.", "k_live_", "SG.", "npm_", "pypi-", "hf_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
     "sqlplus", "sqlldr", "wandb", "ngrok",
 )  # fmt: skip
-_SCHEME_SIGNS = ("{S", "{MD5", "{CRYPT", "{PBKDF")
 _READER_SIGNS = ("sudo", "stdin", "chpasswd", "kinit", "with-token", "passphrase-fd")
 _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
@@ -152,9 +117,8 @@ _OPTION_SIGNS = (
 )  # fmt: skip
 _KEY_SIGNS = (
     "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "://",
-    "bearer", "srf", "castgc", "aspnetcore", "stringdata",
+    "bearer", "srf", "castgc", "aspnetcore", "stringdata", "_identity", "remember_", "wordpress_",
 )  # fmt: skip
-_LONG_KEY_SIGNS = ("_identity", "remember_", "wordpress_")
 """What each text has that holds a secret: short, as it is looked for in every line."""
 
 
@@ -163,11 +127,14 @@ def may_have_key(low: str) -> bool:
     return (
         holds_any(_KEY_SIGNS, low)
         or ("@" in low and ":/" in low)
-        or ("_" in low and holds_any(_LONG_KEY_SIGNS, low))
-        or ("agent" in low and _AGENT_GATE.search(low) is not None)
-        or ("key" in low and _KEY_GATE.search(low) is not None)
-        or (("sid" in low or "sig" in low) and _SID_GATE.search(low) is not None)
+        or (holds_any(("agent", "key", "sid", "sig"), low) and _KEY_GATE.search(low) is not None)
     )
+
+
+def may_hide_below(text: str) -> bool:
+    """Whether a line of a text may say that lines below it are secret."""
+    has_sign = holds_any(("eyJ", "data:", 'data":'), text) or may_have_key(text.lower())
+    return has_sign or secret_words.without_keys(text) != text
 
 
 def mask_document(value: object) -> object:

@@ -176,7 +176,7 @@ def test_the_value_behind_an_option_of_a_list_is_masked(words: list[object]) -> 
 def test_a_value_in_lines_below_its_key_is_masked(head: str, text: str) -> None:
     lines = [f"{head}{line}" for line in (*text.split("\n"), "other: 1", "all is well")]
     masked = [*masked_lines(lines)]
-    assert "hunter2" not in "".join(masked)
+    assert not re.search("hunter2|aHVudGVyMg", "".join(masked))
     assert [*masked_lines(masked)] == masked
     assert (masked[0][: len(head)], masked[-2:]) == (head, lines[-2:])
 
