@@ -96,12 +96,11 @@ def held_until(held: Blocker, now: Nanos) -> Blocker:
 
 def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
     """The whole sentence: what the job waits for, for how long, and what is known about it, with counts."""
-    if pending.is_stuck:
-        first = f"{begin}It will not start by itself: it waits{waited} for {pending.words}{more}"
-    else:
-        at = pending.scheduler_estimate
-        estimate = "" if at is None else f"; Slurm expects to start it at {to_rfc3339(at)}"
-        first = f"{begin}It waits{waited} for {pending.words}{more}{estimate}"
+    waits = f"has waited{waited.removeprefix(' for')}" if waited else "waits"
+    words, at = f"{waits} for {pending.words}{more}", pending.scheduler_estimate
+    estimate = "" if at is None else f"; Slurm expects to start it at {to_rfc3339(at)}"
+    is_stuck = pending.is_stuck
+    first = f"{begin}It will not start by itself: it {words}" if is_stuck else f"{begin}It {words}{estimate}"
     return " ".join(f"{part}." for part in (first, *_parts(pending)))
 
 
