@@ -73,7 +73,7 @@ _HEAD_LENGTH, _JUDGED = 64, 200
 _IN_PROSE = re.compile(
     r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
     r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?"
-    r"|(?<=password)(?<!\Spassword)(?=[ \t]+[^\s'\"(\[<{$%\-][^\s'\"]*[ \t]*(?:[\r\n]|$)))[ \t]+"
+    r"|(?<=password)(?<!\Spassword)(?=[ \t]+'[^\s']|[ \t]+[^\s'\"(\[<{$%\-][^\s'\"]*[ \t]*(?![^\r\n])))[ \t]+"
     r"(?:['\"`](?P<quoted>[^\s'\"`]{4,})['\"`]|(?P<bare>[^\s'\"`]{6,}))",
     re.ASCII | re.IGNORECASE,
 )

@@ -18,9 +18,9 @@ KEY_WORD = (
 """Keys that are secrets; their ids and names are none."""
 SECRET_WORDS = (
     "token(?!i[sz]|-stdin)|secret(?<!pullsecret)(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless|ord-stdin)|passphrase|passcode|sess(?:ion)?[._-]?id(?:[a-z]{8})?(?![a-z])|connect\\.sid(?![a-z])|pass(?<=[a-z0-9][._-]pass)(?![a-z0-9_-])"
-    "|pwd(?<![a-z]pwd)(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
+    "|pwd(?<![a-z]pwd)(?![a-z])|pw(?<=[a-z0-9][._-]pw)(?![a-z0-9_-])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
     f"|private(?!er)|stringdata(?=\\\\*['\"]?\\s*:)|{AGENT_WORD}|{KEY_WORD}|authorization|x-auth(?<![a-z0-9]x-auth)(?![a-z])"
-    "|credential(?!_helper)|rediscli_auth|dockerconfigjson"
+    "|credential(?!_helper)|redis(?:cli)?_auth|dockerconfigjson"
     "|jwt(?<![a-z]jwt)(?![a-z0-9_-])|_auth(?<![a-z0-9]_auth)(?![a-z])|(?:amz|goog)-signature|sig(?<=[?&;]sig)(?:nature)?(?==)"
 )
 """What names of secrets contain; words such as secretary, footprint and tokenizer do not count.

@@ -108,15 +108,15 @@ def _masked(text: str) -> str:
 _FORM_SIGNS = (
     ":543", ":*:", "eyJ", "IA", "AIza", "pat-", "pat_", "xox", "xapp-", "GOCSPX-",
     "ya29.", "k_live_", "SG.", "npm_", "pypi-", "hf_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
-    "sqlplus", "sqlldr", "wandb", "ngrok",
+    "sqlplus", "sqlldr", "wandb", "ngrok", ":6432", "auth=(", "Auth(",
 )  # fmt: skip
 _READER_SIGNS = ("sudo", "stdin", "chpasswd", "kinit", "with-token", "passphrase-fd")
 _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
-    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp", "rdp", "rdesktop",
+    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp", "rdp", "rdesktop", "store_cred",
 )  # fmt: skip
 _KEY_SIGNS = (
-    "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "://",
+    "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pw", "cookie", "private", "://",
     "bearer", "srf", "castgc", "aspnetcore", "stringdata", "_identity", "remember_", "wordpress_",
 )  # fmt: skip
 """What each text has that holds a secret: short, as it is looked for in every line."""
