@@ -84,7 +84,7 @@ def without_keys(text: str) -> str:
     """`text` without the lines of a private key, which are known by themselves."""
     if "\n" in text:
         return "\n".join(map(without_keys, text.split("\n")))
-    if " " in text.rstrip()[-KEY_LENGTH:]:  # cheap, as nearly every line ends here
+    if " " in text[-KEY_LENGTH:].rstrip():  # cheap, as nearly every line ends here
         return text
     return _KEY_BODY.sub(lambda found: MASK if is_key(found[0]) else found[0], text)
 
