@@ -38,8 +38,7 @@ RUN_TIMEOUT = "RUN_TIMEOUT"
 OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
 WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
 """How much before the end of its time an allocation may end, at most, and still count as out of time."""
-MOST_CHANGES = 5
-MOST_NAMED = 3
+MOST_CHANGES, MOST_NAMED = 5, 3
 HOPELESS: Mapping[str, str] = STATES["hopeless"]
 """States of a parent that will never let a job start."""
 EXPIRED = "session expired"
@@ -198,8 +197,7 @@ def _reason(change: StateChange) -> str:
 
 
 def _parents(matter: BalsamCase) -> Ruling:
-    job = matter.job
-    needs = job.needs
+    job, needs = matter.job, matter.job.needs
     bad = [(name, state) for name, state in needs if state in HOPELESS]
     if bad:
         parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_NAMED])
@@ -318,9 +316,8 @@ def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling
 def _lost(matter: BalsamCase) -> Ruling | None:
     """A run that ended with its allocation, in time or early, and has not continued yet."""
     timeout, run = matter.last(RUN_TIMEOUT), matter.last("RUNNING")
-    if timeout is None or (run is not None and run.id > timeout.id):
-        return None
-    return _cut_off(matter)
+    is_later = timeout is not None and (run is None or run.id <= timeout.id)
+    return _cut_off(matter) if is_later else None
 
 
 def _cut_off(matter: BalsamCase) -> Ruling:
@@ -381,6 +378,10 @@ def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
         return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, (_QUEUE,), doubts)
     silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
+    run = matter.last("RUNNING") if one is matter.own else None
+    if run is not None and one.is_stale(run.at):
+        doubt = "its launcher started the job after the last time that it is said to be heard from"
+        return Ruling(Code.LAUNCHER_STALE, sentence, GUESS, (_QUEUE,), (doubt,))
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 
