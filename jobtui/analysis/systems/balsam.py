@@ -380,8 +380,7 @@ def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     run = matter.last("RUNNING") if one is matter.own else None
     if run is not None and one.is_stale(run.at):
-        doubt = "its launcher started the job after the last time that it is said to be heard from"
-        return Ruling(Code.LAUNCHER_STALE, sentence, GUESS, (_QUEUE,), (doubt,))
+        return Ruling(Code.LAUNCHER_STALE, sentence, GUESS, (_QUEUE,), ("its heartbeat is before its run",))
     return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 
