@@ -71,7 +71,7 @@ _WORD = re.compile(r"(\S+)(\s*)")
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _PRIVATE_BEGIN = re.compile("-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?!.*-----END )")
 _PRIVATE_LINE = re.compile(
-    r"[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)(?:\\+n|[^\w+/=])*", re.ASCII
+    r"[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)(?:\\+n|[^\w+/=*])*", re.ASCII
 )
 _BODY_LINE = re.compile(r"[\s'\"|>]*[A-Za-z0-9+/=]{16,76}(?:\\+n|[\s'\",\\])*", re.ASCII)
 """A line of a key below its head, and below another line of it."""
