@@ -335,8 +335,8 @@ def _value(text: str, at: int, key: str) -> _Span:
         return _quoted(text, quote)
     is_name = key.lower() in ("authorization", "cookie")
     is_header = is_name and not text.startswith(secret_words.MASK, at)
-    if is_name and text.startswith(f"{secret_words.MASK}\\", at):
-        return at, at + len(secret_words.MASK)  # a header ends before an escaped quote or line end
+    if text.startswith(f"{secret_words.MASK}\\", at):
+        return at, at + len(secret_words.MASK)  # what was masked ended before an escaped sign
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
