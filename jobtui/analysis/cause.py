@@ -8,7 +8,7 @@ marked outputs. Where no line is likely enough there is no cause: a guess is wor
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
@@ -27,11 +27,11 @@ from jobtui.model.verdicts import Cause
 LONGEST = 600
 """How many characters of a line are judged, half of them from its end."""
 MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
-"""Lines judged, and their characters, lines of a traceback or a chain of causes."""
+"""Lines judged, and their characters, lines of a traceback, a chain of causes, or after an exception."""
 MOST_PASTED, FRAMED = 500, 0.8
 """Lines of a text that may have been pasted; the share of lines, from the first, that a frame is around."""
-MOST_ALTERNATIVES, MOST_WORDS_NAMED, SHORTEST_SAID = 3, 3, 16
-"""Other lines and words that are named; characters of a line that another may say again."""
+SHORTEST_SAID, FEWEST_AGAIN = 16, 3
+"""Characters of a line that another may say again; lines after an exception that are as those before it."""
 MOST_CERTAIN, MOST_CERTAIN_OF_CUT = 0.95, 0.75
 """How sure a cause is at most, and where what followed is missing: it may have been handled there."""
 WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
@@ -82,17 +82,12 @@ def certainty(chance: float) -> float:
 
 def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
     """A cause in a part of a file by the lines of the whole, with those right above it."""
-    before = part.lines_before
-
-    def number(line: int | None) -> int | None:
-        return None if before is None or line is None else before + line
-
-    others = tuple((number(line), text) for line, text in cause.alternatives)
+    number = None if part.lines_before is None or cause.line is None else part.lines_before + cause.line
     lines = part.text.split("\n")[: (cause.line or 1) - 1]
     seen = masked_lines(uncoloured(line).rstrip().rpartition("\r")[2] for line in lines[-LONGEST_KEY:])
     up = islice(takewhile(bool, reversed([*seen])), MOST_ABOVE)
     above = reversed([mask_line(line)[:LONGEST] for line in up])
-    return cause._replace(line=number(cause.line), alternatives=others, source=source, above=(*above,))
+    return cause._replace(line=number, source=source, above=(*above,))
 
 
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
@@ -232,14 +227,10 @@ class Output:
         below = (last for last in self._with_words[-LAST_LINES:] if last > at)
         goes_on = self._is_cut and not any(role in ENDS for last in below for role in self._roles(last))
         most = MOST_CERTAIN_OF_CUT if goes_on else MOST_CERTAIN
-        why = self._why(best.at)
-        if line.tag:
-            why = f"{why}; written by {line.tag.rstrip(':')} first"
-        next_best = (self.lines[one.at] for one in self._suspects[1 : 1 + MOST_ALTERNATIVES])
-        alternatives = tuple((one.number, one.text.strip()) for one in next_best)
+        why = self._why(best.at) + (f"; written by {line.tag.rstrip(':')} first" if line.tag else "")
         confidence = round(min(certainty(best.chance), most), 2)
         family, is_end = self._family_of(best.at), self._is(best.at, "symptom")
-        return Cause(text, line.number, family, confidence, why, alternatives, is_end=is_end)
+        return Cause(text, line.number, family, confidence, why, is_end=is_end)
 
     @property
     def best(self) -> Suspect | None:
@@ -289,8 +280,7 @@ class Output:
             return f"a line that {shape.family} failures write"
         if self._shape(at, "symptom") is not None:
             return "how it ended; nothing says why"
-        words = sorted(filter(str.islower, self.features(at)), key=lambda word: -self._weights.weigh([word]))
-        return f"an error message of the program, by its words {', '.join(words[:MOST_WORDS_NAMED])}"
+        return "an error message of the program, by its words"
 
     def _family_of(self, at: int) -> str:
         shape = self._shape(at, "cause") or self._shape(at, "symptom")
@@ -340,10 +330,31 @@ class Output:
         """What a line is by its shapes, and by the traceback or stack it is in."""
         roles = [role for role in ROLES_THAT_TELL if self._is(at, role)]
         if at in self._raised:
-            roles.append(self._raised[at].kind)
+            roles.append("handled" if at in self._handled else self._raised[at].kind)
         elif at in self._tracebacks.inside:
             roles.append("traceback")
         return roles
+
+    @cached_property
+    def _handled(self) -> set[int]:
+        """Exceptions after which the program went on: with another attempt, an INFO record, or as before."""
+        ats = self._with_words if self._raised else []
+        texts = [self.lines[at].text for at in ats]
+        kinds = [(self.lines[at].tag, self._templates[at]) for at in ats]
+        found = ((rank, _part("attempt").search(text)) for rank, text in enumerate(texts))
+        attempts = {rank: int(one[one.lastindex or 0]) for rank, one in found if one}
+        handled = set()
+        for one in self._raised.values():
+            first, last = (self._ranks.get(at, 0) for at in (one.head, one.at))
+            own = [rank for rank in (*range(first - 2, first + 1), last, last + 1) if rank in attempts]
+            is_tried = own and any(n > attempts[own[0]] for rank, n in attempts.items() if rank > last)
+            tag, after = self.lines[one.at].tag, slice(last + 1, last + 1 + NEAR)
+            is_logged = first > 0 and _part("record").match(texts[first - 1]) is not None
+            is_logged = is_logged and any(map(_part("goes_well").match, texts[after]))
+            before = Counter(kind for kind in kinds[max(0, first - NEAR) : first] if kind[0] == tag)
+            if is_tried or is_logged or sum(before[kind] > 1 for kind in kinds[after]) >= FEWEST_AGAIN:
+                handled.add(one.at)
+        return handled
 
     @cached_property
     def _begins(self) -> dict[str, int]:
@@ -384,7 +395,7 @@ class Output:
         failures = [at for at in tellers if self._is(at, "wrapper") or self._is(at, "symptom")]
         failures += [*self._tracebacks.failures, len(self.lines) - 1]
         tellers.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
-        found = {*self._raised, *(at for at in tellers if at not in inside)}
+        found = {*(self._raised.keys() - self._handled), *(at for at in tellers if at not in inside)}
         return sorted(found & self._ranks.keys())
 
     @cached_property
@@ -407,11 +418,14 @@ class Output:
 
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""
+        is_under = False
         for below in range(at + 1, min(at + NEAR, len(self.lines))):
             text = self.lines[below].text
-            if _part("deeper").match(text):
+            is_item = is_under and text[:1].isspace()
+            is_under = is_item or text == "Caused by:"
+            if is_item or _part("deeper").match(text):
                 at = at if self._is(below, "wrapper") else below
-            elif not _part("below").match(text):
+            elif not (is_under or _part("below").match(text)):
                 break
         return at
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from jobtui.demo.balsam import HISTORY_S
-from jobtui.demo.incidents import INCIDENTS, Arrivals, Scenario, play
+from jobtui.demo.incidents import INCIDENTS, Arrivals, play
 from jobtui.demo.messages import LIVE, TABLES, Record
 from jobtui.demo.programs import ARCHIVE, RealDisk
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings
@@ -67,7 +67,6 @@ class LiveDemo:
         self.world = World(seed, settings, keep_run_dirs=True)
         self._sent: dict[str, set[str] | None] = {}
         """The numbers of the spans of a run that were sent."""
-        self.scenario: Scenario | None = None
 
     @property
     def specs(self) -> tuple[SourceSpec, ...]:
@@ -87,7 +86,7 @@ class LiveDemo:
         world.play(Arrivals(world, busy_from=busy_from, early_s=EARLY_S, busy_s=BUSY_S).arrivals)
         if self._incident is not None:
             world.advance(Nanos(self._began - round(self._lead_s * SECOND)))
-            self.scenario = play(world, self._incident)
+            play(world, self._incident)
         world.advance(self._began)
         for name in ("db/supervisor-job", ARCHIVE):
             (self.directory / name).mkdir(parents=True, exist_ok=True)

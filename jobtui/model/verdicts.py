@@ -109,8 +109,7 @@ class Cause(NamedTuple):
     """The line of a program's output that says why it failed, as written, without colour, time and rank.
 
     `line` counts from 1 in the file at `source`; None where the file is too long to count. `why` says what
-    it was chosen by, `alternatives` are other lines, with their numbers, that might say it. `above` are the
-    lines right before it. With `is_end` it tells only how the program ended.
+    it was chosen by. `above` are the lines right before it. With `is_end` it only tells how it ended.
     """
 
     text: str
@@ -118,7 +117,6 @@ class Cause(NamedTuple):
     family: str
     confidence: float
     why: str
-    alternatives: tuple[tuple[int | None, str], ...] = ()
     source: str = ""
     above: tuple[str, ...] = ()
     is_end: bool = False

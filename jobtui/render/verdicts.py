@@ -193,7 +193,7 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
         **fields_of(verdict, "verdict=code sentence confidence concern"),
         **fields_of(verdict, "last_step last_at missing_step waited_s limit_s"),
         "usual": verdict.usual and verdict.usual._asdict(),
-        "cause": verdict.cause and fields_of(verdict.cause, "text source line family confidence"),
+        "cause": verdict.cause and fields_of(verdict.cause, "text source line family confidence why"),
         "history": verdict.history and verdict.history._asdict() | fields_of(verdict.history, "good_at"),
         "seen_before": seen_record(verdict.remembered.seen if verdict.remembered else None),
         "expected": expected_record(verdict.remembered),

@@ -83,7 +83,6 @@ def test_any_output_is_judged_and_a_line_is_named_as_it_is(text: str) -> None:
         assert len(cause.text) <= LONGEST + 1
         assert 0 < cause.confidence < 1
         assert 1 <= cause.line <= text.count("\n") + 1
-        assert cause.line not in dict(cause.alternatives)
 
 
 def test_a_cause_leaves_out_what_is_around_its_message() -> None:
@@ -129,7 +128,7 @@ def test_a_line_that_a_terminal_broke_is_whole_and_one_that_is_said_again_counts
     long = "ERROR: cannot open restart.h5: No such file or directory while the last step was written again"
     mail = (TALK[0], "", long, "", TALK[3], TALK[0])
     assert some(find_cause("\n".join(fill(line, 72, break_long_words=False) for line in mail))).text == long
-    assert not some(find_cause(f"{said}\nmodel stopped with {said}, giving up\n")).alternatives
+    assert some(find_cause(f"{said}\nmodel stopped with {said}, giving up\n")).text == said
     assert some(find_cause(f"ERROR: LoadError: TaskFailedException:\nIOError: {long}\n")).line == 2
 
 

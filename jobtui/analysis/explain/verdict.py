@@ -163,12 +163,8 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     if not doubts:
         return found
     first = "; ".join(doubts)
-    return msgspec.structs.replace(
-        found,
-        sentence=f"{capital(first)}. {AS_KNOWN}{found.sentence}",
-        confidence=min(found.confidence, GUESS),
-        doubts=doubts,
-    )
+    sentence, sure = f"{capital(first)}. {AS_KNOWN}{found.sentence}", min(found.confidence, GUESS)
+    return msgspec.structs.replace(found, sentence=sentence, confidence=sure, doubts=doubts)
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
@@ -182,21 +178,10 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
     others = "".join(f" {one}." for one in rest if one not in cause.text)  # a reason may be two sentences
     is_why = verdict.code in SAY_WHY
     sentence = f"{head}: {words}.{others}" if is_why else f"{verdict.sentence} Its output says: {words}."
-    return msgspec.structs.replace(
-        verdict,
-        sentence=sentence,
-        cause=cause,
-        evidence=(
-            Fact(
-                text=cause.text,
-                source=cause.source,
-                what="program output",
-                line=cause.line or 0,
-                above=cause.above,
-            ),
-            *verdict.evidence,
-        ),
+    own = Fact(
+        text=cause.text, source=cause.source, what="program output", line=cause.line or 0, above=cause.above
     )
+    return msgspec.structs.replace(verdict, sentence=sentence, cause=cause, evidence=(own, *verdict.evidence))
 
 
 KILLED = frozenset(
