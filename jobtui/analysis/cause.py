@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from jobtui.formats.causes import CauseFormat, CauseShape, CauseWeights, load_causes, load_weights
 from jobtui.model.job_reader import FilePart
-from jobtui.model.numbers import read_json
+from jobtui.model.numbers import read_json, whole
 from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.verdicts import Cause
@@ -342,7 +342,7 @@ class Output:
         texts = [self.lines[at].text for at in ats]
         kinds = [(self.lines[at].tag, self._templates[at]) for at in ats]
         found = ((rank, _part("attempt").search(text)) for rank, text in enumerate(texts))
-        attempts = {rank: int(one[one.lastindex or 0]) for rank, one in found if one}
+        attempts = {rank: whole(one[one.lastindex or 0], 0) for rank, one in found if one}
         handled = set()
         for one in self._raised.values():
             first, last = (self._ranks.get(at, 0) for at in (one.head, one.at))

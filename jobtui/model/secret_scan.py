@@ -331,12 +331,13 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
 
 
 def _value(text: str, at: int, key: str) -> _Span:
+    start = end_of(_QUOTE, text, at)
+    if text.startswith(f"{secret_words.MASK}\\", start):
+        return start, start + len(secret_words.MASK)  # what was masked ended before an escaped sign
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
     is_name = key.lower() in ("authorization", "cookie")
     is_header = is_name and not text.startswith(secret_words.MASK, at)
-    if text.startswith(f"{secret_words.MASK}\\", at):
-        return at, at + len(secret_words.MASK)  # what was masked ended before an escaped sign
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
