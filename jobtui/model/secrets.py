@@ -23,7 +23,9 @@ MAX_DEPTH = 100
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
 _SESSION_KEY = re.compile(SESSION_WORDS, re.IGNORECASE | re.ASCII)
-_KEY_GATE = re.compile(rf"agent(?:[_-]?id|-local/|\\*['\"]?[:=])|si(?:d|g|gnature)\b|{KEY_WORD}", re.ASCII)
+_KEY_GATE = re.compile(
+    rf"agent(?:[_-]?id|-local/|\\*['\"]?[:=])|si(?:d|g|gnature)\b|pwd|[._-]pw|{KEY_WORD}", re.ASCII
+)
 _UNSEEN = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
@@ -116,7 +118,7 @@ _OPTION_SIGNS = (
     "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp", "rdp", "rdesktop", "store_cred",
 )  # fmt: skip
 _KEY_SIGNS = (
-    "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pw", "cookie", "private", "://",
+    "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "cookie", "private", "://",
     "bearer", "srf", "castgc", "aspnetcore", "stringdata", "_identity", "remember_", "wordpress_",
 )  # fmt: skip
 """What each text has that holds a secret: short, as it is looked for in every line."""
@@ -127,7 +129,7 @@ def may_have_key(low: str) -> bool:
     return (
         holds_any(_KEY_SIGNS, low)
         or ("@" in low and ":/" in low)
-        or (holds_any(("agent", "key", "sid", "sig"), low) and _KEY_GATE.search(low) is not None)
+        or (holds_any(("agent", "key", "sid", "sig", "pw"), low) and _KEY_GATE.search(low) is not None)
     )
 
 
