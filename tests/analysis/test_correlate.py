@@ -48,7 +48,7 @@ from tests.analysis.lines import (
     the_op,
     update,
 )
-from tests.builders import a_step
+from tests.builders import a_step, some
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, simulate
 from tests.rows import FIXTURES, ROWS
@@ -183,8 +183,7 @@ def test_the_last_writer_of_a_log_is_known_across_a_rotation(seconds: int) -> No
     Log(LOG, seconds=len(op.steps) + seconds, pid=2).feed(correlator, begun("run", "next", OTHER_DIR)[:1])
     writer = correlator.writers_read.writers[LOG]
     assert writer.pid == 2
-    assert writer.before is not None
-    assert not any(is_line_before(writer.before, step) for step in op.steps)
+    assert not any(is_line_before(some(writer.before), step) for step in op.steps)
 
 
 FEW = 50
@@ -382,9 +381,7 @@ def test_the_true_clock_difference_is_within_the_bounds(
         start = draw.random() * 1_000
         ops.append(an_op(at(start), at(start + there + lead, whole), at(start + there + back)))
     (offset,) = clock_offsets(ops).values()
-    assert offset.low is not None
-    assert offset.high is not None
-    assert offset.low - 1e-5 <= lead <= offset.high + 1e-5
+    assert some(offset.low) - 1e-5 <= lead <= some(offset.high) + 1e-5
 
 
 def test_quick_messages_give_narrow_bounds() -> None:

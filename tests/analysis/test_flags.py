@@ -227,8 +227,7 @@ def test_a_stuck_job_is_new_once_and_again_after_it_ran() -> None:
 def studied(play: Played) -> tuple[Correlator, Verdict]:
     correlator = correlate(play.logs, Nanos(play.now + SECOND))
     job_id = JobId(play.jid)
-    assert play.detail is not None
-    gatherer = gatherer_of(correlator, [play.detail.job], play.now)
+    gatherer = gatherer_of(correlator, [some(play.detail).job], play.now)
     return correlator, explain(asyncio.run(gatherer.gather(job_id, play.detail)))
 
 
@@ -258,11 +257,9 @@ def test_a_run_behind_another_of_its_user_names_that_one(seed: int) -> None:
     (wait,) = found.waits.waits
     assert wait.slot is Slot.OP
     (holder,) = wait.holders
-    assert holder.op.uid is not None
-    assert found.job_id.startswith(holder.op.uid)
+    assert found.job_id.startswith(some(holder.op.uid))
     assert holder.limit_s == 3600
-    assert found.waits.range_s is not None
-    low, high = found.waits.range_s
+    low, high = some(found.waits.range_s)
     assert 0 <= low <= high <= 3600
 
 

@@ -49,8 +49,9 @@ def test_every_job_gets_its_verdict_as_json(capture: str, run: Runner) -> None:
             assert all(words in one for words, one in zip(wanted, offered, strict=code in NEXT))
 
 
-def test_what_is_offered_next_answers_with_what_is_read(run: Runner) -> None:
-    condor = ("81422934.0@jobsub02.fnal.gov", "--condor-log", str(CONDOR / "cluster.log"))
+def test_what_is_offered_next_answers_with_what_is_read(run: Runner, tmp_path: Path) -> None:
+    log = shutil.copy(CONDOR / "cluster.log", tmp_path / "its log")
+    condor = ("81422934.0@jobsub02.fnal.gov", "--condor-log", str(log))
     local = ("hZk95g40-tAdRyEYP-heightWeightReport", *sources_of("local")[:2])
     for words, count in ((local, 0), (condor, 1)):
         offered = [shlex.split(step["command"]) for step in run("explain", *words, "--json").json["next"]]

@@ -18,7 +18,7 @@ from jobtui.screens.text import ErrorScreen
 from jobtui.session.evidence import Gatherer
 from jobtui.widgets.record_list import RecordTable
 from tests.balsam_server import RecordedBalsam
-from tests.builders import ago, an_agent
+from tests.builders import ago, an_agent, some
 from tests.screens import captured
 from tests.screens.scene import Scene, agents, prompt, read
 from tests.slurm_stand_in import StandIn
@@ -85,8 +85,7 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
             await press(pilot, "enter", until=LogsScreen)
             found = where_to_open(scene.app._shared, agents()[1], log_of(agents()[1], reach))
             name = "/no/such/journal CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369"
-            assert found is not None
-            assert found[:2] == (name, None), "all of it is of this container"
+            assert some(found)[:2] == (name, None), "all of it is of this container"
             await wait_until(lambda: "/no/such/journal" in text(scene.app), pilot)
             return
         await press(pilot, "enter", until="cannot be read from here")

@@ -19,7 +19,7 @@ from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
 from tests.waiting import wait_until
-from tests.widgets.widget_app import WidgetApp, watch
+from tests.widgets.widget_app import WidgetApp, text_of, watch
 
 
 class TableStage(WidgetApp):
@@ -137,6 +137,12 @@ async def test_the_mouse_moves_the_cursor_scrolls_and_opens(stage: TableStage) -
         assert table.top == 0
         await pilot.click(JobTable, offset=(10, 0))
         assert table.cursor == 10
+
+
+async def test_a_short_reason_leaves_its_room_to_a_name_that_would_be_cut(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 11)) as pilot:
+        stage.table.apply([a_job(1, status=JobStatus.FAILED, error="no such breed", name="n" * 32)])
+        await wait_until(lambda: "n" * 32 in text_of(stage.table)[1], pilot)
 
 
 async def test_moves_go_where_they_should(stage: TableStage) -> None:

@@ -25,7 +25,7 @@ from jobtui.theme import DARK, LAYOUT
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline
-from tests.builders import a_step, an_op, job_id
+from tests.builders import a_step, an_op, job_id, some
 from tests.conftest import NOW
 from tests.rows import ROWS
 from tests.waiting import wait_until
@@ -90,10 +90,11 @@ async def test_until_it_is_moved_the_cursor_is_on_the_last_failure_however_steps
             for begin, end in (*parts, (0, 5)):
                 panes.timeline.set_op(an_op(key=7, steps=steps[begin:end]))
                 assert panes.timeline.step is steps[min(end, 4) - 1], "the last failure, else the end"
-        panes.timeline.set_op(an_op(key=7, steps=steps[2:4]))
-        panes.timeline.move(Move.UP)
-        panes.timeline.set_op(an_op(key=7, steps=steps))
-        assert panes.timeline.step is steps[2], "the step that was moved to"
+        for begin in (2, 0):
+            panes.timeline.set_op(an_op(key=7, steps=steps[begin:4]))
+            panes.timeline.move(Move.TOP)
+            panes.timeline.set_op(an_op(key=7, steps=steps))
+            assert panes.timeline.step is steps[begin], "the step that was moved to"
 
 
 async def test_the_line_behind_a_step_with_its_place_and_certainty_without_secrets(panes: Panes) -> None:
@@ -135,15 +136,13 @@ async def test_repeated_steps_are_one_row_until_unfolded(clock: FixedClock, colu
         if columns == 100:
             assert "status running × 10  10s – 14s  each after update" in rows[3]
         shown.move(Move.UP)
-        assert shown.step is not None
-        assert (shown.step.step, shown.step.line) == ("status running", 19)
+        assert (some(shown.step).step, some(shown.step).line) == ("status running", 19)
         assert shown.toggle_fold()
         rows = [line for line in text_of(shown) if line]
         assert len(rows) == 26
         assert "▾ status running × 10" in rows[3]
         shown.move(Move.DOWN)
-        assert shown.step is not None
-        assert (shown.step.step, shown.step.line) == ("update", 0)
+        assert (some(shown.step).step, some(shown.step).line) == ("update", 0)
         assert not shown.toggle_fold()
         shown.move(Move.UP)
         assert shown.toggle_fold()
