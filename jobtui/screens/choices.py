@@ -165,7 +165,8 @@ class ChoosingScreen(HeadedScreen):
 
     @property
     def heading(self) -> str:
-        return show(self._title) or f"{show(self._asked)} may mean"
+        count = len(self._asked.strip().splitlines())
+        return show(self._title) or f"{show(self._asked) if count < 2 else f'{count} lines'} may mean"
 
     def action_open(self) -> None:
         goal = self._goals[self._list.cursor]
