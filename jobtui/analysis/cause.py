@@ -280,7 +280,7 @@ class Output:
             return f"a line that {shape.family} failures write"
         if self._shape(at, "symptom") is not None:
             return "how it ended; nothing says why"
-        return "an error message of the program, by its words"
+        return "its words are those of an error message"
 
     def _family_of(self, at: int) -> str:
         shape = self._shape(at, "cause") or self._shape(at, "symptom")
@@ -343,16 +343,19 @@ class Output:
         kinds = [(self.lines[at].tag, self._templates[at]) for at in ats]
         found = ((rank, _part("attempt").search(text)) for rank, text in enumerate(texts))
         attempts = {rank: whole(one[one.lastindex or 0], 0) for rank, one in found if one}
+        record, goes_well = _part("record").match, _part("goes_well").match
+        fails = [at for at in ats[-LAST_LINES:] if self._is(at, "wrapper") or self._is(at, "symptom")]
         handled = set()
         for one in self._raised.values():
             first, last = (self._ranks.get(at, 0) for at in (one.head, one.at))
             own = [rank for rank in (*range(first - 2, first + 1), last, last + 1) if rank in attempts]
             is_tried = own and any(n > attempts[own[0]] for rank, n in attempts.items() if rank > last)
             tag, after = self.lines[one.at].tag, slice(last + 1, last + 1 + NEAR)
-            is_logged = first > 0 and _part("record").match(texts[first - 1]) is not None
-            is_logged = is_logged and any(map(_part("goes_well").match, texts[after]))
+            is_logged = first > 0 and record(texts[first - 1]) and any(map(goes_well, texts[after]))
             before = Counter(kind for kind in kinds[max(0, first - NEAR) : first] if kind[0] == tag)
-            if is_tried or is_logged or sum(before[kind] > 1 for kind in kinds[after]) >= FEWEST_AGAIN:
+            # Where a failure is told after it, as by a launcher, other processes may have gone on
+            again = sum(before[kind] > 1 for kind in kinds[after]) if max(fails, default=0) < one.at else 0
+            if is_tried or is_logged or again >= FEWEST_AGAIN:
                 handled.add(one.at)
         return handled
 

@@ -108,8 +108,7 @@ async def run(reader: Reader) -> Exit:
             locations.append(Location("on the cluster", noted.directory, note=cluster_words(noted.status)))
         if slurm is not None:
             locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
-    code = await judge(reader, found)
-    # Read since then: what is known of its whole system
+    code = await judge(reader, found)  # which may read more of its system, such as allocations
     job = reader.session.store.with_agent(reader.session.store.job(job.id) or job)
     record, now = reader.record_of(job), reader.now_of(job)
     return Report(

@@ -99,9 +99,8 @@ def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") 
     waits = f"has waited{waited.removeprefix(' for')}" if waited else "waits"
     words, at = f"{waits} for {pending.words}{more}", pending.scheduler_estimate
     estimate = "" if at is None else f"; Slurm expects to start it at {to_rfc3339(at)}"
-    is_stuck = pending.is_stuck
-    first = f"{begin}It will not start by itself: it {words}" if is_stuck else f"{begin}It {words}{estimate}"
-    return " ".join(f"{part}." for part in (first, *_parts(pending)))
+    ends = f"will not start by itself: it {words}" if pending.is_stuck else f"{words}{estimate}"
+    return " ".join(f"{part}." for part in (f"{begin}It {ends}", *_parts(pending)))
 
 
 def _parts(pending: Pending) -> Iterator[str]:

@@ -162,8 +162,7 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     )
     if not doubts:
         return found
-    first = "; ".join(doubts)
-    sentence, sure = f"{capital(first)}. {AS_KNOWN}{found.sentence}", min(found.confidence, GUESS)
+    sentence, sure = f"{capital('; '.join(doubts))}. {AS_KNOWN}{found.sentence}", min(found.confidence, GUESS)
     return msgspec.structs.replace(found, sentence=sentence, confidence=sure, doubts=doubts)
 
 
