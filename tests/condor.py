@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jobtui.formats.condor_events import EventReader, form_of
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor import CondorFact
+from jobtui.model.logs import CondorFact
 from jobtui.store.condor import CondorChanges, CondorStore
 from tests.tracing import CAPTURES
 

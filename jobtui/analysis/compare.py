@@ -9,11 +9,10 @@ from jobtui.analysis.timeline import op_duration_s, ops_in, window_of
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+from jobtui.model.jobs import SLURM, Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import read_json
 from jobtui.model.ops import Agent, Component, Op
 from jobtui.model.secrets import mask_document, mask_text
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Cause, RunHistory, Verdict
 
 if TYPE_CHECKING:

@@ -36,10 +36,9 @@ from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.analysis.times import age, parse_duration, parse_moment
 from jobtui.model.clock import DAY, Nanos
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
-from jobtui.model.jobs import Job, JobStatus, age_s, first_seen, last_active
+from jobtui.model.jobs import SLURM, Job, JobStatus, age_s, first_seen, last_active
 from jobtui.model.numbers import real
 from jobtui.model.ops import Agent, AgentState
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.spelling import nearest
 
 RECORD_ONLY = JobContext()

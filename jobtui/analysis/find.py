@@ -12,10 +12,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from jobtui.analysis.keys import Key, Space, keys_of
-from jobtui.model.condor import JOBSUB_ID, condor_id
 from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import (
     JID,
+    JOBSUB_ID,
     LABEL,
     NUMBER,
     PREFIX_LENGTH,
@@ -25,6 +25,7 @@ from jobtui.model.ids import (
     Numbered,
     TraceRef,
     answers_to,
+    condor_id,
     find_trace,
     is_full_id,
     is_prefix,
@@ -32,11 +33,10 @@ from jobtui.model.ids import (
     op_prefix,
     split_container,
 )
-from jobtui.model.jobs import Job, first_seen
+from jobtui.model.jobs import SLURM, Job, first_seen
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, Op
 from jobtui.model.patterns import regex
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.spelling import near
 from jobtui.model.tables import tables_of
 

@@ -13,9 +13,7 @@ import msgspec
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import ClockOf, here
-from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Code, Slot
+from jobtui.model.jobs import SLURM, Job, JobStatus
 
 
 class JobContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +67,15 @@ LIMIT_GRACE_S = 60.0
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
 """After how long without a write a live record is suspect, by mode."""
 
-SLOTS: tuple[tuple[tuple[str, ...], Code, str, str, Slot], ...] = (
-    (("op_slot", "another sim", "op_q"), Code.WAITING_OP_SLOT, "another op of this user",
-     "another op of the same user has the agent's only op slot", Slot.OP),
-    (("run_dir", "sim state"), Code.WAITING_RUN_DIR_SLOT, "another op in its run directory",
-     "another op works in its run directory", Slot.RUN_DIR),
-    (("cpu",), Code.WAITING_CPU_SLOT, "CPU slot", "all CPU slots for such runs are taken", Slot.CPU),
+SLOTS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    (("op_slot", "another sim", "op_q"), "op_slot", "another op of this user",
+     "another op of the same user has the agent's only op slot"),
+    (("run_dir", "sim state"), "run_dir_slot", "another op in its run directory",
+     "another op works in its run directory"),
+    (("cpu",), "cpu_slot", "CPU slot", "all CPU slots for such runs are taken"),
 )  # fmt: skip
-"""The meaning of parts of texts about waiting, for all versions of the supervisor: in short, and in words."""
+"""What parts of texts about waiting mean, for all versions of the supervisor: which slot is waited
+for, in short, and in words."""
 _EXCEPTION = "Exception: "
 
 
@@ -89,16 +88,12 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
         found = [flag for flag, applies in _GRAVE.items() if applies(job, now)]
         if waits and _pending_s(job, now) > LONG_WAIT_S:
             found.append(Flag.LONG_WAIT)
-        if job.alert is not None and job.needs_logs:
-            found.append(Flag.ALERT)
-    elif (
-        job.alert is None and job.limit_s is None and not job.is_quasi and job.status is not JobStatus.UNKNOWN
-    ):
-        return ()
     else:
         found = [Flag.TIME_LIMIT] if job.limit_s is not None and job.status is JobStatus.CANCELED else []
-        found += [Flag.ALERT] if job.alert is not None else []
-        found += [Flag.UNKNOWN_STATUS] if job.status is JobStatus.UNKNOWN else []
+    if job.alert is not None and (job.needs_logs or not job.status.is_live):
+        found.append(Flag.ALERT)
+    if job.status is JobStatus.UNKNOWN:
+        found.append(Flag.UNKNOWN_STATUS)
     return (*found, Flag.QUASI) if job.is_quasi else tuple(found)
 
 
@@ -144,7 +139,7 @@ def limit_s(job: Job) -> float | None:
     return LIMITS_S.get(job.mode)
 
 
-def slot_of(text: str) -> tuple[Code, str, str, Slot] | None:
+def slot_of(text: str) -> tuple[str, str, str] | None:
     low = text.lower()
     return next((row[1:] for row in SLOTS if any(sign in low for sign in row[0])), None)
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId, answers_to
-from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.slurm import SYSTEM
+from jobtui.model.jobs import SLURM, Job, JobStatus
 
 OF_SIREPO = "sirepo:"
 """The beginning of the tag of a job that Sirepo submitted; its id in Sirepo follows."""
@@ -45,7 +44,7 @@ class Key(NamedTuple):
 def keys_of(job: Job) -> Iterator[Key]:
     """The keys of a record: its id, the job of Sirepo that submitted it, its scheduler's ids, its trace."""
     yield Key(Space.JOB, job.id)
-    if job.system == SYSTEM:
+    if job.system == SLURM:
         submitters = (tag for tag in job.tags.split() if tag.startswith(OF_SIREPO))
         yield from (Key(Space.SUBMITTED_BY, tag.removeprefix(OF_SIREPO)) for tag in submitters)
     yield from (Key(Space.SCHEDULER, number) for number in job.allocation.split())
@@ -65,7 +64,7 @@ def slurm_of(job: Job | None, jobs: Iterable[Job], noted: str | None = None) -> 
     if job is None or job.mode != CLUSTER_MODE:
         return None
     submitted = Key(Space.SUBMITTED_BY, job.id)
-    every = [one for one in jobs if one.system == SYSTEM]
+    every = [one for one in jobs if one.system == SLURM]
     of_dir = [one for one in every if submitted in keys_of(one) and _may_be_of(one, job)]
     if noted is not None:
         numbered = [one for one in every if one.allocation.split()[:1] == [noted]]

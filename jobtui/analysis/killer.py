@@ -16,10 +16,10 @@ from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.formats.causes import KillShape, load_kills
 from jobtui.formats.slurm import first_node
 from jobtui.model.clock import HERE, SECOND, Nanos, clock_of, seconds_between, utc_of
+from jobtui.model.jobs import SLURM
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.numbers import whole
 from jobtui.model.ops import Agent, Op
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Fact, Killer
 
 BEFORE_S, AFTER_S = 60.0, 15.0

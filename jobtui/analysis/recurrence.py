@@ -15,9 +15,8 @@ from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import by_chance, interval, ratio_interval
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import CONDOR, JOBSUB
-from jobtui.model.jobs import Job, Run
+from jobtui.model.jobs import SLURM, Job, Run
 from jobtui.model.memory import Deviation, EndedRun, PeriodChange, Share
-from jobtui.model.slurm import SYSTEM as SLURM
 
 CHANCE = 0.002
 """The chance of a false statement in one answer."""

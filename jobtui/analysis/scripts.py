@@ -21,18 +21,17 @@ from typing import NamedTuple
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.formats.slurm import filled, options_of, sign_values, unknown_signs
 from jobtui.model.job_reader import SbatchStatus
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import SLURM, Job, JobDetail, JobStatus
 from jobtui.model.patterns import regex
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted, text_of
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
-from jobtui.model.slurm import SYSTEM
 
 NOT_STARTED = frozenset({JobStatus.PENDING, JobStatus.UNKNOWN})
 
 
 def wanted_of_slurm(job: Job, detail: JobDetail | None = None) -> Wanted | None:
     wanted = parse_wanted(job.id)
-    if wanted is None or job.system != SYSTEM:
+    if wanted is None or job.system != SLURM:
         return None
     record = _table(detail.native.get("slurm")) if detail is not None else {}
     cluster = record.get("cluster")

@@ -14,12 +14,10 @@ import msgspec
 from jobtui.analysis.times import duration
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, seconds_between
-from jobtui.model.condor import condor_id
-from jobtui.model.ids import JobId, OpPrefix, numbered
-from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.ids import JobId, OpPrefix, condor_id, numbered
+from jobtui.model.jobs import SLURM, Job, JobStatus, Run
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
 from jobtui.model.patterns import regex
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
 from jobtui.model.tables import tables_of
 

@@ -48,7 +48,7 @@ def waited_slot(op: Op) -> tuple[Slot, Step] | None:
             return None
         if mark is Mark.SLOT_WAIT:
             found = slot_of(f"{step.step} {step.text}")
-            return None if found is None else (found[3], step)
+            return None if found is None else (Slot(found[0]), step)
     return None
 
 

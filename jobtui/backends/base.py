@@ -20,11 +20,10 @@ import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
-from jobtui.model.condor import CondorFact
 from jobtui.model.health import SKIPS_NAMED, FailingPart, Skip, SourceError
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, ReasonSeen
-from jobtui.model.logs import LogRecord
+from jobtui.model.logs import CondorFact, LogRecord
 from jobtui.model.slurm import Cluster
 from jobtui.model.traces import Span, SpanLog, Telemetry, TraceList, TraceSearch
 

@@ -38,9 +38,8 @@ from jobtui.backends.registry import (
 from jobtui.commands.context import Context, of_specs, spelled
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, SourceState, progress
-from jobtui.model.ids import JobId, is_quasi_jid, named, split_jid
+from jobtui.model.ids import JobId, condor_id, is_quasi_jid, named, split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
 from jobtui.model.secrets import mask_text

@@ -17,8 +17,8 @@ from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.ids import JobId, system_job_id
+from jobtui.model.jobs import SLURM as SYSTEM
 from jobtui.model.scripts import Answer, ScriptPeriod, Wanted
-from jobtui.model.slurm import SYSTEM
 from jobtui.render import job_files
 from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Piece

@@ -15,8 +15,7 @@ from jobtui.commands.printing import Report, lowered
 from jobtui.commands.reader import Reader, file_named
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.spans import begins_with_spans
-from jobtui.model.condor import condor_id, find_condor_id
-from jobtui.model.ids import SEARCHED, JobId, TraceId, TraceRef, find_trace
+from jobtui.model.ids import SEARCHED, JobId, TraceId, TraceRef, condor_id, find_condor_id, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.traces import Trace, is_waited_for

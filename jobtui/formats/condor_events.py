@@ -31,9 +31,9 @@ from jobtui.formats.job_output import FactsRead, OutputReader, OutputTime, read_
 from jobtui.formats.schema import LogFormat, load
 from jobtui.model import condor
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, time_of_seconds, utc_of
-from jobtui.model.condor import CondorFact, CondorId, Origin, condor_id
 from jobtui.model.health import Skip, rows_of
-from jobtui.model.ids import TraceRef, find_trace
+from jobtui.model.ids import CondorId, TraceRef, condor_id, find_trace
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import counted, read_json, real, whole
 from jobtui.model.tables import tables_of
 

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from jobtui.formats.schema import MATCH_LIMIT, load, sift
 from jobtui.model.clock import SECOND, Nanos, time_of_parts
-from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT, CondorFact, CondorId, Origin, condor_id
+from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT
 from jobtui.model.health import Skip, rows_of
-from jobtui.model.ids import find_trace
+from jobtui.model.ids import CondorId, condor_id, find_trace
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import whole
 from jobtui.model.tables import tables_of
 

@@ -4,6 +4,10 @@ Grammar of Sirepo's ids: a computeJid is `<uid>-<simulationId>-<computeModel>`; 
 32 characters of base 62 of which logs show the first four. Agent ids are secrets: jobtui keeps their
 prefix and nothing else.
 
+`<cluster>.<proc>@<schedd>` is how jobsub names a job of HTCondor, also `<cluster>@<schedd>` and
+`<cluster>.@<schedd>` for all processes of a cluster; HTCondor itself writes `<cluster>.<proc>`, in event logs
+with leading zeros, and GlobalJobId, `<schedd>#<cluster>.<proc>#<time>`.
+
 A TRACEPARENT is `00-<32 hex trace id>-<16 hex span id>-<2 hex flags>` (https://www.w3.org/TR/trace-context/);
 ids of zeros are invalid, version ff too, other versions are read by their first four fields. Loose forms
 found in logs: without the version, upper case, a bare trace id, an address ending in `/trace/<id>`. An id
@@ -14,6 +18,9 @@ import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple, NewType
+
+from jobtui.model.numbers import whole
+from jobtui.model.patterns import regex
 
 JobId = NewType("JobId", str)
 """The id of a job in its own system: a computeJid for Sirepo."""
@@ -35,11 +42,11 @@ SIMULATION_ID = r"(?:[A-Za-z0-9]{8}|_1_st(?:ful|lss))"
 JID = rf"{UID}-{SIMULATION_ID}-\w+"
 
 _JID = re.compile(rf"(?P<uid>{UID})-(?P<simulation_id>{SIMULATION_ID})-(?P<model>\w+)", re.ASCII)
-_CONTAINER = re.compile(rf"srj-(?P<kind>[sp])-(?P<uid>{UID})", re.ASCII)
-_LOCAL_RUN_DIR = re.compile(rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)/?$", re.ASCII)
-_SBATCH_RUN_DIR = re.compile(rf"/user/{UID}/\w+/({JID})/?$", re.ASCII)
-_FULL_ID = re.compile(r"[A-Za-z0-9]{32}", re.ASCII)
-_PREFIX = re.compile(r"[A-Za-z0-9]{4}", re.ASCII)
+_CONTAINER = regex(rf"srj-(?P<kind>[sp])-(?P<uid>{UID})", re.ASCII)
+_LOCAL_RUN_DIR = regex(rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)/?$", re.ASCII)
+_SBATCH_RUN_DIR = regex(rf"/user/{UID}/\w+/({JID})/?$", re.ASCII)
+_FULL_ID = regex(r"[A-Za-z0-9]{32}", re.ASCII)
+_PREFIX = regex(r"[A-Za-z0-9]{4}", re.ASCII)
 
 
 def system_job_id(system: str, native: str | int) -> JobId:
@@ -64,7 +71,7 @@ class Numbered(NamedTuple):
 LABEL = r"[A-Za-z0-9_.:-]{1,200}"
 NUMBER = r"\d{1,18}(?:[_+]\d{1,9})?"
 """The number of a job, of a task of a Slurm array (`22_1`), of a part of a job of several (`22+1`)."""
-_NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
+_NUMBERED = regex(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
 
 
 def numbered(text: str) -> Numbered | None:
@@ -147,8 +154,8 @@ def op_prefix(op_id: str) -> OpPrefix:
     return OpPrefix(op_id[:PREFIX_LENGTH])
 
 
-_ADDRESS = re.compile(r"[\d.]+|.*:.*")
-_UNFIT = re.compile(r"[^A-Za-z0-9.:-]+")
+_ADDRESS = regex(r"[\d.]+|.*:.*")
+_UNFIT = regex(r"[^A-Za-z0-9.:-]+")
 
 
 def labels_of(urls: Collection[str]) -> Mapping[str, str]:
@@ -204,6 +211,51 @@ def named(system: str, label: str) -> str:
     return f"{system}@{label}" if label else system
 
 
+_HOST = r"[A-Za-z0-9](?:[\w.@-]{0,250}[A-Za-z0-9])?"
+JOBSUB_ID = rf"\d{{1,12}}(?:\.\d{{0,9}})?@{_HOST}"
+"""With the schedd, as jobsub writes it: nothing else looks so."""
+_CONDOR = regex(rf"(?P<cluster>\d{{1,12}})(?:\.(?P<proc>\d{{0,9}}))?(?:@(?P<schedd>{_HOST}))?", re.ASCII)
+_GLOBAL_CONDOR = regex(rf"(?P<schedd>{_HOST})#(?P<cluster>\d{{1,12}})\.(?P<proc>\d{{1,9}})#\d+", re.ASCII)
+_CONDOR_WITH_SCHEDD = regex(rf"(?<![\w.@-]){JOBSUB_ID}", re.ASCII)
+
+
+class CondorId(NamedTuple):
+    """A job, or all processes of a cluster where `proc` is None. `schedd` is "" where it is not written."""
+
+    cluster: int
+    proc: int | None
+    schedd: str = ""
+
+    @property
+    def number(self) -> str:
+        return str(self.cluster) if self.proc is None else f"{self.cluster}.{self.proc}"
+
+    @property
+    def job_id(self) -> JobId:
+        """The id of the job, as jobsub writes it; without the schedd while that is not known."""
+        return JobId(f"{self.number}@{self.schedd}" if self.schedd else self.number)
+
+    def holds(self, other: "CondorId") -> bool:
+        """Whether another id may be of this job or cluster: what one of them does not say may be so."""
+        return (
+            self.cluster == other.cluster
+            and (self.proc is None or self.proc == other.proc)
+            and (not self.schedd or not other.schedd or self.schedd == other.schedd)
+        )
+
+
+def condor_id(text: str) -> CondorId | None:
+    match = _CONDOR.fullmatch(text) or _GLOBAL_CONDOR.fullmatch(text)
+    if match is None:
+        return None
+    return CondorId(whole(match["cluster"], 0), whole(match["proc"]), match["schedd"] or "")
+
+
+def find_condor_id(text: str) -> CondorId | None:
+    found = _CONDOR_WITH_SCHEDD.search(text)
+    return condor_id(found[0]) if found else None
+
+
 TraceId = NewType("TraceId", str)
 """32 lower-case hex digits."""
 SpanId = NewType("SpanId", str)
@@ -215,20 +267,20 @@ LONGEST = 40
 """A text with more hex digits is not a mistyped id."""
 SEARCHED = 64 << 10
 
-_PARENT = re.compile(
+_PARENT = regex(
     rf"(?<![\w-])(?:(?P<version>[0-9a-f]{{2}})-)?(?P<trace>[0-9a-f]{{24,{LONGEST}}})"
     rf"-(?P<span>[0-9a-f]{{12,20}})-(?P<flags>[0-9a-f]{{2}})(?!\w)",
     re.ASCII | re.IGNORECASE,
 )
-_TRACE_ADDRESS = re.compile(
+_TRACE_ADDRESS = regex(
     rf"://\S*?/traces?/(?P<trace>[0-9a-f]{{1,{LONGEST}}})(?![\w-])", re.ASCII | re.IGNORECASE
 )
-_LABELLED = re.compile(
+_LABELLED = regex(
     rf"(?<![a-z0-9])trace[ _.-]?id\b\W{{0,10}}(?P<trace>[0-9a-f]{{8,{LONGEST}}})(?![\w-])",
     re.ASCII | re.IGNORECASE,
 )
-_BARE = re.compile(rf"(?<![\w-])(?P<trace>[0-9a-f]{{{TRACE_DIGITS}}})(?![\w-])", re.ASCII | re.IGNORECASE)
-_ALONE = re.compile(rf"\s*(?P<trace>[0-9a-f]{{1,{LONGEST}}})\s*", re.ASCII | re.IGNORECASE)
+_BARE = regex(rf"(?<![\w-])(?P<trace>[0-9a-f]{{{TRACE_DIGITS}}})(?![\w-])", re.ASCII | re.IGNORECASE)
+_ALONE = regex(rf"\s*(?P<trace>[0-9a-f]{{1,{LONGEST}}})\s*", re.ASCII | re.IGNORECASE)
 
 
 class TraceRef(NamedTuple):
@@ -302,7 +354,7 @@ def span_id_of_hex(text: str) -> SpanId | None:
     return SpanId(digits) if (digits := _hex(text, SPAN_DIGITS)) else None
 
 
-_HEX = re.compile(r"[0-9a-f]+", re.ASCII)
+_HEX = regex(r"[0-9a-f]+", re.ASCII)
 
 
 def _hex(text: str, digits: int) -> str | None:

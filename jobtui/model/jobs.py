@@ -177,6 +177,7 @@ DELETED, BLOCKED = "deleted", "blocked"
 
 SIREPO = "sirepo"
 """The one system in which the state of a live job is in the logs and not in the record."""
+SLURM = "slurm"
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):

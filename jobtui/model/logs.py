@@ -1,5 +1,7 @@
-"""Lines and records of logs, and line numbers while the lines before are not counted."""
+"""Lines and records of logs, facts about HTCondor jobs, line numbers while those before are not counted."""
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -63,3 +65,44 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
     container: str | None = None
     cursor: str | None = None
     identity: int | None = None
+
+
+class Origin(StrEnum):
+    """What kind of text a fact was read in, the one that knows best first."""
+
+    EVENT = "event"
+    AD = "ad"
+    OUTPUT = "output"
+    SUBMIT = "submit"
+
+    @property
+    def rank(self) -> int:
+        """0 for the one that knows best."""
+        return _RANK[self]
+
+
+_RANK = {origin: rank for rank, origin in enumerate(Origin)}
+
+
+class CondorFact(msgspec.Struct, frozen=True, gc=False):
+    """One thing that a file says of a job.
+
+    `job` is `<cluster>.<proc>@<schedd>`, without the schedd where the file does not tell, "" where it names
+    no job. `what` is the name of an event, or the shape of a line. With `is_local` the time was written
+    without a zone, and `at` is what it would be in UTC. `values` are attributes as texts. `text` is as
+    written: not masked, not safe for a terminal. `rotation` counts the logs that had this name before, `part`
+    the files of the same log that it went on from.
+    """
+
+    job: str
+    origin: Origin
+    what: str
+    at: Nanos | None
+    text: str
+    source: str
+    line: int
+    offset: int
+    values: Mapping[str, str] = {}
+    is_local: bool = False
+    rotation: int = 0
+    part: int = 0

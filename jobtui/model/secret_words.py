@@ -4,6 +4,8 @@ import re
 from binascii import a2b_base64
 from itertools import pairwise
 
+from jobtui.model.patterns import regex
+
 FULL_ID_LENGTH = 32
 KEY_LENGTH = 60
 """Characters in a line of a private key at least, 76 at most; its last line may be shorter, padded."""
@@ -45,7 +47,7 @@ def holds_any(signs: tuple[str, ...], text: str) -> bool:
     return False
 
 
-COUNT = re.compile(
+COUNT = regex(
     "tokens|cookies|sess(?:ion)?[._-]?id|token_?(?:age|budget|count|expir|len|limit|ttl|type|usage)",
     re.IGNORECASE,
 )
@@ -53,7 +55,7 @@ _KEY_BODY = re.compile(r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\
 _LEAST_CHANGES = 0.4
 """How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
 _MOST_SLASHES = 6
-_HEX = re.compile("(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}", re.IGNORECASE)
+_HEX = regex("(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}", re.IGNORECASE)
 
 
 def is_random(value: str) -> bool:

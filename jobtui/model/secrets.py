@@ -16,29 +16,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 
 from jobtui.model import secret_words
+from jobtui.model.patterns import regex
 from jobtui.model.secret_words import COUNT, KEY_WORD, MASK, SECRET_WORDS, SESSION_WORDS, holds_any, is_random
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
 
-_SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
-_SESSION_KEY = re.compile(SESSION_WORDS, re.IGNORECASE | re.ASCII)
+_SECRET_KEY = regex(SECRET_WORDS, re.IGNORECASE | re.ASCII)
+_SESSION_KEY = regex(SESSION_WORDS, re.IGNORECASE | re.ASCII)
 _KEY_GATE = re.compile(
     rf"agent(?:[_-]?id|-local/|\\*['\"]?[:=])|si(?:d|g|gnature)\b|pwd|[._-]pw|{KEY_WORD}", re.ASCII
 )
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
 """Colours and other sequences for terminals, and characters that are not seen."""
-_FORM_GATE = re.compile(r"gh[opsru]_|\$(?:[1567y]|2|gy|a[pr]|s|p)[\w-]*\$")
-_OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
-_NAME = re.compile(r"[\w.\-]+", re.ASCII)
+_FORM_GATE = regex(r"gh[opsru]_|\$(?:[1567y]|2|gy|a[pr]|s|p)[\w-]*\$")
+_OPTION = regex(r"--?[\w.\-]+", re.ASCII)
+_NAME = regex(r"[\w.\-]+", re.ASCII)
 _BETWEEN = "', '"
-_KEY_END_LINE = re.compile(
-    r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII
-)
-_LOGIN = re.compile(
+_KEY_END_LINE = regex(r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII)
+_LOGIN = regex(
     r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?|\bbasic(?:[ ]|%20)+)"
     r"([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
     re.ASCII | re.IGNORECASE,

@@ -6,17 +6,16 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.jobs import Category, JobStatus, Pending, statuses_of
+from jobtui.model.jobs import SLURM, Category, JobStatus, Pending, statuses_of
 from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
 """The columns of sacct that a person needs about a job that ended."""
-SYSTEM = "slurm"
 LEFT = "it left the queue; accounting does not say yet how it ended"
 """The words for a job that was live when it was last in the queue."""
 
-STATUSES = statuses_of(SYSTEM)
+STATUSES = statuses_of(SLURM)
 
 ALSO_LOST, NODE_NOT_KNOWN = "also lost", "node not known"
 """Facts of a job that a node took with it: the other jobs, and why the node is not named."""

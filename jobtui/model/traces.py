@@ -11,9 +11,8 @@ from enum import StrEnum
 import msgspec
 
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.condor import condor_id
 from jobtui.model.health import Skip
-from jobtui.model.ids import SpanId, TraceId, numbered
+from jobtui.model.ids import SpanId, TraceId, condor_id, numbered
 
 JOB_ATTRIBUTES = ("jobsub.job.id", "job.id", "batch.job.id", "slurm.job.id", "condor.job.id")
 """Attributes in which jobs say who they are; there is no standard."""

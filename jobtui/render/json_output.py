@@ -16,11 +16,11 @@ from jobtui.analysis.flags import flags_of
 from jobtui.model.clock import SECOND, Nanos, clock_of, shown_seconds, to_rfc3339
 from jobtui.model.health import FAULTS, SourceHealth
 from jobtui.model.jobs import Job, JobDetail, Run
-from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_document, mask_line, mask_text
 
 if TYPE_CHECKING:
     from jobtui.analysis.timeline import JobLine
+    from jobtui.model.ops import Op, Step
 
 Document = dict[str, object]
 
@@ -158,7 +158,7 @@ def stored_record(detail: JobDetail | None) -> Document:
     return {"native": mask_document(detail.native), "path": detail.path}
 
 
-def op_record(op: Op) -> Document:
+def op_record(op: "Op") -> Document:
     return {
         **fields_of(op, "op op_id name api driver agent kind uid", masks=False),
         **fields_of(op, "run_dir status created_at sent_at arrived_at replied_at ended_at"),
@@ -169,7 +169,7 @@ def op_record(op: Op) -> Document:
     }
 
 
-def step_record(step: Step) -> Document:
+def step_record(step: "Step") -> Document:
     return fields_of(step, "step at component text source line certainty cursor")
 
 

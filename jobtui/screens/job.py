@@ -17,11 +17,10 @@ from jobtui.model.clock import DAY, SECOND, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_reader import Unreadable
-from jobtui.model.jobs import JobDetail, Run
+from jobtui.model.jobs import SLURM, JobDetail, Run
 from jobtui.model.logs import Reached
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Op
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import extents, judge_all

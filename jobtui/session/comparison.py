@@ -19,9 +19,8 @@ from jobtui.analysis.paths import run_dirs_of
 from jobtui.analysis.scripts import diff_scripts, wanted_of_sirepo, wanted_of_slurm
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.job_reader import NoSuchFile, Unreadable
-from jobtui.model.jobs import JobDetail
+from jobtui.model.jobs import SLURM, JobDetail
 from jobtui.model.scripts import Wanted
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Verdict
 from jobtui.session.evidence import Gatherer
 

@@ -28,13 +28,12 @@ from jobtui.model.commands import Command
 from jobtui.model.health import contained
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, SbatchStatus, Unreadable
-from jobtui.model.jobs import Job, JobDetail, JobStatus, is_within
+from jobtui.model.jobs import SLURM, Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.secrets import mask_text
 from jobtui.model.settings import NOWHERE, ClusterAccess
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import RUN_ERROR, by_run
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
 from jobtui.session.outputs import Outputs

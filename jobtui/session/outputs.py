@@ -13,14 +13,12 @@ from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES, output_dirs, reache
 from jobtui.analysis.timeline import JobLine
 from jobtui.analysis.times import age
 from jobtui.model.clock import SECOND, Nanos, seconds_between
-from jobtui.model.condor import condor_id
-from jobtui.model.ids import jid_of_run_dir
+from jobtui.model.ids import condor_id, jid_of_run_dir
 from jobtui.model.job_reader import FileKind, FilePart, Unreadable
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import SLURM, Job, JobDetail, JobStatus
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.secrets import masked_lines
 from jobtui.model.settings import ClusterAccess
-from jobtui.model.slurm import SYSTEM as SLURM
 
 if TYPE_CHECKING:
     from jobtui.backends.job_reader import JobReader

@@ -25,9 +25,10 @@ import msgspec
 from jobtui.model import condor
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
-from jobtui.model.condor import CondorFact, CondorLife, Origin
+from jobtui.model.condor import CondorLife
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import counted, whole
 
 QUARTER_S = 900

@@ -19,12 +19,12 @@ from jobtui.model.clock import Clock, Nanos, seconds_between
 from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState, contained
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import MOST_REASONS, Job, JobDetail, JobStatus, ReasonSeen, together
-from jobtui.model.ops import Correlation
-from jobtui.model.slurm import Cluster
 from jobtui.store.traces import TraceStore
 
 if TYPE_CHECKING:
-    from jobtui.model.condor import CondorFact
+    from jobtui.model.logs import CondorFact
+    from jobtui.model.ops import Correlation
+    from jobtui.model.slurm import Cluster
     from jobtui.store.condor import CondorChanges, CondorStore
 
 
@@ -144,7 +144,7 @@ Listener = Callable[[Changes], None]
 class Store:
     """Jobs, ops and source health, kept up to date by `apply`."""
 
-    def __init__(self, correlation: Correlation, clock: Clock) -> None:
+    def __init__(self, correlation: "Correlation", clock: Clock) -> None:
         self.correlation = correlation
         """Ops and agents, by the log records fed so far."""
         self._clock = clock
@@ -178,7 +178,7 @@ class Store:
     def sites(self) -> tuple[Site, ...]:
         return tuple(self._sites.values())
 
-    def clusters(self) -> tuple[Cluster, ...]:
+    def clusters(self) -> "tuple[Cluster, ...]":
         """The nodes of each cluster, as they were when they were last asked for."""
         return tuple(self._clusters.values())
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
-from jobtui.model.condor import EVENTS, LOG_GAP, Origin
+from jobtui.model.condor import EVENTS, LOG_GAP
+from jobtui.model.logs import Origin
 from tests.builders import some
 from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
 from tests.rows import ROWS
@@ -18,12 +19,11 @@ from tests.rows import ROWS
 TRUTH: dict[str, list[dict[str, Any]]] = json.loads((CONDOR / "truth.json").read_text())
 """What JobEventLog of htcondor 25.14 reads, in the zone in which the logs were written."""
 ZONE_S = 5 * 3600
-SAME = {
-    "HoldReason": "Reason", "Message": "Reason", "DisconnectReason": "Reason", "Reason": "Reason",
-    "SubmitHost": "SubmitHost", "ExecuteHost": "ExecuteHost", "SlotName": "SlotName",
-    "StartdName": "StartdName", "HoldReasonCode": "HoldReasonCode", "HoldReasonSubCode": "HoldReasonSubCode",
-    "ReturnValue": "ReturnValue", "TerminatedBySignal": "TerminatedBySignal", "JobsubJobId": "JobsubJobId",
-}  # fmt: skip
+KEPT = (
+    "Reason", "SubmitHost", "ExecuteHost", "SlotName", "StartdName", "HoldReasonCode", "HoldReasonSubCode",
+    "ReturnValue", "TerminatedBySignal", "JobsubJobId",
+)  # fmt: skip
+SAME = {name: name for name in KEPT} | dict.fromkeys(("HoldReason", "Message", "DisconnectReason"), "Reason")
 
 
 @pytest.mark.parametrize("form", ["log", "json.log", "xml.log"])

@@ -26,8 +26,9 @@ import pytest
 
 from jobtui.backends.condor.source import CondorFile
 from jobtui.formats.job_output import read_date
-from jobtui.model.condor import EVENTS, condor_id
+from jobtui.model.condor import EVENTS
 from jobtui.model.health import SourceState
+from jobtui.model.ids import condor_id
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
@@ -315,9 +316,7 @@ def test_every_event_is_read_as_htcondor_reads_it() -> None:
             number = condor_id(ours.job)
             assert number is not None
             assert (theirs["Cluster"], theirs["Proc"]) == (number.cluster, number.proc)
-            kind = EVENTS.get(int(str(theirs["EventTypeNumber"])))
-            assert kind is not None
-            assert kind.name == ours.what
+            assert EVENTS[int(str(theirs["EventTypeNumber"]))].name == ours.what
             moment = read_date(str(theirs["EventTime"]))
             assert moment is not None
             assert moment[0] == ours.at

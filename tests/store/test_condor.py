@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from jobtui.backends.base import Batch
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos, to_rfc3339
-from jobtui.model.condor import TRACEPARENT, CondorFact, Origin
+from jobtui.model.condor import TRACEPARENT
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.store import condor as condor_book
 from jobtui.store import poller
 from jobtui.store import store as store_module

@@ -13,10 +13,10 @@ from jobtui.analysis.times import age, ago_words
 from jobtui.backends.registry import SIREPO_DB, Gives, of_kind
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s
-from jobtui.model.condor import CondorFact
 from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Pending, ReasonSeen
+from jobtui.model.logs import CondorFact
 from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Agent, Component, Damage, Op, Step, WritersRead, is_line_before
 from jobtui.model.settings import KIND as ALARM

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from jobtui.analysis.explain.case import Evidence
 from jobtui.backends.registry import BALSAM
 from jobtui.model.condor import CONDOR, JOBSUB
-from jobtui.model.jobs import SIREPO, Job
-from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.jobs import SIREPO, SLURM, Job
 from jobtui.model.verdicts import Contradiction, Verdict
 
 

@@ -22,7 +22,9 @@ from jobtui.model import condor
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth, unread
+from jobtui.model.ids import condor_id
 from jobtui.model.jobs import Category, Job, Pending
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import counted, real, whole
 from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
@@ -67,14 +69,14 @@ class CondorCase(NamedTuple):
 
     job: Job
     life: condor.CondorLife
-    facts: Sequence[condor.CondorFact]
+    facts: Sequence[CondorFact]
     now: Nanos
-    machines: Sequence[condor.CondorFact] = ()
+    machines: Sequence[CondorFact] = ()
 
-    def last(self, *whats: str) -> condor.CondorFact | None:
+    def last(self, *whats: str) -> CondorFact | None:
         return next((fact for fact in reversed(self.facts) if fact.what in whats), None)
 
-    def has(self, origin: condor.Origin) -> bool:
+    def has(self, origin: Origin) -> bool:
         return any(fact.origin is origin for fact in self.facts)
 
     @property
@@ -86,7 +88,7 @@ class CondorCase(NamedTuple):
     def since(self) -> str:
         return for_words(self.waited_s)
 
-    def ago(self, fact: condor.CondorFact | None) -> str:
+    def ago(self, fact: CondorFact | None) -> str:
         return ago_words(since_s(fact.at if fact is not None else None, self.now))
 
 
@@ -98,7 +100,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
-    is_by_output = last is not None and last.origin is condor.Origin.OUTPUT
+    is_by_output = last is not None and last.origin is Origin.OUTPUT
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return said.on(
         job,
@@ -157,7 +159,7 @@ class Requirement(NamedTuple):
         return known if self.met or not self.may else "not judged"
 
 
-def requirements_of(ad: condor.CondorFact, machines: condor.CondorFact) -> list[Requirement]:
+def requirements_of(ad: CondorFact, machines: CondorFact) -> list[Requirement]:
     """The conditions of a job's ad for slots: first those that the fewest meet, last those not judged."""
     own, drained = SlotSets(ad, machines), SlotSets(ad, machines, "totalslot")
 
@@ -220,7 +222,7 @@ class SlotSets:
     With a prefix, attributes of slots that have it, such as TotalSlotMemory, replace those without it.
     """
 
-    def __init__(self, ad: condor.CondorFact, machines: condor.CondorFact, prefix: str = "") -> None:
+    def __init__(self, ad: CondorFact, machines: CondorFact, prefix: str = "") -> None:
         self._own = {name: "" if MASK in value else value for name, value in literals(ad.text).items()}
         self._missing = UNDEFINED if self._own and len(ad.text) < MOST_CHARACTERS else ""
         self._prefix = prefix
@@ -338,7 +340,7 @@ def _doubt_of_last(matter: CondorCase) -> str:
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     exits = sorted(condor.CondorLife(evidence.facts).exits.items(), key=lambda end: end[0].rank)
 
-    def fact_of(origin: condor.Origin, end: condor.CondorExit) -> Fact:
+    def fact_of(origin: Origin, end: condor.CondorExit) -> Fact:
         fact = next(one for one in reversed(evidence.facts) if one.origin is origin and one.what in _ENDS)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
@@ -369,14 +371,14 @@ def _idle(matter: CondorCase) -> Ruling:
         again = f"Its program ended with {end}, and is retried. "
     elif turn.fact.what in condor.LOST:
         again = f"Its run was lost ({turn.fact.values.get('Reason') or WORDS[turn.fact.what]}). "
-    elif turn.fact.origin is condor.Origin.AD and starts > 0:
+    elif turn.fact.origin is Origin.AD and starts > 0:
         again, sure = f"It was started {counted(starts, 'time')} before. ", SURE
     pending = _for_machine(matter)
     sentence = sentence_of(pending, matter.since, again or begin)
     if again:
         return Ruling(Code.REQUEUED, sentence, sure, (analyze,), pending=pending)
     doubts = () if _is_seen(matter) else (_NO_EVENTS,)
-    if turn.fact.what == "submit" and not matter.has(condor.Origin.AD):
+    if turn.fact.what == "submit" and not matter.has(Origin.AD):
         doubts = (_ON_HOLD,)
     sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
     return Ruling(Code.IDLE, sentence, sure, (analyze,), doubts, pending)
@@ -410,11 +412,11 @@ def _held(matter: CondorCase) -> Ruling:
 
 def _completed(matter: CondorCase) -> Ruling:
     end, last = matter.life.exit, matter.life.turns[-1].fact
-    sure = CERTAIN if last.origin is not condor.Origin.OUTPUT else SURE
-    doubts = () if last.origin is not condor.Origin.OUTPUT else (_UNSAID if _is_seen(matter) else _NO_EVENTS,)
+    sure = CERTAIN if last.origin is not Origin.OUTPUT else SURE
+    doubts = () if last.origin is not Origin.OUTPUT else (_UNSAID if _is_seen(matter) else _NO_EVENTS,)
     if end is None or end == condor.CondorExit():
         return Ruling(Code.COMPLETED, "It has ended; how is not known.", PLAUSIBLE, (), doubts)
-    if last.origin is condor.Origin.EVENT and not matter.has(condor.Origin.AD) and not end.signal:
+    if last.origin is Origin.EVENT and not matter.has(Origin.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
         sure, doubts = SURE, _NO_AD
     if end.signal:
@@ -465,7 +467,7 @@ _KILLED = "a job that is killed writes no last line"
 
 
 def _is_seen(matter: CondorCase) -> bool:
-    return matter.has(condor.Origin.EVENT) or matter.has(condor.Origin.AD)
+    return matter.has(Origin.EVENT) or matter.has(Origin.AD)
 
 
 def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterator[str]:
@@ -484,20 +486,20 @@ def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
     )
 
 
-def _text(fact: condor.CondorFact) -> str:
+def _text(fact: CondorFact) -> str:
     """A fact in one line: of an event the head and the reason, of a job ad the text as it is there."""
     if fact.what == "ad":
         names = ("JobStatus", "ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "RemoveReason")
         return ", ".join(f"{name} = {fact.values[name]}" for name in names if name in fact.values)
     lines = [line.strip() for line in fact.text.strip().split("\n")]
-    if fact.origin is not condor.Origin.EVENT:
+    if fact.origin is not Origin.EVENT:
         return lines[0]
     parts = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
     return " | ".join((lines[0], *parts[:2]))
 
 
 def _condor(matter: CondorCase, why: str, command: str) -> NextStep:
-    known = condor.condor_id(matter.job.id)
+    known = condor_id(matter.job.id)
     is_named = any(fact.job == matter.job.id for fact in matter.facts)  # else it may be called by its site
     name = ("-name", known.schedd) if known is not None and known.schedd and is_named else ()
     number = known.number if known is not None else matter.job.id

@@ -32,7 +32,7 @@ from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
 from jobtui.model.patterns import regex
 from jobtui.model.slurm import reason_of
-from jobtui.model.verdicts import Code
+from jobtui.model.verdicts import Code, Slot
 
 GRACE_S = 2.0
 """How long after its limit a line may come."""
@@ -40,6 +40,11 @@ NOT_SENT = "exception during send"
 """The words in the record of a run that could not be sent to its cluster."""
 _TIMEOUT = regex(r"timeout=(?P<seconds>[\d.]+)")
 _LOGIN = regex(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
+_WAITING = {
+    Slot.OP: Code.WAITING_OP_SLOT,
+    Slot.RUN_DIR: Code.WAITING_RUN_DIR_SLOT,
+    Slot.CPU: Code.WAITING_CPU_SLOT,
+}
 
 
 def restarted(case: Case) -> Finding | None:
@@ -87,7 +92,7 @@ def slot(case: Case) -> Finding | None:
         return None
     waited = case.since(wait) if is_logged else _pending_s(case)
     return Finding(
-        found[0],
+        _WAITING[Slot(found[0])],
         f"The run waits{for_words(waited)}: {found[2]}.",
         SURE if is_logged else REPORTED,
         (wait,) if is_logged else (),

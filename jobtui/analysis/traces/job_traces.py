@@ -17,8 +17,7 @@ from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.layout import TraceLayout, TraceLine
 from jobtui.analysis.traces.tree import Tree, end_of
 from jobtui.model.clock import SECOND, Nanos, seconds_between
-from jobtui.model.condor import condor_id
-from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
+from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, condor_id, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
 from jobtui.model.traces import Span, Trace, TraceSearch, is_same_job, jobs_named_by

@@ -21,9 +21,10 @@ from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.condor_events import GROWING, HEAD_BYTES, HEADER, EventReader, Form, form_of
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos
-from jobtui.model.condor import LOG_GAP, CondorFact, Origin, reason_in
+from jobtui.model.condor import LOG_GAP, reason_in
 from jobtui.model.health import Skip
 from jobtui.model.jobs import ReasonSeen
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits, Position, skip_at
 from jobtui.transport.files import FileStat, OpenFile

@@ -14,13 +14,12 @@ from jobtui.backends.slurm.records import job_of
 from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.slurm import accounted_job
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import JobId, named
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.jobs import SLURM, Job, JobDetail
 from jobtui.model.journal import At, Matches
+from jobtui.model.logs import CondorFact
 from jobtui.model.numbers import whole, whole_of
-from jobtui.model.slurm import SYSTEM
 from jobtui.model.specs import ReadWindow, SourceSpec
 
 ANSWER_S = 1.0
@@ -52,7 +51,7 @@ class DocumentReader:
     def _system_of(self, cluster: str) -> str:
         is_home = cluster.lower() == self._home if self._home else not self._clusters - {cluster}
         own = "" if is_home else cluster
-        return named(SYSTEM, ".".join(filter(None, (self._label, own))))
+        return named(SLURM, ".".join(filter(None, (self._label, own))))
 
     @property
     def systems(self) -> frozenset[str]:
@@ -72,7 +71,7 @@ class DocumentReader:
         def skip(row: engine.EngineRow, why: str) -> None:
             skips.append(Skip(f"{self._source}, document {row.id}", why))
 
-        if self._preset.reads == SYSTEM:
+        if self._preset.reads == SLURM:
             jobs = {job.id: job for job in rows_of(rows, self._job, skip, ValueError)}
             return skipping(Batch(jobs=tuple(jobs.values()), count=len(rows)), skips)
         facts = chain.from_iterable(rows_of(rows, self._facts, skip, ValueError))
@@ -157,7 +156,7 @@ class ElasticJobs(PolledSource):
         from jobtui.backends.slurm.source import Slurm  # few have both
 
         near = (one for one in self.others() if isinstance(one, Slurm))
-        beside = next((one for one in near if one.system == named(SYSTEM, self._label)), None)
+        beside = next((one for one in near if one.system == named(SLURM, self._label)), None)
         self._doubt = ""
         if beside is None or self._cluster is not None:
             return self._cluster or ""
@@ -191,7 +190,7 @@ class ElasticJobs(PolledSource):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a Slurm job, found by its number, whenever it ended."""
-        if self._preset.reads != SYSTEM:
+        if self._preset.reads != SLURM:
             return None
         reader = self._reader or await self._begun()
         wanted = engine.RowQuery(None, None, reader.asked_for(job_id), 1, back=True)

@@ -14,8 +14,7 @@ from urllib.parse import quote
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos, time_of_seconds
-from jobtui.model.condor import condor_id
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, condor_id
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.specs import NO_ACCESS, Access, ReadWindow, SourceSpec
 from jobtui.model.tables import tables_of

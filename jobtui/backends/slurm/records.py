@@ -17,9 +17,9 @@ from jobtui.formats.slurm import SACCT, SQUEUE, Row, accounted_job, pieces_of, q
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import jid_of_run_dir, system_job_id
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import SLURM, Job, JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.slurm import LEFT, SYSTEM, SlurmExit, SlurmJob, reason_of, words_of
+from jobtui.model.slurm import LEFT, SlurmExit, SlurmJob, reason_of, words_of
 
 OF_SIREPO = "sirepo"
 """The tag of a job that Sirepo submitted, with its id in Sirepo."""
@@ -37,7 +37,7 @@ def key_of(job: SlurmJob) -> str:
     return job.array if job.is_rest and job.array else job.id
 
 
-def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> Job:
+def job_of(job: SlurmJob, source: str, label: str = SLURM, left: str = "") -> Job:
     """The job in the form of all systems: its app is the partition, its model the id as Slurm writes it.
 
     `left` says in words that it left the queue and its end was not seen.
@@ -49,7 +49,7 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
     sirepo = jid_of_run_dir(job.directory) if job.directory else None
     return Job(
         id=system_job_id(label, key_of(job)),
-        system=SYSTEM,
+        system=SLURM,
         status=status,
         native_status=intern(job.state),
         source=source,

@@ -27,9 +27,9 @@ from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.ids import JobId, named
-from jobtui.model.jobs import JobDetail
+from jobtui.model.jobs import SLURM, JobDetail
 from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
-from jobtui.model.slurm import SYSTEM, Cluster
+from jobtui.model.slurm import Cluster
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.worker import Worker
 
@@ -155,7 +155,7 @@ class Slurm(PolledSource):
         self._worker = Worker(f"slurm {commands.name}")
         super().__init__(commands.name, self._worker)
         self._commands = commands
-        self.system = named(SYSTEM, label)
+        self.system = named(SLURM, label)
         self._since = since
         self._queue_pace, self._accounts_pace, self._nodes_pace = Pacer(self), Pacer(self), Pacer(self)
         self._asking = asyncio.Lock()

@@ -21,10 +21,11 @@ from jobtui.backends.balsam.records import STATUSES
 from jobtui.backends.slurm.records import job_of
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor import LOG_GAP, CondorFact, CondorLife, Origin, changes_of
+from jobtui.model.condor import LOG_GAP, CondorLife, changes_of
 from jobtui.model.health import FailingPart, SourceHealth, SourceState
 from jobtui.model.ids import ContainerName, JobId
 from jobtui.model.jobs import Category, Job, JobDetail, JobStatus, ReasonSeen
+from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.ops import Op
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
 from jobtui.model.slurm import SlurmExit, SlurmJob, reason_of
