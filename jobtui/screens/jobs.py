@@ -290,9 +290,9 @@ class JobsScreen(JobsFilteringScreen):
         table, text, total = self._table, self.filter_text, len(self._table.rows.jobs)
         more = "+" if table.rows.has_more else self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
-        table.empty = self.shared.no_jobs() if not total else ()
-        if text and total:
-            table.empty = (f"no job passes the filter; {key_of('back')} ends it",)
+        filtered = (f"no job passes the filter; {key_of('back')} ends it",) if text else ()
+        if (empty := filtered if total else self.shared.no_jobs()) != table.empty:
+            table.empty = empty  # which paints the table again
         hidden = total - table.count
         count = counted(table.count, "job").replace(" ", f"{more} ")
         if text:
@@ -309,11 +309,10 @@ class JobsScreen(JobsFilteringScreen):
         self._rule.set_class(bool(text or table.marked), "-needed")
 
     def _show_surroundings(self) -> None:
-        rows, now = self._table.rows, self.shared.now()
+        rows, new = self._table.rows, self.shared.new_failures
         self._strip.sources = self.shared.store.sources()
         self._more = "+" if any(source.is_first_read for source in self._strip.sources) else ""
-        new = self.shared.new_failures
-        self._header.set_counts(rows.tally.counts(now), len(rows.needy), new, self._more)
+        self._header.set_counts(rows.tally.counts(self.shared.now()), len(rows.needy), new, self._more)
         self._show_words()
         self._show_one_line()
 

@@ -11,7 +11,7 @@ from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, RowContext, text_widths
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, TIMED, Column, RowContext, text_widths
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.record_list import RecordTable
@@ -45,6 +45,8 @@ class JobTable(RecordTable[Job]):
         self._highlighted: JobId | None = None
         self._visible: list[JobId] = []
         self._drawn: dict[JobId, Line] = {}
+        self._measured: list[Job] = []
+        """The jobs whose texts were measured, and have not changed since then."""
         self._next_tick = 0
         self._is_working = False
 
@@ -70,8 +72,7 @@ class JobTable(RecordTable[Job]):
         return [self.rows.jobs[job_id] for job_id in self._visible]
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
-        jobs = list(changed)
-        gone = list(gone)
+        jobs, gone = list(changed), list(gone)
         before = len(self.rows)
         seen = (self._visible, self.cursor - self.top)
         moved = self.rows.apply(jobs, gone)
@@ -83,6 +84,7 @@ class JobTable(RecordTable[Job]):
             self._follow()
             self._renew_visible()
         if is_drawn or (self._visible, self.cursor - self.top) != seen:
+            self._measured = []
             self.repaint()
         if len(self.rows) != before:
             self.post_message(self.Recounted())
@@ -165,10 +167,17 @@ class JobTable(RecordTable[Job]):
         self._renew_visible()
 
     def _measure(self, *, only_more: bool) -> None:
-        """Give columns the room that the visible jobs need; with `only_more` none leaves or needs less."""
-        texts = text_widths(self.columns, self.visible_jobs, self._look(), self.cells)
+        """Give columns the room that the visible jobs need; with `only_more` none leaves or needs less.
+
+        Of jobs that were measured before, then only the columns that time changes.
+        """
+        jobs, columns = self.visible_jobs, self.columns
+        if only_more and jobs == self._measured:
+            columns = tuple(column for column in columns if column.key in TIMED)
+        self._measured = jobs
+        texts = text_widths(columns, jobs, self._look(), self.cells)
         if only_more:
-            texts = {key: max(size, self._texts.get(key, 0)) for key, size in texts.items()}
+            texts = self._texts | {key: max(size, self._texts.get(key, 0)) for key, size in texts.items()}
         if texts != self._texts:
             self._texts = texts
             self._drawn.clear()
