@@ -140,13 +140,9 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_fault(expected_faults: 
 def source_classes() -> Iterator[type]:
     for module in pkgutil.walk_packages(jobtui.backends.__path__, "jobtui.backends."):
         for found in vars(import_module(module.name)).values():
-            is_ours = isinstance(found, type) and found.__module__ == module.name
-            if (
-                is_ours
-                and not inspect.isabstract(found)
-                and inspect.iscoroutinefunction(getattr(found, "poll", None))
-                and found is not Source
-            ):
+            is_ours = isinstance(found, type) and found.__module__ == module.name and found is not Source
+            is_polled = inspect.iscoroutinefunction(getattr(found, "poll", None))
+            if is_ours and is_polled and not inspect.isabstract(found):
                 yield found
 
 
@@ -582,17 +578,10 @@ def site_logs(path: Path) -> Source:
 
 SITE_LOG = FIXTURES / "balsam" / "site_logs" / "service_2026-11-20_173100.log"
 PROGRAM_OUTPUT = FIXTURES / "tracing" / "81430001.0.out"
+SUPERVISOR_LOG = CAPTURE / "supervisor.log", lambda path: build(SourceSpec("log", str(path)))
 BYTE_READERS: dict[str, tuple[Path, Callable[[Path], Source], object, str, str]] = {
-    "supervisor": (
-        CAPTURE / "supervisor.log",
-        lambda path: build(SourceSpec("log", str(path))),
-        LogParser, "parse", "reading a log",
-    ),
-    "line of the supervisor": (
-        CAPTURE / "supervisor.log",
-        lambda path: build(SourceSpec("log", str(path))),
-        LogParser, "_read", "reading a line",
-    ),
+    "supervisor": (*SUPERVISOR_LOG, LogParser, "parse", "reading a log"),
+    "line of the supervisor": (*SUPERVISOR_LOG, LogParser, "_read", "reading a line"),
     "site": (SITE_LOG, site_logs, SiteLogParser, "_record", "reading a log"),
     "output of an HTCondor job": (
         PROGRAM_OUTPUT,

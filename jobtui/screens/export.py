@@ -93,11 +93,12 @@ async def run_quietly(
     finally:  # also if the program ends in the meantime
         if process.returncode is None:
             process.kill()
-            await process.wait()
-    code = process.returncode or 0
-    if code < 0:
-        return f"was ended by signal {-code}"
-    return None if code == 0 else f"ended with exit code {code}"
+        while process.returncode is None:  # it ends at once, also if this is cancelled a second time
+            with suppress(asyncio.CancelledError):
+                await process.wait()
+    if code := process.returncode:
+        return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return None
 
 
 def _say_copied(screen: Screen[None], text: str) -> None:
@@ -157,8 +158,7 @@ def step_taken(shared: Shared, step: Step) -> CopyTarget:
 
 
 def is_file(shared: Shared, source: str) -> bool:
-    kinds = {known.name: known.kind for known in shared.store.sources()}
-    return kinds.get(source, LOG_FILE.kind) == LOG_FILE.kind
+    return all(known.kind == LOG_FILE.kind for known in shared.store.sources() if known.name == source)
 
 
 def file_target(path: str, line: int = 0, offset: int = 0) -> CopyTarget:

@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,9 @@ def test_init_writes_for_the_user_alone_and_never_over_a_file(
 def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text("# before\n")
-    with Tmux(
-        [sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": str(tmp_path)}
-    ) as window:
+    command, environ = [sys.executable, "-m", "jobtui", "init", str(path)], {"PATH": str(tmp_path)}
+    asked = partial(Tmux, command, 200, 40, environ)
+    with asked() as window:
         window.wait_text("[Y/n]")
         window.press("Enter", until="empty: done.")
         window.type("log=supervsor=x\n")
@@ -78,9 +79,7 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
         window.press("Enter", until="Replace it, and keep the old one as")
         window.press("Enter", until="Nothing was written.")
         assert path.read_text() == "# before\n"
-    with Tmux(
-        [sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": str(tmp_path)}
-    ) as window:
+    with asked() as window:
         window.wait_text("[Y/n]")
         window.type("n\n")
         window.wait_text("empty: done.")
