@@ -39,11 +39,11 @@ def _has_same_name(job: Job, other: Job) -> bool:
     return same and not is_of_array
 
 
-def _is_alike(job: Job, other: Job) -> bool:
+def is_alike(job: Job, one: Job) -> bool:
     if job.system == SLURM:
-        return _has_same_name(job, other)
-    mine, theirs = ((one.system, one.app, one.model, one.mode) for one in (job, other))
-    return job.id != other.id and mine == theirs
+        return _has_same_name(job, one)
+    same = job.app == one.app and (job.system, job.model, job.mode) == (one.system, one.model, one.mode)
+    return same and job.id != one.id
 
 
 def _last_before(job: Job, good: Sequence[Job]) -> Job | None:
@@ -240,7 +240,7 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Partner | None
     """What to compare a job with: its last good run, else one of its model and user, else of its model."""
     if runs and (own := last_good(runs, runs[-1].number)) is not None:
         return Partner(job.id, own.number, "the last good run of the same job")
-    good = [one for one in jobs if one.status is JobStatus.COMPLETED and _is_alike(job, one)]
+    good = [one for one in jobs if one.status is JobStatus.COMPLETED and is_alike(job, one)]
     same_user = [one for one in good if one.owner == job.owner]
     newest = _last_before(job, same_user or good)
     if newest is None:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -432,16 +433,17 @@ class Gatherer:
         job, runs = evidence.job, evidence.detail.runs if evidence.detail is not None else ()
         if job is None or job.status not in ENDED_BADLY:
             return evidence
-        from jobtui.analysis.compare import choose  # most jobs have not failed
+        from jobtui.analysis.compare import choose, is_alike  # most jobs have not failed
 
-        jobs, good = self.store.jobs, None
+        jobs, good, mine = self.store.jobs, None, None
         if evidence.detail is not None and job.owner:
             own = [one for one in jobs.values() if one.owner == job.owner]
             mine = choose(job, runs, (one for one in own if 0 < (one.ended_at or 0) <= (job.queued_at or 0)))
             if mine is not None and mine.number is None:
                 good = jobs[mine.job_id], self.store.correlation.ops_of(mine.job_id)
         is_read = any(one.name == job.source and one.was_at_end for one in self._sources)
-        lacks_good = choose(job, runs, jobs.values()) is None and (is_read or None)
+        alike = (one for one in jobs.values() if one.status is JobStatus.COMPLETED and is_alike(job, one))
+        lacks_good = mine is None and choose(job, runs, islice(alike, 1)) is None and (is_read or None)
         return msgspec.structs.replace(evidence, good=good, lacks_good=lacks_good)
 
     async def _last_lines(self, job: Job, stated: Evidence) -> tuple[Fact, ...]:

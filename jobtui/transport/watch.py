@@ -66,7 +66,6 @@ DELETE_SELF, MOVE_SELF = 0x400, 0x800
 UNMOUNT, OVERFLOW, IGNORED = 0x2000, 0x4000, 0x8000
 ONLY_DIRECTORY, IS_DIRECTORY = 0x1000000, 0x40000000
 
-_NONBLOCK, _CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
 
@@ -85,7 +84,7 @@ class Inotify:
     """A queue of events. Raises OSError where the kernel gives none."""
 
     def __init__(self) -> None:
-        self._fd = _checked(_kernel().inotify_init1(_NONBLOCK | _CLOEXEC))
+        self._fd = _checked(_kernel().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._waiter: asyncio.Future[None] | None = None
 
     def add(self, path: str, what: int) -> None:

@@ -67,14 +67,11 @@ class JobFiles:
             kept.clear()
 
     def sweep(self, directory: int) -> None:
-        try:
-            jids, self._listed = self._listed or listed(directory), []
-            if self._compare(jids, directory) < len(self._stamps):
-                self._lose(self._stamps.keys() - set(jids))
-            if self._faulty:
-                self._lose(self._faulty.keys() - set(jids))
-        finally:
-            self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
+        jids, self._listed = self._listed or listed(directory), []
+        if self.check(directory, jids) < len(self._stamps):
+            self._lose(self._stamps.keys() - set(jids))
+        if self._faulty:
+            self._lose(self._faulty.keys() - set(jids))
 
     def begin(self, directory: int, most: int | None) -> None:
         """Look at some of the files, so that jobs show before all were checked.
@@ -84,17 +81,17 @@ class JobFiles:
         jids = listed(directory) if most is None else newest(directory, most)
         first = most or FIRST_FILES
         self._listed = jids if len(jids) > first else []
-        self._compare(jids[:first], directory)
-        self._waiting.sort(key=_STAMP)
+        self.check(directory, jids[:first])
 
-    def check(self, directory: int, jids: Iterable[JobId]) -> None:
+    def check(self, directory: int, jids: Iterable[JobId]) -> int:
+        """Find which files changed. Returns how many were known."""
         try:
-            self._compare(jids, directory)
+            return self._compare(jids, directory)
         finally:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def _compare(self, jids: Iterable[JobId], directory: int) -> int:
-        """Find which files changed. Returns how many were known. The one loop that must be fast."""
+        """The one loop that must be fast."""
         known, waiting, status_of, found, why = self._stamps, self._waiting, os.stat, 0, ""
         for jid in jids:
             try:
