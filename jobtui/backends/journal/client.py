@@ -160,6 +160,9 @@ TOGETHER_S = 0.05
 """How long entries of several hosts are collected, to be given in order of time."""
 LOOK_EVERY_S = 10.0
 """How often the journal is asked which hosts there are."""
+QUIET_S = 10.0
+"""So long after wanted entries they are asked for once more: libsystemd counts an entry before it links its
+fields, and passes over one that it meets in between until another is written to that file."""
 LANES_MOST = 32
 """How many hosts have a connection of their own. The others, those known last, share one."""
 
@@ -594,13 +597,14 @@ class ExportReader(JournalReader):
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
         """The entry of a cursor; None if it no longer exists."""
-        return _found(cursor, (await self._all([_near(cursor)]))[0])
+        return _found(cursor, (await self._all([Ask(AtCursor(cursor), most=0)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
         """The last entry that each of these matches, None if there is none."""
         found: list[JournalEntry | None] = []
-        for at in range(0, len(groups), ASKED_AT_ONCE):
-            answers = await self._all([_last(group) for group in groups[at : at + ASKED_AT_ONCE]])
+        asks = [Ask(Tail(), group, 1, back=True) for group in groups]
+        for at in range(0, len(asks), ASKED_AT_ONCE):
+            answers = await self._all(asks[at : at + ASKED_AT_ONCE])
             found += [entries[0] if entries else None for entries in answers]
         return found
 
@@ -661,24 +665,29 @@ class ExportReader(JournalReader):
 
         Each slice is new and comes after the one before. The first one says that it is connected; `at_edge`
         says that all there was has been given, from then on entries come as they are written. `scope` are the
-        hosts whose entries these are, () for all. After a long silence all is asked again.
+        hosts whose entries these are, () for all. After a silence all is asked again.
         """
         while True:
             async with aclosing(self._catch_up(start, matches, scope)) as slices:
                 async for found in slices:
                     start = start if found.cursor is None else AtCursor(found.cursor)
                     yield found
+            limit_s = None
             async with aclosing(self._beyond(Ask(start, matches, follows=True))) as written:
-                async for some in written:
-                    start = AtCursor(some[-1].cursor)
-                    yield Slice(tuple(some), some[-1].cursor, True)
+                with contextlib.suppress(TimeoutError, StopAsyncIteration):
+                    while True:
+                        async with asyncio.timeout(limit_s):
+                            some = await anext(written)
+                        start, limit_s = AtCursor(some[-1].cursor), QUIET_S if matches else None
+                        yield Slice(tuple(some), some[-1].cursor, True)
 
     async def _catch_up(self, start: FollowStart, matches: Matches, scope: Matches) -> Slices:
         """What there is up to the edge, the last entry of `scope` when it was asked for."""
         own = own_cursor(start)
-        near = [] if own is None else [_near(own)]
+        asks = [] if own is None else [Ask(AtCursor(own), most=0)]
+        asks += [Ask(Tail(), scope, 1, back=True), Ask(start, matches)]
         beyond = CursorFilter(own)
-        async with aclosing(self._ask([*near, _last(scope), Ask(start, matches)])) as answers:
+        async with aclosing(self._ask(asks)) as answers:
             lost = own is not None and _found(own, await anext(answers)) is None
             last = await anext(answers)
             # If nothing was found, this is the end as it was, unless reading began after it
@@ -690,14 +699,6 @@ class ExportReader(JournalReader):
                     edge = kept[-1].cursor
                     yield Slice(tuple(kept), edge, False)
         yield Slice((), edge, True)
-
-
-def _near(cursor: Cursor) -> Ask:
-    return Ask(AtCursor(cursor), most=0)
-
-
-def _last(scope: Matches) -> Ask:
-    return Ask(Tail(), scope, 1, back=True)
 
 
 def _found(cursor: Cursor, near: Sequence[JournalEntry]) -> JournalEntry | None:

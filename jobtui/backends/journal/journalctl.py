@@ -143,8 +143,7 @@ def words_of(ask: Ask) -> Words:
     words = ["--follow", "--no-tail"] if ask.follows else ["--reverse"] if ask.back else []
     start = ask.start
     if isinstance(start, At):
-        micros = from_micros(start.time)
-        micros = max(micros - 1, 0) if ask.back else micros
+        micros = max(from_micros(start.time) - ask.back, 0)
         words += [f"--{'until' if ask.back else 'since'}=@{micros // 1_000_000}.{micros % 1_000_000:06d}"]
     if isinstance(start, AtCursor):
         words += [f"--cursor={start.cursor}"]

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.journal import client, gatewayd, journalctl
+from jobtui.backends.journal import client, journalctl
 from jobtui.backends.journal.client import JournalReader, compare, merged, position
 from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import JournalctlReader
@@ -23,7 +23,7 @@ from jobtui.backends.journal.records import LINES_OPEN, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.journal import AtCursor, Begin, Cursor, JournalCondition, JournalEntry, Tail
+from jobtui.model.journal import AtCursor, Begin, Cursor, JournalCondition, JournalEntry, Matches, Tail
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, STDERR_BYTES, LocalShell, Running, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply
@@ -35,7 +35,7 @@ from tests.backends.journal.make import (
     make_journal,
     needs_journal_tools,
 )
-from tests.backends.journal.readers import Follower, all_of
+from tests.backends.journal.readers import Follower, all_of, of
 from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
 from tests.carried import carried
 from tests.rows import ROWS, table
@@ -290,33 +290,35 @@ async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
     assert not [head for head in heads if b"\nX:" in head]
 
 
-async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("limit", "heard", "matches"), [("gatewayd.IDLE_S", 0, ()), ("client.QUIET_S", 1, of(A="a"))]
+)
+async def test_what_following_does_not_hear_is_found_once_it_is_quiet(
+    limit: str, heard: int, matches: Matches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one that follows hears nothing; an entry that came meanwhile is found anyway."""
-    written = [entry(0, "m0")]
-    following: list[bytes] = []
+    """The connection may only seem alive, or libsystemd may have met an entry that was half written."""
+    entries = [entry(number, f"m{number}", A="a") for number in range(heard + 2)]
+    written = entries[:1]
 
     async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
         if b"follow" not in head.split(b"\r\n", 1)[0]:
             await reply("200 OK", b"".join(written), Content_Type=EXPORT)(head, writer)
             return
-        following.append(head)
-        await raw(HEAD + b"Connection: close\r\n\r\n", hangs=True)(head, writer)
+        written[:] = entries
+        text = HEAD + b"Connection: close\r\n\r\n" + b"".join(entries[1 : 1 + heard])
+        await raw(text, hangs=True)(head, writer)
 
     async with answering(answer) as spec, asyncio.timeout(LONG_S):
-        monkeypatch.setattr(gatewayd, "IDLE_S", 0.2)
+        monkeypatch.setattr(f"jobtui.backends.journal.{limit}", 0.2)
         journal = GatewayJournal(spec)
-        async with contextlib.aclosing(journal.listen(Begin(), (), ())) as slices:
+        async with contextlib.aclosing(journal.listen(Begin(), matches, ())) as slices:
             messages: list[str | None] = []
             async for found in slices:
                 messages += [each.message for each in found.entries]
-                if len(messages) == 1 and following:
-                    written.append(entry(1, "m1"))
-                if len(messages) == 2:
+                if len(messages) == len(entries):
                     break
         await journal.aclose()
-    assert messages[-1] == "m1"
+    assert messages == ["m0", "m1", "m2"][: len(entries)]
 
 
 SPEC, SECRET = "ssh://ann@node1:2222", "ssh://ann:hunter2@node1"
