@@ -29,8 +29,6 @@ Answered = TypeVar("Answered")
 OVER_SSH = "ssh://"
 MESSAGES_WITHIN_S = 10.0
 """How long a journal may take to give what was written around the end of a job."""
-EXPECTED_CHARACTERS = 200
-"""How much of a line's text must still be where it was."""
 
 
 def _answering(
@@ -145,9 +143,8 @@ class JobReader:
         file = next((source for source in self._sources() if source.name == step.source), None)
         if not isinstance(file, LogFile):
             return ()
-        expected = step.text[:EXPECTED_CHARACTERS]
         number = step.line if step.line > 0 else None
-        lines = await file.lines_from(step.offset, most, line=number, expect=expected)
+        lines = await file.lines_from(step.offset, most, line=number, expect=step.text)
         ends = (at for at, raw in enumerate(lines) if at and split(raw.text))
         return lines[: next(ends, len(lines))]
 

@@ -17,21 +17,13 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple
 
 from jobtui.backends.base import Batch
-from jobtui.backends.log_start import (
-    PACKED_RATIO,
-    Beginning,
-    BlockParser,
-    LogFiles,
-    RotatedFile,
-    Start,
-    begin,
-    find_log_files,
-)
+from jobtui.backends.log_start import Beginning, BlockParser, Start, begin
 from jobtui.formats.parser import Parsed, R
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SKIPS_NAMED, Skip, SourceError, SourceMissing, contained
 from jobtui.transport import blocks
 from jobtui.transport.files import FileId, FileStat, OpenFile, explained, look, source_error, written_at
+from jobtui.transport.log_files import PACKED_RATIO, LogFiles, RotatedFile, find_log_files, goes_on
 
 HEAD_BYTES = 1_024
 """How much of a file's beginning identifies it once it was copied or packed."""
@@ -159,9 +151,7 @@ class OpenLog(Generic[R]):
 
     def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text up to here."""
-        if self.opened.packed is not None or other.packed is not None or len(self._mark) < blocks.MARK_BYTES:
-            return False
-        return self._mark_in(other.source.read) == self._mark
+        return goes_on(self.opened, self._mark, self.position.offset, other)
 
     def is_in(self, other: RotatedFile) -> bool:
         """Whether another file is this one renamed, or holds its text or a part of it, copied or packed."""

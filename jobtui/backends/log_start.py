@@ -1,40 +1,18 @@
-"""The files of a log, and where reading it begins: its start, its tail, or a time; the note about the rest.
+"""Where to begin to read a log and its rotated files: at the start, near the end, or at a time."""
 
-A log is a file and its rotated files that are still next to it.
-"""
-
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
 from jobtui.formats.parser import Parsed, R
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.health import SourceError
 from jobtui.model.logs import provisional
 from jobtui.transport import blocks
-from jobtui.transport.files import (
-    ByteSource,
-    FileId,
-    FileStat,
-    OpenFile,
-    look,
-    open_file,
-    packed_allowance,
-    rotated,
-    written_at,
-)
-from jobtui.transport.unpacking import UnpackLimit
+from jobtui.transport.files import ByteSource, FileStat, OpenFile, written_at
+from jobtui.transport.log_files import LogFiles, RotatedFile
 
 TAIL_BYTES = 32 << 20
-PACKED_RATIO = 10
-"""How much text a packed file holds, about, by its size."""
-COMPARED_BYTES = 4_096
-"""How much of the beginning, middle and end is compared to see whether one file begins with another."""
-TRIES = 20
-"""How often files are searched for again while they are being renamed."""
 
 
 class BlockParser(Protocol[R]):
@@ -80,121 +58,6 @@ class Beginning(msgspec.Struct, frozen=True):
     note: str | None = None
     whole: bool = True
     timeless: bool = False
-
-
-class RotatedFile(NamedTuple):
-    """A rotated file with text, kept open: it stays the same whatever is renamed or packed later.
-
-    `problem` says why it could not be opened.
-    """
-
-    path: Path
-    look: FileStat
-    opened: OpenFile | None
-    problem: SourceError | None = None
-
-    @property
-    def is_packed(self) -> bool:
-        return self.opened is not None and self.opened.packed is not None
-
-    @property
-    def size(self) -> int:
-        return self.look.size * (PACKED_RATIO if self.is_packed else 1)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no text in it, packed. Raises OSError."""
-        packed = None if self.opened is None else self.opened.packed
-        return packed is not None and not packed.read(0, 1) and packed.broken is None
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Some of its text, none where it could not be opened. Raises OSError."""
-        return b"" if self.opened is None else self.opened.source.read(offset, size)
-
-
-class LogFiles(NamedTuple):
-    """The files of a log as they were at one moment, all open: the one at its path, and the rotated ones."""
-
-    present: OpenFile
-    older: list[RotatedFile]
-    """The oldest first."""
-
-    def close(self, kept: Iterable[OpenFile | None] = ()) -> None:
-        kept_ids = {id(one) for one in kept}
-        for opened in (self.present, *(each.opened for each in self.older)):
-            if opened is not None and id(opened) not in kept_ids:
-                opened.close()
-
-
-def find_log_files(path: Path) -> LogFiles:
-    """The files of the log at a path. Raises SourceError when there is none at the path, and OSError.
-
-    While they are being renamed or packed they are searched again, as one could be missed or found twice. A
-    copy of the present file, which is not truncated yet, is no rotated file.
-    """
-    for tries in range(TRIES + 1):
-        files = _open_all(path)
-        size = files.present.look().size
-        found = [*((each.path, each.look.id) for each in files.older), (path, files.present.id)]
-        is_copied = bool(files.older) and _is_begun_copy(files.older[-1], files.present)
-        if tries == TRIES or (_names(path) == found and files.present.look().size >= size):
-            break
-        files.close()
-    older = files.older[:-1] if is_copied and tries < TRIES else files.older
-    kept = files._replace(older=[each for each in older if not each.is_empty])
-    files.close((files.present, *(each.opened for each in kept.older)))
-    return kept
-
-
-def _names(path: Path) -> list[tuple[Path, FileId]]:
-    found = []
-    for each in (*rotated(path), path):
-        with suppress(SourceError):
-            seen = look(each)
-            if seen.size or each == path:
-                found.append((each, seen.id))
-    return found
-
-
-def _open_all(path: Path) -> LogFiles:
-    allowance = packed_allowance()
-    present, older = open_file(path, allowance), []
-    for each in rotated(path):
-        with suppress(SourceError):  # it has another name by now
-            seen = look(each)
-            if seen.size:
-                older.append(_open(each, seen, allowance))
-    return LogFiles(present, older)
-
-
-def _open(path: Path, seen: FileStat, allowance: UnpackLimit) -> RotatedFile:
-    try:
-        opened = open_file(path, allowance)
-    except SourceError as error:
-        return RotatedFile(path, seen, None, error)
-    return RotatedFile(path, opened.look(), opened)
-
-
-def _is_begun_copy(copy: RotatedFile, present: OpenFile) -> bool:
-    """Whether a file is the beginning of another. Raises OSError.
-
-    One shorter than MARK_BYTES only if it is all of the other: many logs begin with the same line.
-    """
-    size, most = copy.look.size, present.look().size
-    is_likely = copy.opened is not None and size <= most and (size >= blocks.MARK_BYTES or size == most)
-    return is_likely and begins_with(present, copy.opened, size)
-
-
-def begins_with(whole: OpenFile, part: OpenFile | None, size: int) -> bool:
-    """Whether a file begins with the `size` bytes of another, by pieces of both; False for packed ones.
-
-    Raises OSError.
-    """
-    if part is None or whole.packed or part.packed:
-        return False
-    offsets = (0, size // 2, max(0, size - COMPARED_BYTES))
-    pieces = ((at, min(COMPARED_BYTES, size - at)) for at in offsets)
-    return all(whole.plain.read(*piece) == part.plain.read(*piece) for piece in pieces)
 
 
 Begun = tuple[list[RotatedFile], blocks.Position, Beginning]

@@ -23,8 +23,9 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError
 from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.specs import ReadWindow, SourceSpec
-from jobtui.transport.blocks import Limits, lines_from
-from jobtui.transport.files import FileStat, look_quietly, opened_file, rotated
+from jobtui.transport.blocks import KNOWN_CHARACTERS, Limits, lines_from
+from jobtui.transport.files import FileStat, look_quietly, opened_file
+from jobtui.transport.log_files import begins_with, rotated
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -168,7 +169,7 @@ class LogFile(PolledSource):
         if self._compared[0] != key:
             self._compared = key, False
             with suppress(SourceError), opened_file(other._path) as whole, opened_file(self._path) as part:
-                self._compared = key, log_start.begins_with(whole, part, mine.size)
+                self._compared = key, begins_with(whole, part, mine.size)
         return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:
@@ -199,7 +200,7 @@ class LogFile(PolledSource):
                 except SourceError as error:
                     problem = problem or error
                     continue
-                if found and found[0].offset == offset and expect in found[0].text:
+                if found and found[0].offset == offset and expect[:KNOWN_CHARACTERS] in found[0].text:
                     return found
             if problem is not None:
                 raise problem

@@ -15,7 +15,7 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit
 from jobtui.formats.parser import Survey, survey
 from jobtui.logs.catalog import DirectoryLogs
-from jobtui.logs.pages import newest_time, tail_lines
+from jobtui.logs.pages import tail_lines
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import FAULTS, SEE, SourceError, SourceHealth, SourceState, contained
 from jobtui.model.job_reader import Unreadable
@@ -216,11 +216,10 @@ async def _examine_files(finding: Check, reader: Reader) -> None:
 
 
 async def _examine_log(spec: SourceSpec, finding: Check, newest_record: Nanos | None) -> None:
-    path = Path(spec.target)
+    path, finding.newest_at = Path(spec.target), finding.source.newest_at
     try:
         with closing(Worker(f"doctor on {path}")) as worker:
             seen = await worker.run(lambda: survey(tail_lines(path)))
-            finding.newest_at = await worker.run(lambda: newest_time(path))
     except SourceError as error:
         finding.faults.append(str(error))
         return

@@ -1,9 +1,10 @@
 """A log for a screen: pages from any position, its end at once, whatever its size.
 
-It only holds what is asked for and a sparse index. Positions continue over a rotation: the file before is
-kept open, so that its lines can still be read. A file that was truncated or rewritten gets positions after
-those it had. Pages are read in one thread, everything slow in another, so that paging never waits for a
-search. No method blocks the event loop.
+It only holds what is asked for and a sparse index. Positions continue over a rotation: files stay open, so
+that their lines can still be read. A file that was rotated before is opened when its lines are wanted, and
+has negative positions. One that was truncated or rewritten gets positions after those it had. Pages are read
+in one thread, everything slow in another, so that paging never waits for a search. No method blocks the event
+loop.
 """
 
 import time
@@ -12,18 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from jobtui.formats.parser import LogParser
-from jobtui.logs.segments import SCAN_BYTES, Segment
+from jobtui.logs.segments import PACKED_BYTES, SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
-from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Query
+from jobtui.model.pages import (
+    Extent,
+    FilePosition,
+    Log,
+    LogLine,
+    LogSearch,
+    LogUnreadable,
+    Overview,
+    Page,
+    Query,
+)
 from jobtui.transport import files
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
+from jobtui.transport.log_files import find_log_files, rotated
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
-FILES_HELD = 2
-"""The file and the one before it."""
+FILES_HELD = 32
+"""How many files are open at most."""
 STEPS_S, BREATH_S = 0.02, 0.0002
 """How long a step of the index takes, and how long it pauses after it so that others may ask."""
 SLICE_S = 0.05
@@ -45,6 +56,8 @@ class LogPages(Log):
         self._watch = Watch(self._reads, [path], self.is_changed)
         self._looked: files.FileStat | None = None
         self._closed = False
+        self._has_all = False
+        """Whether there is no rotated file before those that are open."""
 
     # Its extent.
 
@@ -75,13 +88,14 @@ class LogPages(Log):
         self._looked = seen = files.look(self.path)
         segments = self.segments
         if not segments:
-            self.segments = (Segment(files.open_file(self.path), 0),)
+            self.segments = (Segment(files.open_file(self.path), self.path, 0),)
             self._event = self.segments[-1].event
             return self.extent
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                self._replace((*segments[:-1], Segment(files.open_file(self.path), current.end)))
+                opened = files.open_file(self.path)
+                self._replace((*segments[:-1], Segment(opened, self.path, current.end)))
                 self._event = "was truncated or rewritten"
             return self.extent
         current.grow()
@@ -89,8 +103,8 @@ class LogPages(Log):
             return self.extent
         opened = files.open_file(self.path)
         try:
-            goes_on = current.goes_on_in(opened, opened.look())
-            fresh = Segment(opened, current.base if goes_on else current.end)
+            goes_on = current.goes_on_in(opened)
+            fresh = Segment(opened, self.path, current.base if goes_on else current.end)
         except (OSError, SourceError):
             opened.close()
             raise
@@ -104,6 +118,49 @@ class LogPages(Log):
         for segment in before:
             if segment not in self.segments:
                 segment.opened.close()
+        self._has_all = False
+        looks = {path: files.look_quietly(path) for path in (*rotated(self.path), self.path)}
+        paths = {seen.id: path for path, seen in looks.items() if seen is not None}
+        for segment in self.segments:
+            segment.path = paths.get(segment.opened.id)
+
+    # Its rotated files.
+
+    def _backward(self) -> Iterator[Segment]:
+        """Its files, the newest first. Those that are not open are opened when they are wanted."""
+        yield from reversed(self.segments)
+        while self._open_earlier():
+            yield self.segments[0]
+
+    def _open_earlier(self) -> bool:
+        """Open the rotated file before the first one that is open. False if there is none to read."""
+        if self._has_all or not self.segments or len(self.segments) >= FILES_HELD:
+            return False
+        if sum(segment.size for segment in self.segments if segment.is_packed) >= PACKED_BYTES:
+            self._event = "older packed files are not shown"
+            return False
+        try:
+            found = find_log_files(self.path)
+        except (OSError, SourceError):  # it is being rotated, or gone
+            return False
+        first, kept = self.segments[0], list[files.OpenFile]()
+        try:
+            earlier = found.before(first.opened)
+            self._has_all = earlier is None or earlier.opened is None
+            if earlier is None or earlier.opened is None:
+                self._event = str(earlier.problem) if earlier is not None else self._event
+                return False
+            segment = Segment(earlier.opened, earlier.path, first.base, ends=True)
+            self.segments = (segment, *self.segments)
+            kept.append(earlier.opened)
+        finally:
+            found.close(kept)
+        return True
+
+    async def segment_before(self, position: int) -> Segment | None:
+        """The last of its files that ends at `position` or before, None without any. Raises LogUnreadable."""
+        ending = (segment for segment in self._backward() if segment.end <= position)
+        return await self._in(self._reads, lambda: next(ending, None))
 
     # Pages.
 
@@ -112,20 +169,22 @@ class LogPages(Log):
 
     def _before(self, position: int, count: int) -> Page:
         lines: list[LogLine] = []
-        for segment in reversed(self.segments):
+        for segment in self._backward():
             if position > segment.base:
                 offset = min(position - segment.base, segment.size)
                 lines[:0] = segment.pages.before(offset, segment.size, count - len(lines))
                 if len(lines) >= count or (lines and lines[0].position > segment.base):
-                    break
+                    return Page(tuple(lines), at_edge=False)
                 position = segment.base
-        return Page(tuple(lines), not lines or lines[0].position <= self.extent.begin)
+        return Page(tuple(lines), at_edge=True)
 
     async def after(self, position: int, count: int) -> Page:
         return await self._in(self._reads, lambda: self._after(position, count))
 
     def _after(self, position: int, count: int) -> Page:
         lines: list[LogLine] = []
+        while position < self.extent.begin and self._open_earlier():
+            pass
         for segment in self.segments:
             if position < segment.end and len(lines) < count:
                 offset = max(0, position - segment.base)
@@ -133,6 +192,18 @@ class LogPages(Log):
                 if lines and lines[-1].end < segment.end:
                     break
         return Page(tuple(lines), not lines or lines[-1].end >= self.extent.end)
+
+    async def file_position(self, position: int) -> FilePosition | None:
+        segment = next((part for part in self.segments if part.base <= position < part.end), None)
+        if segment is None or segment.path is None:
+            return None
+        offset = position - segment.base
+        number = await self._in(self._reads, partial(segment.number_of, offset))
+        return FilePosition(str(segment.path), offset, number)
+
+    async def position_of(self, offset: int, text: str) -> int | None:
+        holding = (segment.base + offset for segment in self._backward() if segment.holds(offset, text))
+        return await self._in(self._reads, lambda: next(holding, None))
 
     # The log as a whole.
 
@@ -157,12 +228,6 @@ class LogPages(Log):
             complete=all(segment.index.complete for segment in segments),
         )
 
-    async def number_of(self, position: int) -> int | None:
-        segment = next((part for part in self.segments if part.base <= position < part.end), None)
-        if segment is None:
-            return None
-        return await self._in(self._reads, partial(segment.index.number_of, position - segment.base))
-
     async def position_of_line(self, number: int) -> int | None:
         if not self.segments:
             return None
@@ -172,18 +237,22 @@ class LogPages(Log):
         return segment.base + min(offset, max(0, segment.size - 1))
 
     async def position_of_time(self, at: Nanos) -> int | None:
+        while bool(self.segments) and await self._in(self._works, lambda: self.segments[0].is_all_since(at)):
+            if not await self._in(self._reads, self._open_earlier):
+                break
         for segment in self.segments:
             if (offset := await self._in(self._works, partial(segment.offset_of_time, at))) is not None:
                 return segment.base + offset
         return None
 
     async def next_error(self, position: int, *, forward: bool) -> int | None:
-        extent = self.extent
         at: int | None = position + 1 if forward else position
-        while at is not None and extent.begin <= at <= extent.end:
+        while at is not None:
             found, at = await self._in(self._works, partial(self._error_at, at, forward))
             if found is not None:
                 return found
+            if at is None and not forward and await self._in(self._reads, self._open_earlier):
+                at = self.segments[0].end
         return None
 
     def _error_at(self, position: int, forward: bool) -> tuple[int | None, int | None]:
@@ -206,7 +275,7 @@ class LogPages(Log):
         # Imported here, as paging does not need it
         from jobtui.logs.search import FileSearch
 
-        return FileSearch(lambda: self.segments, query)
+        return FileSearch(lambda: self.segments, self.segment_before, query)
 
     async def aclose(self) -> None:
         self._closed = True
@@ -227,8 +296,6 @@ class LogPages(Log):
 
 
 SAMPLE_BYTES = 16 << 20
-NEWEST_BYTES = 256 << 10
-"""How much of the end of a log is searched for its newest time."""
 
 
 def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
@@ -243,12 +310,3 @@ def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
         reader.end = end
         while (block := reader.next(release=True)) is not None or reader.more:
             yield from block.data.split(b"\n")[:-1] if block is not None else ()
-
-
-def newest_time(path: Path) -> Nanos | None:
-    """The newest time near the end of a log, None when no line there has one. Raises SourceError."""
-    with files.opened_file(path) as opened:
-        newest = files.written_at(opened, opened.look())
-    parser = LogParser(str(path))
-    times = (parser.time_of(line, newest) for line in tail_lines(path, NEWEST_BYTES))
-    return max((at for at in times if at is not None), default=None)

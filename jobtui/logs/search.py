@@ -16,7 +16,7 @@ import threading
 from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -353,14 +353,34 @@ class FileSearch(Search):
     All but `_search_all` is for its own thread.
     """
 
-    def __init__(self, segments: Callable[[], Sequence[Segment]], query: Query) -> None:
+    def __init__(
+        self,
+        segments: Callable[[], Sequence[Segment]],
+        segment_before: Callable[[int], Awaitable[Segment | None]],
+        query: Query,
+    ) -> None:
         now = segments()
         begin = now[0].base if now else 0
         super().__init__(query, Hits(begin), HITS_KEPT)
-        self._segments = segments
+        self._segments, self._segment_before = segments, segment_before
 
     async def _search_all(self) -> None:
+        segment = await self._segment_before(self.hits.low)
+        await self._search_new()
+        while segment is not None and not self._stopping:
+            above = await self._segment_before(segment.base)
+            found = await self._worker.run(partial(self._found_whole, segment, above))
+            self.hits.add_below(found, segment.base)
+            self._stop_when_full()
+            segment = above
+
+    async def _search_new(self) -> None:
         await self._worker.run(self._search_on)
+
+    def _found_whole(self, segment: Segment, above: Segment | None) -> "array[int]":
+        lines = _ShownLines(segment.source, partial(_end_of, above))
+        found = (at for offsets in self._found(segment, 0, lines) for at in offsets)
+        return array("q", [segment.base + at for at in found])
 
     def _search_on(self) -> None:
         segments = self._segments()
@@ -370,7 +390,7 @@ class FileSearch(Search):
             if self.hits.high >= segment.end or self._stopping:
                 continue
             begin = max(0, self.hits.high - segment.base)
-            lines = _ShownLines(segment.source, partial(_end_of, segments[max(0, nth - 1) : nth]))
+            lines = _ShownLines(segment.source, partial(_end_of, segments[nth - 1] if nth else None))
             for offsets in self._found(segment, begin, lines):
                 positions = array("q", [segment.base + offset for offset in offsets])
                 self.hits.add_above(positions, positions[-1] if positions else self.hits.high)
@@ -439,8 +459,8 @@ class FileSearch(Search):
             begin = last if starts else begin + CHUNK_BYTES
 
 
-def _end_of(segments: Sequence[Segment]) -> bytes:
-    return b"".join(one.source.read(max(0, one.size - ABOVE_BYTES), ABOVE_BYTES) for one in segments)
+def _end_of(segment: Segment | None) -> bytes:
+    return b"" if segment is None else segment.source.read(max(0, segment.size - ABOVE_BYTES), ABOVE_BYTES)
 
 
 def _text(line: bytes) -> str:

@@ -11,12 +11,21 @@ from array import array
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
-from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, TimeOf, mark_before, offset_of_time
-from jobtui.transport.files import CHUNK_BYTES, ByteSource, FileStat, OpenFile, written_at
+from jobtui.transport.blocks import (
+    KNOWN_CHARACTERS,
+    RAW_LINE_BYTES,
+    TimeOf,
+    first_time,
+    mark_before,
+    offset_of_time,
+)
+from jobtui.transport.files import CHUNK_BYTES, ByteSource, OpenFile, written_at
+from jobtui.transport.log_files import goes_on
 
 PAGE_BYTES = 4 << 20
 """How much is read for one page at most, and the longest line that is given as one."""
@@ -280,26 +289,30 @@ class TextBytes(ByteSource):
 class Segment:
     """A file whose first byte is the position `base`, with the size that it had at the last look.
 
+    It begins at the position `at`, or ends there. `path` is None once it is not known where the file is.
     Methods that read raise OSError.
     """
 
-    def __init__(self, opened: OpenFile, base: int) -> None:
+    def __init__(self, opened: OpenFile, path: Path, at: int, *, ends: bool = False) -> None:
         self.opened = opened
-        self.base = base
+        self.path: Path | None = path
         self.event = ""
         self._seen = opened.look()
         self.changed_at = written_at(opened, self._seen)
         self.source: ByteSource = opened.source
         self.size = self._seen.size
+        self._is_whole = True
         if opened.packed is not None:
             text = TextBytes(opened.packed)
+            self._is_whole = text.is_whole
             self.source, self.size = text, text.size
             if opened.packed.broken is not None:
                 self.event = f"packed text ends: {opened.packed.broken}"
             elif not text.is_whole:
                 self.event = f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
+        self.base = at - self.size if ends else at
         self._mark = self._mark_in(self.source)
-        self.pages = PageReader(self.source, base, self._time_of)
+        self.pages = PageReader(self.source, self.base, self._time_of)
         self.index = LineIndex(self.source, self.size, self._time_of)
 
     @property
@@ -323,11 +336,9 @@ class Segment:
             self._mark = self._mark_in(self.source)
         return True
 
-    def goes_on_in(self, other: OpenFile, seen: FileStat) -> bool:
+    def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text, as a copy kept up to date by renaming does."""
-        if self.is_packed or other.packed is not None or len(self._mark) < MARK_BYTES:
-            return False
-        return seen.size >= self.size and self._mark_in(other.source) == self._mark
+        return goes_on(self.opened, self._mark, self.size, other)
 
     def look_through(self) -> bool:
         if self.index.block == FINE_BLOCK and self.size >= OUTGROWN_BYTES:
@@ -339,6 +350,21 @@ class Segment:
 
     def _time_of(self, line: bytes) -> Nanos | None:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
+
+    def number_of(self, offset: int) -> int | None:
+        """The number of the line at a byte, None while the lines before it are not counted."""
+        return self.index.number_of(offset) if self._is_whole else None
+
+    def is_all_since(self, at: Nanos) -> bool:
+        """Whether its first line with a time is not older, so that more of this time may be before it."""
+        first = first_time(self.source, 0, self.size, self._time_of)
+        return first is None or first.at >= at
+
+    def holds(self, offset: int, text: str) -> bool:
+        """Whether a line begins at byte `offset` that holds a text."""
+        lines = self.pages.after(offset, self.size, 1)
+        is_there = bool(lines) and lines[0].position == self.base + offset
+        return is_there and text[:KNOWN_CHARACTERS] in lines[0].text
 
     def offset_of_time(self, at: Nanos) -> int | None:
         """The offset of the first line of this time or later; None if no line has such a time."""

@@ -73,6 +73,14 @@ class Extent(NamedTuple):
     revision: int = 0
 
 
+class FilePosition(NamedTuple):
+    """Where a line is: its file, its first byte there, and its number, None while lines are not counted."""
+
+    path: str
+    offset: int
+    line: int | None
+
+
 class Stretch(NamedTuple):
     """A part of a log for the histogram: where and when it begins, how many lines and errors are in it."""
 
@@ -153,9 +161,11 @@ class Hits:
         self.high = high
 
     def add_below(self, positions: Sequence[int], low: int) -> None:
-        """Add ascending positions before all others, which needs `wide`; searched down to `low`."""
-        assert isinstance(self._all, list)
-        self._all[:0] = positions
+        """Add ascending positions before all others; searched down to `low`."""
+        if isinstance(self._all, list):
+            self._all[:0] = positions
+        else:
+            self._all[:0] = array("q", positions)
         self.low = low
 
     def forget_from(self, position: int) -> None:
@@ -277,9 +287,16 @@ class Log(LineSource, Protocol):
     async def next_error(self, position: int, *, forward: bool) -> int | None:
         """The first error after the line at `position`, or the last before it. Raises LogUnreadable."""
 
-    async def number_of(self, position: int) -> int | None:
-        """The number of the line at `position` in its file, None while lines before it are not counted."""
+    async def file_position(self, position: int) -> FilePosition | None:
+        """Where the line at `position` is, None for one that is not in a file here. Raises LogUnreadable."""
         return None
+
+    async def position_of(self, offset: int, text: str) -> int | None:
+        """The position of the line that was at `offset` of its source, None if no line there holds the text.
+
+        Raises LogUnreadable.
+        """
+        return offset
 
     async def position_of_line(self, number: int) -> int | None:
         """Where the line with this number begins, or the last line; None where lines have no numbers."""

@@ -324,8 +324,8 @@ class LogsTab(StepTab):
 
     def open(self) -> None:
         if (line := self._log.record) is not None:
-            at = None if "://" in line.source else line.offset
-            open_screen(self.app, ScreenName.LOGS, self.shared, line.source, at)
+            offset = None if "://" in line.source else line.offset
+            open_screen(self.app, ScreenName.LOGS, self.shared, line.source, offset, line.at, line.text)
 
     @property
     def copied(self) -> str | None:

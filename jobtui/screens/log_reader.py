@@ -1,11 +1,21 @@
 """One log that is open on a screen: its extent, search and position. No widgets."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Extent, Hits, LineSource, Log, LogSearch, MaskedLines, SearchState
+from jobtui.model.pages import (
+    Extent,
+    FilePosition,
+    Hits,
+    LineSource,
+    Log,
+    LogSearch,
+    MaskedLines,
+    SearchState,
+)
 from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show, telling
@@ -50,10 +60,10 @@ STATE_WORDS = {
 class LogReader:
     """An open log: its position, search and bookmarks. `name` is None for all logs in one."""
 
-    def __init__(self, log: Log, name: str | None, position: int | None = None) -> None:
+    def __init__(self, log: Log, name: str | None) -> None:
         self.log, self._masked = log, MaskedLines(log)
         self.name = name
-        self.position = position
+        self.position: int | None = None
         """The position when another log was chosen; None at the end."""
         self.extent = Extent(0, 0)
         self.search: LogSearch | None = None
@@ -97,8 +107,7 @@ class LogReader:
         return self.hits.next_after(end) if direction > 0 else self.hits.last_before(begin)
 
     def may_come(self, direction: int) -> bool:
-        is_left = self.hits.high < self.extent.end if direction > 0 else self.hits.low > self.extent.begin
-        return self.is_searching and is_left
+        return self.is_searching and (direction < 0 or self.hits.high < self.extent.end)
 
     def set_filtered(self, position: int | None, *, on: bool) -> None:
         """Show only hits, or all lines; `position` is the present one."""
@@ -134,7 +143,7 @@ Words = list[tuple[str, str]]
 """Words with their styles, the most important first; safe to show."""
 
 
-def status_words(reader: LogReader | None, view: LogView, number: int | None) -> Words:
+def status_words(reader: LogReader | None, view: LogView, place: FilePosition | None) -> Words:
     if reader is None:
         return [("no logs to read", "warning")]
     problem = reader.problem.removeprefix(f"{reader.name}: ")
@@ -146,7 +155,7 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
         typed = safe(reader.search.query.text)
         short = typed if len(typed) <= QUERY_CELLS else fit(typed, QUERY_CELLS)
         words.append((f"{sign}{short} {reader.search_words(begin, end)}", "accent"))
-    words.append(("following", "good") if view.follows else (_position(reader, view, number), "dim"))
+    words.append(("following", "good") if view.follows else (_position(reader, view, place), "dim"))
     for facet, keeps in reader.conditions:
         sign = "only" if keeps else "without"
         words.append((f"{sign} {telling(facet_words(facet), CONDITION_CELLS)}", "accent"))
@@ -156,9 +165,10 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
     return words
 
 
-def _position(reader: LogReader, view: LogView, number: int | None) -> str:
-    if number is not None:
-        return f"line {number:,}"
+def _position(reader: LogReader, view: LogView, place: FilePosition | None) -> str:
+    if place is not None and place.line is not None:
+        is_rotated = reader.name is not None and Path(place.path) != Path(reader.name)
+        return f"line {place.line:,}" + f" of {show(Path(place.path).name)}" * is_rotated
     position, extent = view.position, reader.extent
     if position is None or extent.end <= extent.begin or reader.name is None:
         return ""

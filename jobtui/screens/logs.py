@@ -17,7 +17,7 @@ from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.numbers import counted, whole
-from jobtui.model.pages import Extent, LogLine, LogUnreadable, Query, SearchState, query_of
+from jobtui.model.pages import Extent, FilePosition, Log, LogLine, LogUnreadable, Query, SearchState, query_of
 from jobtui.model.tables import tables_of
 from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.sources import extents
@@ -64,17 +64,20 @@ class LogScreen(LiveScreen):
         source_name: str | None = None,
         offset: int | None = None,
         at: Nanos | None = None,
+        text: str = "",
     ) -> None:
+        """At the line that was at `offset` and holds `text`, else at a time, else at the end."""
         super().__init__(shared)
         self._extra = source_name
         self._names: Names = all_names(shared, source_name)
         self._chosen = 0 if source_name is None else self._names.index(source_name)
-        self._offset, self._at = offset, at
+        self._opening = offset, at, text
         self._is_picked = source_name is not None
         self._set: tuple[str, ...] | None = None
         self._readers: dict[str | None, LogReader] = {}
         self._reader: LogReader | None = None
-        self._number: int | None = None
+        self._place: FilePosition | None = None
+        """Where in its file the line under the cursor is."""
         self._worked_at: Extent | None = None
         self._shown = asyncio.Event()
         self._awake = asyncio.Event()
@@ -148,10 +151,9 @@ class LogScreen(LiveScreen):
         reader = self._readers.get(name)
         if reader is None:
             log = self.shared.logs.merged(self._set) if name is None else self.shared.logs.open(name)
-            reader = self._readers[name] = LogReader(log, name, position=self._offset)
-            self._offset = None
+            reader = self._readers[name] = LogReader(log, name)
         self._reader = reader
-        self._number = None
+        self._place = None
         self._header.read_at = reader.read_at
         self.remove_class("-silent")
         self._view.set_look(LineLook(self._view.shows_heads, self._tags() if name is None else None))
@@ -186,7 +188,7 @@ class LogScreen(LiveScreen):
                 drawn_at, undrawn = monotonic(), False
                 if (overview := reader.log.overview()) != self._histogram.overview:
                     self._histogram.overview = overview
-                    self._show_number()
+                    self._show_place()
             if busy:
                 await asyncio.sleep(0.0)
             elif is_live:
@@ -198,15 +200,23 @@ class LogScreen(LiveScreen):
 
     async def _show_lines(self, reader: LogReader) -> None:
         feed = LogFeed(reader.lines)
-        at, self._at = self._at, None
         try:
-            found = None if at is None else await reader.log.position_of_time(at)
+            found = await self._opened_at(reader.log)
             reader.position = reader.position if found is None else found
             await feed.jump(reader.position)
         except LogUnreadable as error:
             self._set_problem(reader, str(error))
         self._view.take_over(feed, reader.position)
         self._shown.set()
+
+    async def _opened_at(self, log: Log) -> int | None:
+        """Where it was opened, None at the end and after that."""
+        (offset, at, text), self._opening = self._opening, (None, None, "")
+        line = None if offset is None else await log.position_of(offset, text)
+        if text and line is None:
+            self.say("this line is no longer in the log")
+        time = None if at is None else await log.position_of_time(at)
+        return line if time is None or (text and line is not None) else time
 
     async def _look(self, reader: LogReader) -> bool:
         """Look for what was written. True if the log can be read."""
@@ -263,20 +273,20 @@ class LogScreen(LiveScreen):
     def _moved(self) -> None:
         self._histogram.position = self._view.position
         self._show_status()
-        self._show_number()
+        self._show_place()
 
     @on(LogView.Failed)
     def _failed(self, message: LogView.Failed) -> None:
         if self._reader is not None:
             self._set_problem(self._reader, message.words)
 
-    @work(group="number", exclusive=True)
-    async def _show_number(self) -> None:
+    @work(group="place", exclusive=True)
+    async def _show_place(self) -> None:
         if self._reader is not None and self._view.position is not None:
             try:
-                self._number = await self._reader.log.number_of(self._view.position)
+                self._place = await self._reader.log.file_position(self._view.position)
             except LogUnreadable:
-                self._number = None
+                self._place = None
             self._show_status()
 
     def _show_status(self) -> None:
@@ -284,7 +294,7 @@ class LogScreen(LiveScreen):
         names = tuple(whole if name is None else self._labels[name] for name in self._names)
         if self._reader is not None:
             self._view.empty = (show(self._reader.problem),)  # "" where it can be read
-        words = status_words(self._reader, self._view, self._number)
+        words = status_words(self._reader, self._view, self._place)
         self._header.status = LogStatus(names, self._chosen, tuple(words))
 
     # Other logs. Streams of journals become known as they are read.
@@ -377,9 +387,10 @@ class LogsScreen(LogScreen):
             self.app.push_screen(ReadingScreen(self.shared, "log line", self._about(line, record), taken))
 
     def _about(self, line: LogLine, record: Sequence[LogLine]) -> Iterable[Paragraph]:
+        place = None if line.origin else self._place
         name = line.origin or (self._reader.name if self._reader else None) or ""
-        number = f":{self._number:,}" if self._number is not None and not line.origin else ""
-        yield Paragraph(f"{show(name)}{number}", "accent")
+        number = f":{place.line:,}" if place is not None and place.line is not None else ""
+        yield Paragraph(f"{show(name if place is None else place.path)}{number}", "accent")
         if (at := self._view.time) is not None:
             near = "" if line.at == at else ", as the nearest line with a time"
             yield Paragraph(f"{date_time(at)}{Zone.mark()}{near}", "dim")
@@ -467,7 +478,10 @@ class LogsScreen(LogScreen):
         name = line.origin or reader.name or ""
         if not is_file(self.shared, name):
             return CopyTarget(show(line.text), self.shared.command("find", about=[line.text]))
-        taken = file_target(name, *((self._number or 0, line.position) if reader.name else ()))
+        if (place := self._place) is not None:
+            taken = file_target(place.path, place.line or 0, place.offset)
+        else:
+            taken = file_target(name)
         if reader.name is None and self._view.follows:
             files = (known for known in self._names if known and is_file(self.shared, known))
             taken = taken._replace(command=Command("tail", "-F", about=[*map(os.path.abspath, files)]))

@@ -235,6 +235,8 @@ PROBE_BYTES = 1 << 20
 """How many bytes after a position are searched for a time."""
 RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
+KNOWN_CHARACTERS = 200
+"""How much of a line's text must still be where it was."""
 SHOWN_BYTES = 4 << 20
 """How many bytes after a line are searched for the lines that follow it."""
 _WINDOW_BYTES = 64 << 10

@@ -9,7 +9,6 @@ were the text inside, within a bound.
 
 import errno
 import os
-import re
 import select
 import stat
 import sys
@@ -17,13 +16,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from jobtui.model.clock import SKEW, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.numbers import whole
 from jobtui.transport.unpacking import FILE_PACKINGS, TooLarge, Unpacker, UnpackError, UnpackLimit
 
 PIPE_S = 5.0
@@ -302,56 +299,6 @@ def opened_file(path: Path) -> Iterator[OpenFile]:
     """The regular file at `path`, open. What is raised while it is read is a SourceError."""
     with closing(open_file(path)) as opened, explained(path):
         yield opened
-
-
-def rotated(path: Path) -> list[Path]:
-    """The rotated files of the log at `path`, the oldest first; none when their directory cannot be read.
-
-    They are named as logrotate and Python's logging name them: with a number, the oldest with the largest
-    (the smallest where that is what their times say), or with a date, after the name or before its ending.
-    One that is just being packed is there twice: then the one that is not packed counts. A packed one of the
-    same name may also be another, as after a change of how they are packed; then both count, by their times.
-    Those of a link lie beside the file it leads to.
-    """
-    path = Path(os.path.realpath(path)) if path.is_symlink() else path
-    before_ending = rf"{re.escape(path.stem)}[-._]{_DATE}{re.escape(path.suffix)}"
-    name = re.compile(rf"(?:{re.escape(path.name)}{_SUFFIX}|{before_ending}){_PACK}")
-    try:
-        found = {each: match for each in os.listdir(path.parent) if (match := name.fullmatch(each))}
-    except OSError:
-        return []
-    plain = {each: _PACKED_NAME.sub("", each) for each in found}
-    twice = {each for each in found if plain[each] != each and plain[each] in found}
-    kept = [each for each in found if each not in twice or not _is_copy(path.parent, each, plain[each])]
-    keys = {each: _age(next(filter(None, found[each].groups()))) for each in kept}
-    by_name = sorted(kept, key=lambda each: keys[each])
-    looks = {each: look_quietly(path.parent / each) for each in kept}
-    times = {each: seen.mtime_ns if seen is not None else 0 for each, seen in looks.items()}
-    is_mixed = len({is_dated for is_dated, _ in keys.values()}) > 1 or len({*keys.values()}) < len(keys)
-    ways = (sorted(by_name, key=lambda each: times[each]),) if is_mixed else (by_name, by_name[::-1])
-    in_order = next((way for way in ways if all(times[a] <= times[b] for a, b in pairwise(way))), by_name)
-    return [path.parent / each for each in in_order]
-
-
-def _is_copy(folder: Path, packed: str, plain: str) -> bool:
-    """Whether a packed file holds the beginning of one that is not packed, as far as it is written."""
-    with suppress(SourceError, OSError), closing(open_file(folder / packed)) as one:
-        head = one.source.read(0, 1 << 10)
-        with closing(open_file(folder / plain)) as other:
-            return one.packed is None or other.source.read(0, len(head)) == head
-    return True
-
-
-_PACK = r"(?:\.(?:gz|xz|bz2|zst))?"
-_PACKED_NAME = re.compile(r"\.(?:gz|xz|bz2|zst)\Z")
-_DATE = r"(\d{4}[-\d._:T]*\d)"
-_SUFFIX = rf"(?:\.(\d{{1,4}}|old)|[-._]{_DATE})"
-
-
-def _age(suffix: str) -> tuple[bool, tuple[int, str]]:
-    if len(suffix) <= len("9999"):
-        return False, (0 if suffix == "old" else -whole(suffix, 0), "")
-    return True, (0, re.sub(r"\D", "", suffix))
 
 
 def source_error(error: OSError | ValueError, path: Path | str) -> SourceError:

@@ -268,8 +268,9 @@ class FoldedLines(LineSource):
 
 AHEAD = 200
 """Lines that are kept ready beyond the screen, and asked for at once."""
-LAST = 1 << 200
-"""A position after every line."""
+LAST: int = 1 << 200
+FIRST = -LAST
+"""Positions after and before every line."""
 
 
 class LogFeed:

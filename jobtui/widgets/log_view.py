@@ -20,7 +20,7 @@ from jobtui.render.sources import SEPARATOR, judge_age
 from jobtui.render.spans import Line, Piece, crop, fitting, padded, rows, styled, width_of
 from jobtui.render.text import Zone, clock_time, telling
 from jobtui.widgets.lines import LineView, ShownAttribute
-from jobtui.widgets.log_feed import LogFeed, LogWindow
+from jobtui.widgets.log_feed import FIRST, LogFeed, LogWindow
 from jobtui.widgets.row_view import WHEEL_ROWS, Move
 
 DRAWN = 600
@@ -257,7 +257,7 @@ class LogView(LineView):
     def move(self, move: Move) -> None:
         lines = move.lines(max(1, self._visible - 1))
         if move is Move.TOP:
-            self.go_to(0)
+            self.go_to(FIRST)
         elif move is Move.BOTTOM:
             self.go_to(None)
         else:
@@ -269,7 +269,7 @@ class LogView(LineView):
         self.move(move)
 
     def next_bookmark(self) -> None:
-        here = -1 if self.position is None else self.position
+        here = FIRST if self.position is None else self.position
         if self.bookmarks:
             self.go_to(min((mark for mark in self.bookmarks if mark > here), default=min(self.bookmarks)))
 

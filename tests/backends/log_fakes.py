@@ -253,7 +253,7 @@ async def searched(log: Log, typed: str, around: int = 0) -> LogSearch:
 
 async def all_found(log: Log, search: LogSearch) -> list[str]:
     """The lines found, walked through forwards; the same backwards."""
-    found, position = [], 0
+    found, position = [], -END
     while (hit := search.hits.next_after(position)) is not None:
         line = (await log.after(hit, 1)).lines[0]
         found.append(line.text)

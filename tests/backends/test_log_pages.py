@@ -27,16 +27,17 @@ from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.lists import GAP
 from jobtui.logs.merged import MergedLog
-from jobtui.logs.pages import LogPages, newest_time, tail_lines
+from jobtui.logs.pages import LogPages, tail_lines
 from jobtui.logs.search import FileSearch, ripgrep
 from jobtui.logs.segments import LineIndex, PageReader
-from jobtui.model.clock import SECOND, Nanos, latest, to_rfc3339, to_seconds
+from jobtui.model.clock import SECOND, Nanos, latest
 from jobtui.model.health import SourceDenied, SourceMissing
-from jobtui.model.pages import Level, Log, LogLine, LogUnreadable, SearchState
+from jobtui.model.pages import Level, Log, LogLine, LogUnreadable, Page, SearchState
 from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.model.secrets import mask_line
 from jobtui.model.tables import tables_of
 from jobtui.transport import blocks as file_search
+from jobtui.transport import log_files
 from jobtui.transport.blocks import (
     RAW_LINE_BYTES,
     Block,
@@ -46,7 +47,8 @@ from jobtui.transport.blocks import (
     lines_from,
     offset_of_time,
 )
-from jobtui.transport.files import open_file
+from jobtui.transport.files import OpenFile, open_file
+from jobtui.transport.unpacking import UnpackLimit
 from tests.analysis.captured import ROOT
 from tests.backends.journal.rigs import RUNS_HERE, SshClient
 from tests.backends.log_fakes import (
@@ -64,7 +66,7 @@ from tests.backends.log_fakes import (
 from tests.conftest import NOW
 from tests.journal_memory import MemoryJournal
 from tests.polling import Reading
-from tests.rows import CAPTURES, table
+from tests.rows import table
 from tests.waiting import LONG_S
 
 SMALL = Limits(block=40, line=120, skip=300)
@@ -227,7 +229,7 @@ def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
     assert len(after.text) == file_search.RAW_LINE_BYTES
 
 
-def test_the_last_whole_lines_and_the_newest_time_of_a_log_are_given(tmp_path: Path) -> None:
+def test_the_last_whole_lines_of_a_log_are_given(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\ntwo\nthree\nfour")
     assert [*tail_lines(path)] == [b"one", b"two", b"three", b"four"]
@@ -237,17 +239,6 @@ def test_the_last_whole_lines_and_the_newest_time_of_a_log_are_given(tmp_path: P
     assert [*tail_lines(path)] == [b"one", b"two"]
     with pytest.raises(SourceMissing):
         [*tail_lines(tmp_path / "gone.log")]
-    with pytest.raises((SourceDenied, SourceMissing)):
-        newest_time(tmp_path / "gone.log")
-    path = tmp_path / "supervisor.log"
-    path.write_bytes((CAPTURES / "local" / "supervisor.log").read_bytes())
-    os.utime(path, (to_seconds(NOW), to_seconds(NOW)))
-    newest = newest_time(path)
-    assert newest is not None
-    assert to_rfc3339(newest) == "2026-11-20T20:36:01Z"
-    empty = tmp_path / "empty.log"
-    empty.touch()
-    assert newest_time(empty) is None
 
 
 def no_time(line: bytes) -> Nanos | None:
@@ -329,6 +320,78 @@ async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: Lo
     assert [line.text.split()[-1] for line in (await pages.after(position, 3)).lines] == ["late", "50", "51"]
 
 
+async def place_of(pages: LogPages, position: int) -> tuple[str, int, int | None]:
+    """The name of the file of a line, its offset in it and its number."""
+    place = await pages.file_position(position)
+    assert place is not None
+    return Path(place.path).name, place.offset, place.line
+
+
+@pytest.fixture
+def rotated_pages(pages: LogPages) -> LogPages:
+    """A log of three files, the oldest packed; one minute in each, its third line an error."""
+    texts = [numbered(60, at).replace(f"line {at + 2}\n", f"ERROR {at + 2}\n") for at in (0, 60, 120)]
+    for minute, (end, text) in enumerate(zip((".2", ".1", ""), texts, strict=True), 34):
+        write(pages, text.replace("20:34:", f"20:{minute}:"), at=end)
+    Path(f"{pages.name}.2.gz").write_bytes(gzip.compress(Path(f"{pages.name}.2").read_bytes()))
+    os.unlink(f"{pages.name}.2")
+    for minute, end in enumerate((".2.gz", ".1", "")):
+        os.utime(pages.name + end, (NOW // SECOND + 60 * minute,) * 2)
+    return pages
+
+
+async def test_the_lines_of_files_rotated_before_come_before_those_of_the_log(
+    rotated_pages: LogPages,
+) -> None:
+    pages = rotated_pages
+    assert (await pages.look()).begin == 0
+    lines = await all_before(pages, 50)
+    assert [line.text.split()[-1] for line in lines] == [str(number) for number in range(180)]
+    assert (await pages.before(lines[0].position, 1)) == Page((), at_edge=True)
+    position = lines[65].position
+    assert position < 0
+    assert (await pages.after(position, 1)).lines == (lines[65],)
+    while await pages.work():
+        pass
+    offset = sum(line.end - line.position for line in lines[60:65])
+    assert await place_of(pages, position) == ("x.log.1", offset, 6)
+    assert pages.overview().lines == 180
+
+
+async def test_what_is_looked_for_is_found_in_the_files_rotated_before(rotated_pages: LogPages) -> None:
+    async def found(position: int | None) -> str:
+        assert position is not None
+        return (await rotated_pages.after(position, 1)).lines[0].text.split()[-1]
+
+    await rotated_pages.look()
+    assert await found(await rotated_pages.next_error(0, forward=False)) == "62"
+    offset = len(numbered(9, 60).replace("line 62", "ERROR 62"))
+    assert await found(await rotated_pages.position_of(offset, "line 69")) == "69"
+    assert await rotated_pages.position_of(3, "line 69") is None
+    for clock, line in (("20:34:05", "5"), ("20:36:05", "125")):
+        at = latest(f"Nov 20 {clock}", rotated_pages.changed_at)
+        assert at is not None
+        assert await found(await rotated_pages.position_of_time(at)) == line
+    assert [
+        at.split()[-1] for at in await all_found(rotated_pages, await searched(rotated_pages, "line 7"))
+    ] == [str(number) for number in range(180) if str(number).startswith("7")]
+    assert await found((await rotated_pages.after(-END, 1)).lines[0].position) == "0"
+
+
+async def test_a_rotated_file_that_cannot_be_read_is_named(
+    rotated_pages: LogPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, allowance: UnpackLimit | None = None) -> OpenFile:
+        if path.name == "x.log.1":
+            raise SourceDenied(f"{path}: permission denied")
+        return open_file(path, allowance)
+
+    monkeypatch.setattr(log_files, "open_file", refused)
+    await rotated_pages.look()
+    assert len(await all_before(rotated_pages, 50)) == 60
+    assert rotated_pages.extent.event == f"{rotated_pages.name}.1: permission denied"
+
+
 @pytest.mark.parametrize("text", ["new\n", numbered(20, 70)])
 async def test_a_rewritten_file_begins_after_the_positions_it_had(pages: LogPages, text: str) -> None:
     write(pages, numbered(10))
@@ -370,19 +433,19 @@ async def test_lines_are_numbered_when_all_before_them_are_counted(pages: LogPag
     write(pages, numbered(20_000))
     extent = await pages.look()
     last = (await pages.before(extent.end, 1)).lines[0]
-    assert await pages.number_of(last.position) is None
+    assert await place_of(pages, last.position) == ("x.log", last.position, None)
     position = await pages.position_of_line(15_000)
     assert position == len(numbered(14_999))
     while await pages.work():
         pass
-    assert await pages.number_of(last.position) == 20_000
+    assert await place_of(pages, last.position) == ("x.log", last.position, 20_000)
     assert await pages.position_of_line(15_000) == position
-    assert await pages.number_of(position) == 15_000
+    assert (await place_of(pages, position))[2] == 15_000
     for number, expected in ((0, 1), (1, 1), (20_000, 20_000), (10**9, 20_000)):
         found = await pages.position_of_line(number)
         assert found is not None
         line = (await pages.after(found, 1)).lines[0]
-        assert await pages.number_of(line.position) == expected
+        assert (await place_of(pages, line.position))[2] == expected
 
 
 async def test_a_time_leads_to_the_first_line_at_or_after_it_also_of_the_file_before(pages: LogPages) -> None:
@@ -661,11 +724,13 @@ async def test_a_search_goes_on_over_appended_lines(pages: LogPages, installed: 
 
 
 @pytest.mark.parametrize("state", [SearchState.TIMED_OUT, SearchState.CANCELED])
-async def test_an_expression_that_takes_too_long_is_stopped(pages: LogPages, state: SearchState) -> None:
+async def test_an_expression_that_takes_too_long_is_stopped(
+    pages: LogPages, state: SearchState, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_bytes(pages, b"a" * 60 + b"b\n")
     await pages.look()
-    search = FileSearch(lambda: pages.segments, asked("~^(a+)+$"))
-    search.limit_s = 0.3
+    monkeypatch.setattr(FileSearch, "limit_s", 0.3)
+    search = pages.search(asked("~^(a+)+$"), 0)
     if state is SearchState.CANCELED:
         search.cancel()
     await search.run()

@@ -28,7 +28,8 @@ from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceM
 from jobtui.model.logs import LogRecord
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
-from jobtui.transport.files import open_file, rotated
+from jobtui.transport.files import open_file
+from jobtui.transport.log_files import rotated
 from tests.backends.log_fakes import (
     QUICK,
     KeepingParser,

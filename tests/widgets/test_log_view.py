@@ -61,7 +61,7 @@ class Lines:
         return self.page(stop - count, stop, at_edge=stop <= count)
 
     async def after(self, position: int, count: int) -> pages.Page:
-        begin = position // 10
+        begin = max(0, position // 10)
         return self.page(begin, begin + count, at_edge=begin + count >= len(self.texts))
 
     @property
