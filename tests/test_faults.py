@@ -222,7 +222,7 @@ QUESTIONS: dict[str, tuple[Callable[[Session], Awaitable[object]], str]] = {
 """What sources are asked, besides for news: how a session asks it and gives what is said of the answer."""
 POLLED = {"poll", "read", "changed", "aclose"}
 BY_OTHERS = {
-    "continuations", "lines_from", "list_files", "read_file",
+    "continuations", "list_files", "read_file",
     "sample_lines", "is_reachable", "services", "cluster_name", "matches_named",
 }  # fmt: skip
 """What sources are asked by a `JobReader` (`backends/test_run_dir.py`), a command, a source or a replay."""

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import wraps
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from jobtui.backends import base
+from jobtui.backends.registry import LOG_FILE
 from jobtui.model import job_reader as answers
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceError
@@ -17,6 +19,7 @@ from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import JobMemory
 from jobtui.model.numbers import read_json
 from jobtui.model.ops import Step
+from jobtui.model.pages import Log, LogUnreadable
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.transport.worker import Worker
 
@@ -46,7 +49,7 @@ def _answering(
             replayed = None if self._replayed is None else self._replayed(ask.__name__, given)
             found: Answered = await (ask(self, *asked, **named) if replayed is None else replayed)
         except Exception as error:
-            is_known = isinstance(error, answers.Unreadable | SourceError)
+            is_known = isinstance(error, answers.Unreadable | LogUnreadable | SourceError)
             words = str(error) if is_known else FAULTS.note(error, "answering about a job").words
             self._report(ask.__name__, given, words)
             if isinstance(error, answers.Unreadable):
@@ -62,7 +65,8 @@ class JobReader:
     """Answers questions about one job from the sources of a session, which may change while it runs.
 
     `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
-    jobs that are put together out of several sources, `recall` what is remembered of finished runs.
+    jobs that are put together out of several sources, `recall` what is remembered of finished runs, and
+    `open_log` the log of a source.
     `replayed` gives the recorded answer, None for what is never recorded; an `observer` gets each answer.
     """
 
@@ -73,12 +77,13 @@ class JobReader:
         detail_of: base.DetailOf = lambda job_id: None,
         recall: Callable[[Job, str, Nanos], JobMemory] | None = None,
         *,
+        open_log: Callable[[str], Log] | None = None,
         replayed: Callable[[str, Sequence[Any]], Awaitable[Any] | None] | None = None,
         observer: base.Observer | None = None,
     ) -> None:
         self._replayed, self._observer = replayed, observer
         self._detail_of = detail_of
-        self._recall = recall
+        self._recall, self._open_log = recall, open_log
         self._worker = Worker("memory")
         self._sources = sources
         self._reach_back = reach_back
@@ -135,18 +140,27 @@ class JobReader:
 
         Empty if the log has another line there now, or if its source has no lines.
         """
-        from jobtui.backends.logfile import LogFile  # the first paint does not need them
-        from jobtui.formats.parser import split
+        from jobtui.formats.parser import split  # the first paint does not need it
 
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
-        file = next((source for source in self._sources() if source.name == step.source), None)
-        if not isinstance(file, LogFile):
+        is_file = any(source.name == step.source and LOG_FILE.made(source) for source in self._sources())
+        if self._open_log is None or not is_file:
             return ()
-        number = step.line if step.line > 0 else None
-        lines = await file.lines_from(step.offset, most, line=number, expect=step.text)
-        ends = (at for at, raw in enumerate(lines) if at and split(raw.text))
-        return lines[: next(ends, len(lines))]
+        log = self._open_log(step.source)
+        try:
+            with suppress(LogUnreadable):  # the line may be in a rotated file
+                await log.look()
+            position = await log.position_of(step.offset, step.text)
+            found = () if position is None else (await log.after(position, most)).lines
+        finally:
+            await log.aclose()
+        end = next((nth for nth, line in enumerate(found) if nth and split(line.text)), len(found))
+        first, begin = step.line if step.line > 0 else None, step.offset - (position or 0)
+        return tuple(
+            RawLine(None if first is None else first + nth, begin + line.position, line.text)
+            for nth, line in enumerate(found[:end])
+        )
 
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
         from jobtui.backends.journal.source import Journal  # the first paint does not need it

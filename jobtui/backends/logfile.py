@@ -8,7 +8,7 @@ they are provisional (see `model.logs`).
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,9 +21,9 @@ from jobtui.backends.log_follow import Follower
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError
-from jobtui.model.logs import LogRecord, RawLine
+from jobtui.model.logs import LogRecord
 from jobtui.model.specs import ReadWindow, SourceSpec
-from jobtui.transport.blocks import KNOWN_CHARACTERS, Limits, lines_from
+from jobtui.transport.blocks import Limits
 from jobtui.transport.files import FileStat, look_quietly, opened_file
 from jobtui.transport.log_files import begins_with, rotated
 from jobtui.transport.watch import Watch
@@ -180,34 +180,6 @@ class LogFile(PolledSource):
         await super().aclose()
         self._watch.close()
         await self._worker.finish(self._follower.close)
-
-    async def lines_from(
-        self, offset: int, count: int, *, line: int | None = None, expect: str = ""
-    ) -> tuple[RawLine, ...]:
-        """The line at byte `offset` as it is in the file, with those after it, `count` in all.
-
-        `line` is its number where that is known. `expect` is a text that must be in it: if it is not, the
-        file was rotated or rewritten since, and the line is looked for in the rotated files. Empty if none
-        has it. Raises SourceError.
-        """
-
-        def find() -> tuple[RawLine, ...]:
-            problem: SourceError | None = None
-            for path in (self._path, *reversed(rotated(self._path))):
-                try:
-                    with opened_file(path) as opened:
-                        found = lines_from(opened.source, offset, count, line)
-                except SourceError as error:
-                    problem = problem or error
-                    continue
-                if found and found[0].offset == offset and expect[:KNOWN_CHARACTERS] in found[0].text:
-                    return found
-            if problem is not None:
-                raise problem
-            return ()
-
-        with closing(Worker(f"question to {self._path}")) as worker:
-            return await worker.run(find)
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> LogFile:

@@ -84,13 +84,15 @@ class LogPages(Log):
     def _look(self) -> Extent:
         if self._closed:
             raise SourceMissing(f"{self.name}: is closed")
+        if not self.segments:
+            path = self.path
+            if files.look_quietly(path) is None and (older := rotated(path)):
+                path = older[-1]
+            self.segments = (Segment(files.open_file(path), path, 0),)
+            self._event = self.segments[-1].event
         self._looked = None
         self._looked = seen = files.look(self.path)
         segments = self.segments
-        if not segments:
-            self.segments = (Segment(files.open_file(self.path), self.path, 0),)
-            self._event = self.segments[-1].event
-            return self.extent
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
@@ -114,15 +116,17 @@ class LogPages(Log):
         return self.extent
 
     def _replace(self, segments: tuple[Segment, ...]) -> None:
-        before, self.segments = self.segments, segments[-FILES_HELD:]
-        for segment in before:
-            if segment not in self.segments:
-                segment.opened.close()
         self._has_all = False
         looks = {path: files.look_quietly(path) for path in (*rotated(self.path), self.path)}
         paths = {seen.id: path for path, seen in looks.items() if seen is not None}
-        for segment in self.segments:
+        for segment in segments:
             segment.path = paths.get(segment.opened.id)
+        # A file without a name takes room on its disk as long as it is open, and may be there packed
+        lost = next((nth for nth in range(len(segments) - 2, 0, -1) if segments[nth - 1].path is None), 0)
+        before, self.segments = self.segments, segments[max(lost, len(segments) - FILES_HELD) :]
+        for segment in before:
+            if segment not in self.segments:
+                segment.opened.close()
 
     # Its rotated files.
 
@@ -202,8 +206,13 @@ class LogPages(Log):
         return FilePosition(str(segment.path), offset, number)
 
     async def position_of(self, offset: int, text: str) -> int | None:
-        holding = (segment.base + offset for segment in self._backward() if segment.holds(offset, text))
-        return await self._in(self._reads, lambda: next(holding, None))
+        def find() -> int | None:
+            if not self.segments:
+                self._look()
+            holding = (segment for segment in self._backward() if segment.holds(offset, text))
+            return next((segment.base + offset for segment in holding), None)
+
+        return await self._in(self._reads, find)
 
     # The log as a whole.
 

@@ -17,7 +17,6 @@ from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import (
-    KNOWN_CHARACTERS,
     RAW_LINE_BYTES,
     TimeOf,
     first_time,
@@ -129,6 +128,8 @@ ERRORS_BYTES = 1 << 30
 """How far from the end errors are searched for: beyond it only lines are counted."""
 STRETCHES = 1_000
 """The most parts into which a file is divided for the histogram."""
+KNOWN_CHARACTERS = 200
+"""How much of a line's text must still be where it was."""
 TIMED_LINES = 20
 """How many lines at the beginning of a block are searched for a time."""
 

@@ -218,7 +218,12 @@ class Session:
             memory = self.memory
             recall = None if memory is None else lambda *asked: memory().of_job(*asked)
             self._job_reader = JobReader(
-                lambda: self.sources, self.reach_back, self.store.detail, recall, observer=self._observer
+                lambda: self.sources,
+                self.reach_back,
+                self.store.detail,
+                recall,
+                open_log=lambda name: self.logs().open(name),
+                observer=self._observer,
             )
         return self._job_reader
 

@@ -16,7 +16,6 @@ import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SKIPS_NAMED, Skip
-from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
 from jobtui.transport.files import ByteSource
 
@@ -235,10 +234,6 @@ PROBE_BYTES = 1 << 20
 """How many bytes after a position are searched for a time."""
 RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
-KNOWN_CHARACTERS = 200
-"""How much of a line's text must still be where it was."""
-SHOWN_BYTES = 4 << 20
-"""How many bytes after a line are searched for the lines that follow it."""
 _WINDOW_BYTES = 64 << 10
 _COUNT_READ_BYTES = 1 << 20
 
@@ -310,25 +305,3 @@ def count_lines(source: ByteSource, start: int, end: int) -> int:
         lines += data.count(b"\n")
         start += len(data)
     return lines
-
-
-def lines_from(source: ByteSource, offset: int, count: int, line: int | None = None) -> tuple[RawLine, ...]:
-    """The line at byte `offset` and those after it, `count` in all, as far as they are in SHOWN_BYTES.
-
-    `line` is the number of the first, if that is known. They are without NULs at their beginning, and cut at
-    RAW_LINE_BYTES.
-    """
-    data = b""
-    while len(data) < SHOWN_BYTES and data.count(b"\n") < count:
-        more = source.read(offset + len(data), max(_WINDOW_BYTES, len(data)))
-        if not more:
-            break
-        data += more
-    lines = []
-    for nth, raw in enumerate(data.removesuffix(b"\n").split(b"\n")[:count] if data else ()):
-        text = raw.removesuffix(b"\r").lstrip(b"\0")
-        begin = offset + len(raw) - len(raw.lstrip(b"\0"))
-        number = None if line is None else line + nth
-        lines.append(RawLine(number, begin, text[:RAW_LINE_BYTES].decode("utf-8", "replace")))
-        offset += len(raw) + 1
-    return tuple(lines)

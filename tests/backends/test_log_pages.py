@@ -44,7 +44,6 @@ from jobtui.transport.blocks import (
     BlockReader,
     Limits,
     Position,
-    lines_from,
     offset_of_time,
 )
 from jobtui.transport.files import OpenFile, open_file
@@ -220,13 +219,6 @@ def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
     assert position_of(b"line\n" * 1_000, 7) is None
     assert position_of(b"", 7) is None
     assert file_search.align(MemoryBytes(b"\0\0text\n"), 1, 100) == 1
-
-
-def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
-    data = b"\0" * 1000 + b"bad \xff byte\r\n" + b"y" * (6 << 20)
-    here, after = lines_from(MemoryBytes(data), 0, 2)
-    assert (here.text, here.offset) == ("bad \ufffd byte", 1000)
-    assert len(after.text) == file_search.RAW_LINE_BYTES
 
 
 def test_the_last_whole_lines_of_a_log_are_given(tmp_path: Path) -> None:

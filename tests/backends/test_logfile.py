@@ -609,16 +609,6 @@ async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> 
     assert "zstd" in reading.skips[0].why
 
 
-async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
-    lines = rotated_log(tmp_path)
-    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser)
-    offset = sum(len(line) + 1 for line in lines[:3])
-    found = await source.lines_from(offset, 2, expect=lines[3])
-    assert [raw.text for raw in found] == lines[3:5]
-    assert await source.lines_from(offset, 2, expect="@77 line 77") == ()
-    await source.aclose()
-
-
 @pytest.mark.parametrize("ending", PACK)
 async def test_lines_after_a_cut_in_a_packed_log_are_left_out_and_said(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x.log.1{ending}"

@@ -15,6 +15,7 @@ from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo import run_dir
 from jobtui.backends.sirepo.run_dir import RunDirs
 from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.logs.pages import LogPages
 from jobtui.model.clock import SECOND, Nanos, SystemClock
 from jobtui.model.health import Faults
 from jobtui.model.ids import JobId
@@ -284,13 +285,17 @@ async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_p
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
     file = LogFile(path)
-    job_reader = JobReader(lambda: (file,), reach_back)
+    job_reader = JobReader(lambda: (file,), reach_back, open_log=lambda name: LogPages(Path(name)))
     step = a_step(text="_Op(run, pb5u) failed", source=str(path), line=1, offset=0)
     lines = await job_reader.lines_behind(step, 10)
     assert [line.text for line in lines] == RECORD.splitlines()[:3]
     assert [line.line for line in lines] == [1, 2, 3]
     assert len(await job_reader.lines_behind(step, 2)) == 2
+    path.rename(tmp_path / "supervisor.log.1")
+    assert len(await job_reader.lines_behind(step, 10)) == 3
     path.write_text("x" * 10 + "\n" + RECORD)
+    assert len(await job_reader.lines_behind(step, 10)) == 3
+    (tmp_path / "supervisor.log.1").unlink()
     assert await job_reader.lines_behind(step, 10) == ()
     path.unlink()
     with pytest.raises(Unreadable, match="no such file"):
@@ -303,7 +308,7 @@ async def test_every_line_of_a_capture_is_found_again() -> None:
     logs = [LogFile(LOCAL / "supervisor.log"), LogFile(LOCAL / "server.log")]
     async with Session([SirepoDb(LOCAL), *logs], SystemClock()) as session:
         await session.catch_up()
-        job_reader = JobReader(lambda: session.sources, session.reach_back)
+        job_reader = session.job_reader()
         steps = [step for op in session.store.correlation.ops() for step in op.steps]
         assert len(steps) > 100
         for step in steps[:: max(1, len(steps) // 60)]:
