@@ -219,7 +219,7 @@ class LogPages(Log):
     async def work(self) -> bool:
         def step() -> bool:
             until = time.monotonic() + STEPS_S
-            while any(segment.look_through() for segment in reversed(self.segments)):
+            while any(segment.index.step(segment.size) for segment in reversed(self.segments)):
                 if time.monotonic() > until:
                     return True
                 # Lets the thread of the screen run at once

@@ -120,8 +120,8 @@ class PageReader:
 BLOCK = 64 << 10
 FINE_BLOCK = 4 << 10
 """The size of a block in a small file, so that its lines spread over the histogram, too."""
-SMALL_BYTES, OUTGROWN_BYTES = 8 << 20, 64 << 20
-"""A file up to this size has fine blocks, until it has grown to that one."""
+SMALL_BYTES = 8 << 20
+"""A file that is not larger when it is opened has fine blocks."""
 STEP_BYTES = 2 * BLOCK
 """How much is read in one step; a step takes the time of a few painted lines."""
 ERRORS_BYTES = 1 << 30
@@ -201,17 +201,9 @@ class LineIndex:
             self.errors += 1
 
     def _first_time(self, data: bytes, start: int, stop: int) -> Nanos | None:
-        at = data.find(b"\n", start - 1, stop) + 1 if start else 0
-        for _ in range(TIMED_LINES):
-            if at <= 0 and start:
-                return None
-            end = data.find(b"\n", at, stop)
-            if (time := self._time_of(data[at : end if end >= 0 else stop])) is not None:
-                return time
-            if end < 0:
-                return None
-            at = end + 1
-        return None
+        lines = data[max(0, start - 1) : stop].split(b"\n", TIMED_LINES)
+        whole = lines[1:] if start else lines
+        return next((at for line in whole if (at := self._time_of(line)) is not None), None)
 
     def stretches(self, base: int) -> Iterator[Stretch]:
         """The counts, some blocks together; `base` makes a position of an offset."""
@@ -340,11 +332,6 @@ class Segment:
     def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text, as a copy kept up to date by renaming does."""
         return goes_on(self.opened, self._mark, self.size, other)
-
-    def look_through(self) -> bool:
-        if self.index.block == FINE_BLOCK and self.size >= OUTGROWN_BYTES:
-            self.index = LineIndex(self.source, self.size, self._time_of)
-        return self.index.step(self.size)
 
     def _mark_in(self, source: ByteSource) -> bytes:
         return mark_before(source.read, self.size)
