@@ -12,7 +12,6 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import groupby, zip_longest
 from operator import attrgetter
@@ -96,8 +95,8 @@ def shown_variable(variable: Variable) -> ShownVariable:
     )
 
 
-MOST_LINES = 5_000
-"""How many lines of each side are compared, besides those with which both begin and end."""
+MOST_LINES = 30_000
+"""How many lines of each side are compared: that takes half a second if all of them differ."""
 CONTEXT = 3
 
 _NOISE = regex(
@@ -177,31 +176,22 @@ def without_noise(text: str, ids: frozenset[str] = frozenset()) -> str:
 
 def _rows(this: list[str], other: list[str], ids: frozenset[str]) -> tuple[tuple[DiffRow, ...], str]:
     keys = [[without_noise(line, ids) for line in side] for side in (this, other)]
-    head, tail = _common(*keys)
     note = ""
-    if max(len(this), len(other)) - head - tail > MOST_LINES:
-        note = f"only {MOST_LINES:,} lines from the first difference on are compared"
-        this, other, *keys = (side[: head + MOST_LINES] for side in (this, other, *keys))
-        tail = 0
-    # very frequent lines do not tell scripts apart, and comparing them can take minutes
-    matcher = SequenceMatcher(None, keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
-    middle = ((i + head, j + head, size) for i, j, size in matcher.get_matching_blocks())
+    if max(len(this), len(other)) > MOST_LINES:
+        note = f"only the first {MOST_LINES:,} lines are compared"
+        this, other, *keys = (side[:MOST_LINES] for side in (this, other, *keys))
+    from rapidfuzz.distance import Indel  # few scripts are compared
+
     ours, theirs = list(masked_lines(this)), list(masked_lines(other))
     rows: list[DiffRow] = []
     before = 0, 0
-    for i, j, size in ((0, 0, head), *middle, (len(this) - tail, len(other) - tail, tail)):
+    for i, j, size in Indel.editops(*keys).as_matching_blocks():
         rows += _differing(ours, theirs, range(before[0], i), range(before[1], j))
         for at, beside in zip(range(i, i + size), range(j, j + size), strict=True):
             kind = RowKind.SAME if this[at] == other[beside] else RowKind.NOISE
             rows.append(DiffRow(kind, ours[at], theirs[beside], at + 1, beside + 1))
         before = i + size, j + size
     return tuple(rows), note
-
-
-def _common(this: list[str], other: list[str]) -> tuple[int, int]:
-    """How many lines both begin and end with: comparing takes the square of the others."""
-    head = len(posixpath.commonprefix((this, other)))
-    return head, len(posixpath.commonprefix((this[head:][::-1], other[head:][::-1])))
 
 
 def _differing(ours: list[str], theirs: list[str], these: range, those: range) -> Iterator[DiffRow]:

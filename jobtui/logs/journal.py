@@ -24,6 +24,7 @@ from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.backends.journal.source import WINDOW_S, Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
 from jobtui.logs.search import Search
+from jobtui.model import pages
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError
 from jobtui.model.journal import (
@@ -40,21 +41,6 @@ from jobtui.model.journal import (
     position_at,
     time_at,
 )
-from jobtui.model.pages import (
-    Extent,
-    Hits,
-    Level,
-    Log,
-    LogLine,
-    LogSearch,
-    LogUnreadable,
-    Overview,
-    Page,
-    Query,
-    Stretch,
-    overview_of,
-    stretches_of,
-)
 from jobtui.model.specs import parse_journal
 from jobtui.transport.blocks import RAW_LINE_BYTES
 
@@ -62,8 +48,8 @@ GOES_ON = "continued below"
 """The note on a piece of a line that docker has split at 16 KiB. Each piece is a line of its own: if they
 were joined, all but the first would be beyond what is shown of a line (`RAW_LINE_BYTES`)."""
 
-Shown = tuple[JournalEntry, LogLine]
-Kept = tuple[Cursor, LogLine]
+Shown = tuple[JournalEntry, pages.LogLine]
+Kept = tuple[Cursor, pages.LogLine]
 
 
 class Selection:
@@ -86,7 +72,7 @@ class Selection:
         }
         self._units = None if streams is None else units
 
-    def line(self, entry: JournalEntry) -> LogLine | None:
+    def line(self, entry: JournalEntry) -> pages.LogLine | None:
         """The line of an entry, without a position yet; None if the entry is not shown."""
         stream = self._wanted.stream_of(entry)
         if stream is not None and (self._streams is None or stream in self._streams):
@@ -95,12 +81,12 @@ class Selection:
         if gap is None or (self._units is not None and gap.what not in self._units):
             return None
         host = entry.host.partition(".")[0]
-        return LogLine(
+        return pages.LogLine(
             position=0,
             end=1,
             text=records.gap_words(gap)[:RAW_LINE_BYTES],
             size=entry.size,
-            level=Level.WARNING,
+            level=pages.Level.WARNING,
             at=entry.sent_at or entry.at,
             origin=f"{gap.what}@{host}",
             stamped=True,
@@ -137,7 +123,7 @@ def matches_of(streams: Sequence[records.Stream]) -> Matches:
     return (*dict.fromkeys(stream.matches for stream in streams), *said)
 
 
-def line_of(entry: JournalEntry, origin: str) -> LogLine:
+def line_of(entry: JournalEntry, origin: str) -> pages.LogLine:
     own = latest(entry.message[:TIME_LENGTH], entry.at)
     shown = entry.message[:RAW_LINE_BYTES]
     notes = [] if entry.size else ["no message"]
@@ -147,7 +133,7 @@ def line_of(entry: JournalEntry, origin: str) -> LogLine:
         notes.append(f"{lines} lines")
     if entry.size and entry.is_begun:
         notes.append(GOES_ON)
-    return LogLine(
+    return pages.LogLine(
         position=0,
         end=1,
         text=shown,
@@ -160,7 +146,7 @@ def line_of(entry: JournalEntry, origin: str) -> LogLine:
     )
 
 
-def _at_position(line: LogLine, position: int) -> LogLine:
+def _at_position(line: pages.LogLine, position: int) -> pages.LogLine:
     return msgspec.structs.replace(line, position=position, end=position + 1)
 
 
@@ -176,7 +162,7 @@ class Chunk(NamedTuple):
     at_edge: bool
 
     @property
-    def lines(self) -> list[LogLine]:
+    def lines(self) -> list[pages.LogLine]:
         return [line for _, line in self.kept]
 
 
@@ -200,7 +186,7 @@ class JournalPassage:
     def end(self) -> int:
         return self.kept[-1][1].end if self.kept else 0
 
-    def lines(self, begin: int, end: int) -> tuple[LogLine, ...]:
+    def lines(self, begin: int, end: int) -> tuple[pages.LogLine, ...]:
         return tuple(line for _, line in self.kept[begin:end])
 
     def index(self, position: int) -> int:
@@ -229,7 +215,7 @@ async def _readable(answer: Awaitable[T]) -> T:
     try:
         return await answer
     except SourceError as error:
-        raise LogUnreadable(str(error)) from error
+        raise pages.LogUnreadable(str(error)) from error
 
 
 def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
@@ -256,17 +242,17 @@ class JournalSearch(Search):
 
     limit_s = 30.0
 
-    def __init__(self, pages: "JournalPages", query: Query, around: int) -> None:
-        super().__init__(query, Hits(around, wide=True), HITS_KEPT)
-        self._pages = pages
+    def __init__(self, log: "JournalPages", query: pages.Query, around: int) -> None:
+        super().__init__(query, pages.Hits(around, wide=True), HITS_KEPT)
+        self._log = log
         self._up = self._down = around
         self._last: Cursor | None = None
-        self._above: list[LogLine] = []
-        self._held: list[LogLine] = []
+        self._above: list[pages.LogLine] = []
+        self._held: list[pages.LogLine] = []
         """Lines at the upper ends, searched once the lines above them are known."""
 
     async def _search_all(self) -> None:
-        onward, back = self._pages.pieces(At(time_at(self._down)), -1), self._pages.back_from(self._up)
+        onward, back = self._log.pieces(At(time_at(self._down)), -1), self._log.back_from(self._up)
         async with aclosing(onward), aclosing(back):
             sides = [back, onward]  # what is above must come first
             while sides and not self._stopping:
@@ -278,11 +264,11 @@ class JournalSearch(Search):
                 self._stop_when_full()
 
     async def _search_new(self) -> None:
-        if self._pages.extent.end <= self._down:
+        if self._log.extent.end <= self._down:
             return
         start = At(time_at(self._down)) if self._last is None else AtCursor(self._last)
         after = -1 if self._last is None else self._down - 1
-        async with aclosing(self._pages.pieces(start, after)) as pieces:
+        async with aclosing(self._log.pieces(start, after)) as pieces:
             async for piece in pieces:
                 await self._search(piece)
                 if self._stopping:
@@ -301,7 +287,7 @@ class JournalSearch(Search):
         if kept:
             program = self._new_program()
             found = await self._worker.run(lambda: program.positions(kept, above))
-        extent = self._pages.extent
+        extent = self._log.extent
         if back:
             self._up = kept[0].position if kept else self._up
             self.hits.add_below(found, min(self._up, extent.begin) if piece.at_edge else self._up)
@@ -322,7 +308,7 @@ TAKES = 5
 """How often more are taken in one look."""
 
 
-class JournalPages(Log):
+class JournalPages(pages.Log):
     """The selected entries of the journal that `make_reader` opens, at first the last ones."""
 
     def __init__(
@@ -339,7 +325,7 @@ class JournalPages(Log):
         """The lines around the position that was last read, if that is not the end."""
         self._following: Following | None = None
         self._begin: int | None = None
-        self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
+        self._stretches: deque[pages.Stretch] = deque(maxlen=STRETCHES_KEPT)
         self._counted_from: int | None = None
         """From this position on entries are counted in `_stretches`; None while the end is unknown."""
         self._counted_after: int = 0
@@ -355,7 +341,7 @@ class JournalPages(Log):
     @property
     def reader(self) -> JournalReader:
         if self._is_closed:
-            raise LogUnreadable("the log is closed")
+            raise pages.LogUnreadable("the log is closed")
         if self._reader is None:
             self._reader = self._make_reader()
         return self._reader
@@ -411,7 +397,7 @@ class JournalPages(Log):
 
     # Its extent.
 
-    async def look(self) -> Extent:
+    async def look(self) -> pages.Extent:
         async with self._looking:
             if self._tail is not None:
                 await self._take(self._tail)
@@ -426,11 +412,11 @@ class JournalPages(Log):
             return self.extent
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> pages.Extent:
         if self._tail is None:
-            return Extent(0, 0)
+            return pages.Extent(0, 0)
         begin = self._tail.begin if self._tail.at_begin else min(self._begin or 0, self._tail.begin)
-        return Extent(begin, self._tail.end, self._event)
+        return pages.Extent(begin, self._tail.end, self._event)
 
     async def _take(self, tail: JournalPassage) -> None:
         if self._following is None:  # a single look does not follow
@@ -443,7 +429,7 @@ class JournalPages(Log):
             kept = placed_after(await self.shown(found.entries), tail.end - 1)
             piece = Chunk(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
-            self._stretches.extend(stretches_of(piece.lines))
+            self._stretches.extend(pages.stretches_of(piece.lines))
             tail.cut_begin()
             if found.at_edge:
                 return
@@ -457,14 +443,14 @@ class JournalPages(Log):
 
     # Pages.
 
-    async def before(self, position: int, count: int) -> Page:
+    async def before(self, position: int, count: int) -> pages.Page:
         async with self._reading:
             part = await self._part_at(position)
             while (stop := part.index(position)) < count and not part.at_begin:
                 # The first entry that was read is left out
                 await self._extend_back(part, max(PIECE, count - stop + 1))
             begin = max(0, stop - count)
-            page = Page(part.lines(begin, stop), part.at_begin and begin == 0)
+            page = pages.Page(part.lines(begin, stop), part.at_begin and begin == 0)
             if part is self._tail:
                 part.cut_begin()
             elif len(part.kept) > PASSAGE_LINES:
@@ -472,7 +458,7 @@ class JournalPages(Log):
                 part.last = part.kept[-1][0]
             return page
 
-    async def after(self, position: int, count: int) -> Page:
+    async def after(self, position: int, count: int) -> pages.Page:
         async with self._reading:
             part = await self._part_at(position)
             while len(part.kept) - part.index(position) < count and part is not self._tail:
@@ -483,7 +469,7 @@ class JournalPages(Log):
                     part = self._joined(part, self._tail)
             begin = part.index(position)
             at_end = part is self._tail and begin + count >= len(part.kept)
-            page = Page(part.lines(begin, begin + count), at_end)
+            page = pages.Page(part.lines(begin, begin + count), at_end)
             part.cut_begin()
             return page
 
@@ -538,7 +524,7 @@ class JournalPages(Log):
         start = Tail() if self._counted is None else AtCursor(self._counted)
         piece = await self.backward(start, COUNTED_ENTRIES, self._counted_from)
         lines = [line for line in piece.lines if line.position < end]
-        self._stretches.extendleft(reversed(stretches_of(lines)))
+        self._stretches.extendleft(reversed(pages.stretches_of(lines)))
         self._counted_from = piece.lines[0].position if piece.kept else self._counted_from
         self._counted, self._is_complete = piece.cursor, piece.at_edge
         is_far = time_at(self._counted_from) < time_at(end) - WINDOW_S * SECOND
@@ -546,8 +532,8 @@ class JournalPages(Log):
         self._is_counted = piece.at_edge or is_far or is_full or piece.cursor is None
         return not self._is_counted
 
-    def overview(self) -> Overview:
-        return overview_of(self._stretches, complete=self._is_complete)
+    def overview(self) -> pages.Overview:
+        return pages.overview_of(self._stretches, complete=self._is_complete)
 
     async def position_of_time(self, at: Nanos) -> int | None:
         page = await self.after(position_at(at), 1)
@@ -560,11 +546,11 @@ class JournalPages(Log):
             async for piece in found:
                 for line in piece.lines if forward else reversed(piece.lines):
                     is_wanted = line.position > position if forward else line.position < position
-                    if is_wanted and line.level is Level.ERROR:
+                    if is_wanted and line.level is pages.Level.ERROR:
                         return line.position
         return None
 
-    def search(self, query: Query, around: int) -> LogSearch:
+    def search(self, query: pages.Query, around: int) -> pages.LogSearch:
         return JournalSearch(self, query, around)
 
     async def aclose(self) -> None:

@@ -14,19 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from jobtui.logs.segments import PACKED_BYTES, SCAN_BYTES, Segment
+from jobtui.model import pages
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
-from jobtui.model.pages import (
-    Extent,
-    FilePosition,
-    Log,
-    LogLine,
-    LogSearch,
-    LogUnreadable,
-    Overview,
-    Page,
-    Query,
-)
 from jobtui.transport import files
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
 from jobtui.transport.log_files import find_log_files, rotated
@@ -43,7 +33,7 @@ SLICE_S = 0.05
 T = TypeVar("T")
 
 
-class LogPages(Log):
+class LogPages(pages.Log):
     """The log at `path`."""
 
     def __init__(self, path: Path) -> None:
@@ -56,12 +46,10 @@ class LogPages(Log):
         self._watch = Watch(self._reads, [path], self.is_changed)
         self._looked: files.FileStat | None = None
         self._closed = False
-        self._has_all = False
-        """Whether there is no rotated file before those that are open."""
 
     # Its extent.
 
-    async def look(self) -> Extent:
+    async def look(self) -> pages.Extent:
         return await self._in(self._reads, self._look)
 
     def is_changed(self) -> bool:
@@ -71,24 +59,24 @@ class LogPages(Log):
         await self._watch.changed(timeout_s)
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> pages.Extent:
         segments = self.segments
         if not segments:
-            return Extent(0, 0)
-        return Extent(segments[0].base, segments[-1].end, self._event)
+            return pages.Extent(0, 0)
+        return pages.Extent(segments[0].base, segments[-1].end, self._event)
 
     @property
     def changed_at(self) -> Nanos:
         return self.segments[-1].changed_at if self.segments else Nanos(0)
 
-    def _look(self) -> Extent:
+    def _look(self) -> pages.Extent:
         if self._closed:
             raise SourceMissing(f"{self.name}: is closed")
         if not self.segments:
             path = self.path
             if files.look_quietly(path) is None and (older := rotated(path)):
                 path = older[-1]
-            self.segments = (Segment(files.open_file(path), path, 0),)
+            self.segments = (Segment(files.open_file(path), 0),)
             self._event = self.segments[-1].event
         self._looked = None
         self._looked = seen = files.look(self.path)
@@ -96,8 +84,7 @@ class LogPages(Log):
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                opened = files.open_file(self.path)
-                self._replace((*segments[:-1], Segment(opened, self.path, current.end)))
+                self._replace((*segments[:-1], Segment(files.open_file(self.path), current.end)))
                 self._event = "was truncated or rewritten"
             return self.extent
         current.grow()
@@ -106,7 +93,7 @@ class LogPages(Log):
         opened = files.open_file(self.path)
         try:
             goes_on = current.goes_on_in(opened)
-            fresh = Segment(opened, self.path, current.base if goes_on else current.end)
+            fresh = Segment(opened, current.base if goes_on else current.end)
         except (OSError, SourceError):
             opened.close()
             raise
@@ -116,14 +103,9 @@ class LogPages(Log):
         return self.extent
 
     def _replace(self, segments: tuple[Segment, ...]) -> None:
-        self._has_all = False
-        looks = {path: files.look_quietly(path) for path in (*rotated(self.path), self.path)}
-        paths = {seen.id: path for path, seen in looks.items() if seen is not None}
-        for segment in segments:
-            segment.path = paths.get(segment.opened.id)
-        # A file without a name takes room on its disk as long as it is open, and may be there packed
-        lost = next((nth for nth in range(len(segments) - 2, 0, -1) if segments[nth - 1].path is None), 0)
-        before, self.segments = self.segments, segments[max(lost, len(segments) - FILES_HELD) :]
+        # A deleted file takes room on its disk as long as it is open; it may be there packed
+        gone = (nth for nth in range(len(segments) - 2, 0, -1) if segments[nth - 1].is_deleted)
+        before, self.segments = self.segments, segments[max(next(gone, 0), len(segments) - FILES_HELD) :]
         for segment in before:
             if segment not in self.segments:
                 segment.opened.close()
@@ -138,7 +120,7 @@ class LogPages(Log):
 
     def _open_earlier(self) -> bool:
         """Open the rotated file before the first one that is open. False if there is none to read."""
-        if self._has_all or not self.segments or len(self.segments) >= FILES_HELD:
+        if not self.segments or len(self.segments) >= FILES_HELD:
             return False
         if sum(segment.size for segment in self.segments if segment.is_packed) >= PACKED_BYTES:
             self._event = "older packed files are not shown"
@@ -150,12 +132,11 @@ class LogPages(Log):
         first, kept = self.segments[0], list[files.OpenFile]()
         try:
             earlier = found.before(first.opened)
-            self._has_all = earlier is None or earlier.opened is None
             if earlier is None or earlier.opened is None:
                 self._event = str(earlier.problem) if earlier is not None else self._event
                 return False
-            segment = Segment(earlier.opened, earlier.path, first.base, ends=True)
-            self.segments = (segment, *self.segments)
+            segment = Segment(earlier.opened, first.base, ends=True)
+            self.segments, self._event = (segment, *self.segments), segment.event or self._event
             kept.append(earlier.opened)
         finally:
             found.close(kept)
@@ -168,25 +149,25 @@ class LogPages(Log):
 
     # Pages.
 
-    async def before(self, position: int, count: int) -> Page:
+    async def before(self, position: int, count: int) -> pages.Page:
         return await self._in(self._reads, lambda: self._before(position, count))
 
-    def _before(self, position: int, count: int) -> Page:
-        lines: list[LogLine] = []
+    def _before(self, position: int, count: int) -> pages.Page:
+        lines: list[pages.LogLine] = []
         for segment in self._backward():
             if position > segment.base:
                 offset = min(position - segment.base, segment.size)
                 lines[:0] = segment.pages.before(offset, segment.size, count - len(lines))
                 if len(lines) >= count or (lines and lines[0].position > segment.base):
-                    return Page(tuple(lines), at_edge=False)
+                    return pages.Page(tuple(lines), at_edge=False)
                 position = segment.base
-        return Page(tuple(lines), at_edge=True)
+        return pages.Page(tuple(lines), at_edge=True)
 
-    async def after(self, position: int, count: int) -> Page:
+    async def after(self, position: int, count: int) -> pages.Page:
         return await self._in(self._reads, lambda: self._after(position, count))
 
-    def _after(self, position: int, count: int) -> Page:
-        lines: list[LogLine] = []
+    def _after(self, position: int, count: int) -> pages.Page:
+        lines: list[pages.LogLine] = []
         while position < self.extent.begin and self._open_earlier():
             pass
         for segment in self.segments:
@@ -195,15 +176,22 @@ class LogPages(Log):
                 lines += segment.pages.after(offset, segment.size, count - len(lines))
                 if lines and lines[-1].end < segment.end:
                     break
-        return Page(tuple(lines), not lines or lines[-1].end >= self.extent.end)
+        return pages.Page(tuple(lines), not lines or lines[-1].end >= self.extent.end)
 
-    async def file_position(self, position: int) -> FilePosition | None:
+    async def file_position(self, position: int) -> pages.FilePosition | None:
         segment = next((part for part in self.segments if part.base <= position < part.end), None)
-        if segment is None or segment.path is None:
+        if segment is None:
             return None
-        offset = position - segment.base
-        number = await self._in(self._reads, partial(segment.number_of, offset))
-        return FilePosition(str(segment.path), offset, number)
+        offset, is_last = position - segment.base, segment is self.segments[-1]
+
+        def find() -> pages.FilePosition | None:
+            for path in (self.path,) if is_last else rotated(self.path):
+                seen = files.look_quietly(path)
+                if seen is not None and seen.id == segment.opened.id:
+                    return pages.FilePosition(str(path), offset, segment.number_of(offset))
+            return None
+
+        return await self._in(self._reads, find)
 
     async def position_of(self, offset: int, text: str) -> int | None:
         def find() -> int | None:
@@ -228,9 +216,9 @@ class LogPages(Log):
 
         return await self._in(self._works, step)
 
-    def overview(self) -> Overview:
+    def overview(self) -> pages.Overview:
         segments = self.segments
-        return Overview(
+        return pages.Overview(
             stretches=tuple(part for segment in segments for part in segment.index.stretches(segment.base)),
             lines=sum(segment.index.lines for segment in segments),
             errors=sum(segment.index.errors for segment in segments),
@@ -280,7 +268,7 @@ class LogPages(Log):
                     return None, position
         return None, None
 
-    def search(self, query: Query, around: int) -> LogSearch:
+    def search(self, query: pages.Query, around: int) -> pages.LogSearch:
         # Imported here, as paging does not need it
         from jobtui.logs.search import FileSearch
 
@@ -299,9 +287,9 @@ class LogPages(Log):
         try:
             return await worker.run(call)
         except OSError as error:
-            raise LogUnreadable(str(files.source_error(error, self.path))) from error
+            raise pages.LogUnreadable(str(files.source_error(error, self.path))) from error
         except SourceError as error:
-            raise LogUnreadable(str(error)) from error
+            raise pages.LogUnreadable(str(error)) from error
 
 
 SAMPLE_BYTES = 16 << 20

@@ -11,18 +11,11 @@ from array import array
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
-from jobtui.transport.blocks import (
-    RAW_LINE_BYTES,
-    TimeOf,
-    first_time,
-    mark_before,
-    offset_of_time,
-)
+from jobtui.transport.blocks import RAW_LINE_BYTES, TimeOf, first_time, mark_before, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, OpenFile, written_at
 from jobtui.transport.log_files import goes_on
 
@@ -282,13 +275,12 @@ class TextBytes(ByteSource):
 class Segment:
     """A file whose first byte is the position `base`, with the size that it had at the last look.
 
-    It begins at the position `at`, or ends there. `path` is None once it is not known where the file is.
+    It begins at the position `at`, or `ends` there.
     Methods that read raise OSError.
     """
 
-    def __init__(self, opened: OpenFile, path: Path, at: int, *, ends: bool = False) -> None:
+    def __init__(self, opened: OpenFile, at: int, *, ends: bool = False) -> None:
         self.opened = opened
-        self.path: Path | None = path
         self.event = ""
         self._seen = opened.look()
         self.changed_at = written_at(opened, self._seen)
@@ -315,6 +307,10 @@ class Segment:
     @property
     def is_packed(self) -> bool:
         return self.opened.packed is not None
+
+    @property
+    def is_deleted(self) -> bool:
+        return not self.opened.plain.status().st_nlink
 
     def grow(self) -> bool:
         """Add what was written since; False if the file was truncated or rewritten instead."""

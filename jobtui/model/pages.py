@@ -292,10 +292,7 @@ class Log(LineSource, Protocol):
         return None
 
     async def position_of(self, offset: int, text: str) -> int | None:
-        """The position of the line that was at `offset` of its source, None if no line there holds the text.
-
-        Raises LogUnreadable.
-        """
+        """Where the line is that was at `offset` and holds a text, None without. Raises LogUnreadable."""
         return offset
 
     async def position_of_line(self, number: int) -> int | None:

@@ -5,17 +5,8 @@ from pathlib import Path
 
 from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import of_kind
+from jobtui.model import pages
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import (
-    Extent,
-    FilePosition,
-    Hits,
-    LineSource,
-    Log,
-    LogSearch,
-    MaskedLines,
-    SearchState,
-)
 from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show, telling
@@ -51,22 +42,22 @@ def tags_of(shared: Shared, known: Mapping[str, str], most: int) -> Tags:
 
 
 STATE_WORDS = {
-    SearchState.TIMED_OUT: " (out of time)",
-    SearchState.FULL: " (and more)",
-    SearchState.CANCELED: " (stopped)",
+    pages.SearchState.TIMED_OUT: " (out of time)",
+    pages.SearchState.FULL: " (and more)",
+    pages.SearchState.CANCELED: " (stopped)",
 }
 
 
 class LogReader:
     """An open log: its position, search and bookmarks. `name` is None for all logs in one."""
 
-    def __init__(self, log: Log, name: str | None) -> None:
-        self.log, self._masked = log, MaskedLines(log)
+    def __init__(self, log: pages.Log, name: str | None) -> None:
+        self.log, self._masked = log, pages.MaskedLines(log)
         self.name = name
         self.position: int | None = None
         """The position when another log was chosen; None at the end."""
-        self.extent = Extent(0, 0)
-        self.search: LogSearch | None = None
+        self.extent = pages.Extent(0, 0)
+        self.search: pages.LogSearch | None = None
         self.is_filtered = False
         self.left_from: int | None = None
         """The position when all lines but the hits were hidden."""
@@ -80,14 +71,14 @@ class LogReader:
         self.conditions: tuple[Condition, ...] = ()
 
     @property
-    def unfolded(self) -> LineSource:
-        lines: LineSource = self._masked
+    def unfolded(self) -> pages.LineSource:
+        lines: pages.LineSource = self._masked
         if self.is_filtered and self.search is not None:
             lines = FilteredLines(lines, self.search)
         return KeptLines(lines, keeper(self.conditions)) if self.conditions else lines
 
     @property
-    def lines(self) -> LineSource:
+    def lines(self) -> pages.LineSource:
         return FoldedLines(self.unfolded, self.folds) if self.folds else self.unfolded
 
     def end_search(self) -> None:
@@ -97,11 +88,11 @@ class LogReader:
 
     @property
     def is_searching(self) -> bool:
-        return self.search is not None and self.search.state is SearchState.RUNNING
+        return self.search is not None and self.search.state is pages.SearchState.RUNNING
 
     @property
-    def hits(self) -> Hits:
-        return self.search.hits if self.search is not None else Hits(0)
+    def hits(self) -> pages.Hits:
+        return self.search.hits if self.search is not None else pages.Hits(0)
 
     def next_hit(self, begin: int, end: int, direction: int) -> int | None:
         return self.hits.next_after(end) if direction > 0 else self.hits.last_before(begin)
@@ -127,7 +118,7 @@ class LogReader:
     def search_words(self, begin: int, end: int) -> str:
         if self.search is None:
             return ""
-        if self.search.state is SearchState.FAILED:
+        if self.search.state is pages.SearchState.FAILED:
             return "search failed"
         hits = self.hits
         more = "+" if self.is_searching else ""
@@ -143,7 +134,7 @@ Words = list[tuple[str, str]]
 """Words with their styles, the most important first; safe to show."""
 
 
-def status_words(reader: LogReader | None, view: LogView, place: FilePosition | None) -> Words:
+def status_words(reader: LogReader | None, view: LogView, place: pages.FilePosition | None) -> Words:
     if reader is None:
         return [("no logs to read", "warning")]
     problem = reader.problem.removeprefix(f"{reader.name}: ")
@@ -165,7 +156,7 @@ def status_words(reader: LogReader | None, view: LogView, place: FilePosition | 
     return words
 
 
-def _position(reader: LogReader, view: LogView, place: FilePosition | None) -> str:
+def _position(reader: LogReader, view: LogView, place: pages.FilePosition | None) -> str:
     if place is not None and place.line is not None:
         is_rotated = reader.name is not None and Path(place.path) != Path(reader.name)
         return f"line {place.line:,}" + f" of {show(Path(place.path).name)}" * is_rotated

@@ -478,10 +478,8 @@ class LogsScreen(LogScreen):
         name = line.origin or reader.name or ""
         if not is_file(self.shared, name):
             return CopyTarget(show(line.text), self.shared.command("find", about=[line.text]))
-        if (place := self._place) is not None:
-            taken = file_target(place.path, place.line or 0, place.offset)
-        else:
-            taken = file_target(name)
+        place = self._place
+        taken = file_target(name) if place is None else file_target(place.path, place.line or 0, place.offset)
         if reader.name is None and self._view.follows:
             files = (known for known in self._names if known and is_file(self.shared, known))
             taken = taken._replace(command=Command("tail", "-F", about=[*map(os.path.abspath, files)]))

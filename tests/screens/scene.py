@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
+from jobtui.backends.job_reader import JobReader
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import Skip, SourceError, SourceMissing
 from jobtui.model.ids import JobId, OpPrefix
@@ -93,6 +94,8 @@ class Scene:
         self.session = Session([], self.clock)
         self.session.store = Store(self.correlation, self.clock)
         self.session.store.traces.job_attributes = self.job_attributes
+        # There are no files behind its logs
+        self.session._job_reader = JobReader(lambda: self.session.sources, self.session.reach_back)
         for source in (self.db, self.log, self.dead):
             self.session.add(source)
         words = [word for source in self.session.sources for word in (FLAGS[source.kind], source.name)]
