@@ -65,8 +65,7 @@ class JobReader:
     """Answers questions about one job from the sources of a session, which may change while it runs.
 
     `reach_back` lets the session read its logs from an earlier time on, `detail_of` gives what it knows of
-    jobs that are put together out of several sources, `recall` what is remembered of finished runs, and
-    `open_log` the log of a source.
+    jobs put together out of several sources, `recall` what is remembered of runs, `open_log` opens logs.
     `replayed` gives the recorded answer, None for what is never recorded; an `observer` gets each answer.
     """
 

@@ -104,7 +104,8 @@ class LogPages(pages.Log):
 
     def _replace(self, segments: tuple[Segment, ...]) -> None:
         # A deleted file takes room on its disk as long as it is open; it may be there packed
-        gone = (nth for nth in range(len(segments) - 2, 0, -1) if segments[nth - 1].is_deleted)
+        links = [segment.opened.plain.status().st_nlink for segment in segments[:-2]]
+        gone = (nth for nth in range(len(links), 0, -1) if not links[nth - 1])
         before, self.segments = self.segments, segments[max(next(gone, 0), len(segments) - FILES_HELD) :]
         for segment in before:
             if segment not in self.segments:

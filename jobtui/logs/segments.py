@@ -286,10 +286,8 @@ class Segment:
         self.changed_at = written_at(opened, self._seen)
         self.source: ByteSource = opened.source
         self.size = self._seen.size
-        self._is_whole = True
         if opened.packed is not None:
             text = TextBytes(opened.packed)
-            self._is_whole = text.is_whole
             self.source, self.size = text, text.size
             if opened.packed.broken is not None:
                 self.event = f"packed text ends: {opened.packed.broken}"
@@ -307,10 +305,6 @@ class Segment:
     @property
     def is_packed(self) -> bool:
         return self.opened.packed is not None
-
-    @property
-    def is_deleted(self) -> bool:
-        return not self.opened.plain.status().st_nlink
 
     def grow(self) -> bool:
         """Add what was written since; False if the file was truncated or rewritten instead."""
@@ -337,7 +331,8 @@ class Segment:
 
     def number_of(self, offset: int) -> int | None:
         """The number of the line at a byte, None while the lines before it are not counted."""
-        return self.index.number_of(offset) if self._is_whole else None
+        is_cut = isinstance(self.source, TextBytes) and not self.source.is_whole
+        return None if is_cut else self.index.number_of(offset)
 
     def is_all_since(self, at: Nanos) -> bool:
         """Whether its first line with a time is not older, so that more of this time may be before it."""
