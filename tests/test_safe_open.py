@@ -14,24 +14,11 @@ from jobtui.transport import files
 from jobtui.transport.files import read_given, read_small
 from tests.commands.running import in_turn
 from tests.modules import nodes
-from tests.rows import CAPTURES, ROWS
+from tests.rows import CAPTURES, ROWS, table
 from tests.waiting import LONG_S
 
 FIXTURES = CAPTURES / "local"
-ALLOWED = {
-    "transport/files.py": "the one way",
-    "backends/sirepo/files.py": "names within a directory, after a look at each",
-    "backends/sirepo/source.py": "names within a directory, after a look at each; a hundred thousand of them",
-    "backends/sirepo/run_dir.py": "names within a directory, through no link",
-    "backends/archive/source.py": "names within a directory, through no link",
-    "recording/writer.py": "writes new files of its own",
-    "backends/balsam/login.py": "writes a new file of its own, reads a descriptor that the one way opened",
-    "completion.py": "lists of its own, which a key waits for: none but a regular file of this user is read",
-    "commands/config.py": "writes a new file of its own",
-    "commands/streams.py": "the null device",
-    "terminal/driver.py": "the null device",
-}
-"""The modules that open files in another way, and why they may."""
+ALLOWED: dict[str, str] = table("layers")["open_files"]
 OPENERS = frozenset({"os", "io", "gzip", "bz2", "lzma"})
 DEMO = "demo/"
 """The simulated systems write what jobtui reads."""

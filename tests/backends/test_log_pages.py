@@ -5,6 +5,7 @@ import gzip
 import os
 import random
 import re
+import subprocess
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -30,14 +31,13 @@ from jobtui.logs.merged import MergedLog
 from jobtui.logs.pages import LogPages, tail_lines
 from jobtui.logs.search import FileSearch, ripgrep
 from jobtui.logs.segments import LineIndex, PageReader
-from jobtui.model.clock import SECOND, Nanos, latest
-from jobtui.model.health import SourceDenied, SourceMissing
+from jobtui.model.clock import SECOND, Nanos, latest, to_seconds
+from jobtui.model.health import SourceMissing
 from jobtui.model.pages import Level, Log, LogLine, LogUnreadable, Page, SearchState
 from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.model.secrets import mask_line
 from jobtui.model.tables import tables_of
 from jobtui.transport import blocks as file_search
-from jobtui.transport import log_files
 from jobtui.transport.blocks import (
     RAW_LINE_BYTES,
     Block,
@@ -46,8 +46,7 @@ from jobtui.transport.blocks import (
     Position,
     offset_of_time,
 )
-from jobtui.transport.files import OpenFile, open_file
-from jobtui.transport.unpacking import UnpackLimit
+from jobtui.transport.files import open_file
 from tests.analysis.captured import ROOT
 from tests.backends.journal.rigs import RUNS_HERE, SshClient
 from tests.backends.log_fakes import (
@@ -241,9 +240,13 @@ def numbered(count: int, first: int = 0) -> str:
     return "".join(f"Nov 20 20:34:{n % 60:02} 7 0 a/b.py:1:f line {n}\n" for n in range(first, first + count))
 
 
-def write(pages: LogPages, text: str, mode: str = "w", *, at: str = "") -> None:
+def write_bytes(pages: LogPages, data: bytes, mode: str = "wb", *, at: str = "") -> None:
     with Path(pages.name + at).open(mode) as file:
-        file.write(text)
+        file.write(data)
+
+
+def write(pages: LogPages, text: str, mode: str = "w", *, at: str = "") -> None:
+    write_bytes(pages, text.encode(), f"{mode}b", at=at)
 
 
 @given(st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"")), max_size=30), st.booleans())
@@ -322,66 +325,41 @@ async def place_of(pages: LogPages, position: int) -> tuple[str, int, int | None
 @pytest.fixture
 def rotated_pages(pages: LogPages) -> LogPages:
     """A log of three files, the oldest packed; one minute in each, its third line an error."""
-    texts = [numbered(60, at).replace(f"line {at + 2}\n", f"ERROR {at + 2}\n") for at in (0, 60, 120)]
-    for minute, (end, text) in enumerate(zip((".2", ".1", ""), texts, strict=True), 34):
-        write(pages, text.replace("20:34:", f"20:{minute}:"), at=end)
-    Path(f"{pages.name}.2.gz").write_bytes(gzip.compress(Path(f"{pages.name}.2").read_bytes()))
-    os.unlink(f"{pages.name}.2")
-    for minute, end in enumerate((".2.gz", ".1", "")):
-        os.utime(pages.name + end, (NOW // SECOND + 60 * minute,) * 2)
+    for nth, end in enumerate((".2", ".1", "")):
+        text = numbered(60, 60 * nth).replace("20:34", f"20:{34 + nth}")
+        write(pages, text.replace(f"line {60 * nth + 2}\n", f"ERROR {60 * nth + 2}\n"), at=end)
+        os.utime(pages.name + end, (to_seconds(NOW) + 60 * nth,) * 2)
+    subprocess.run(["gzip", f"{pages.name}.2"], check=True)
     return pages
 
 
-async def test_the_lines_of_files_rotated_before_come_before_those_of_the_log(
-    rotated_pages: LogPages,
-) -> None:
+async def test_files_rotated_before_are_read_and_searched_with_the_log(rotated_pages: LogPages) -> None:
     pages = rotated_pages
+
+    async def found(position: int | None) -> int:
+        return int((await pages.after(position or 0, 1)).lines[0].text.split()[-1])
+
     assert (await pages.look()).begin == 0
-    lines = await all_before(pages, 50)
-    assert [line.text.split()[-1] for line in lines] == [str(number) for number in range(180)]
-    assert (await pages.before(lines[0].position, 1)) == Page((), at_edge=True)
-    position = lines[65].position
-    assert position < 0
-    assert (await pages.after(position, 1)).lines == (lines[65],)
-    while await pages.work():
-        pass
-    offset = sum(line.end - line.position for line in lines[60:65])
-    assert await place_of(pages, position) == ("x.log.1", offset, 6)
-    assert pages.overview().lines == 180
-
-
-async def test_what_is_looked_for_is_found_in_the_files_rotated_before(rotated_pages: LogPages) -> None:
-    async def found(position: int | None) -> str:
-        assert position is not None
-        return (await rotated_pages.after(position, 1)).lines[0].text.split()[-1]
-
-    await rotated_pages.look()
-    assert await found(await rotated_pages.next_error(0, forward=False)) == "62"
+    assert await found(await pages.next_error(0, forward=False)) == 62
     offset = len(numbered(9, 60).replace("line 62", "ERROR 62"))
-    assert await found(await rotated_pages.position_of(offset, "line 69")) == "69"
-    assert await rotated_pages.position_of(3, "line 69") is None
-    for clock, line in (("20:34:05", "5"), ("20:36:05", "125")):
-        at = latest(f"Nov 20 {clock}", rotated_pages.changed_at)
-        assert at is not None
-        assert await found(await rotated_pages.position_of_time(at)) == line
-    assert [
-        at.split()[-1] for at in await all_found(rotated_pages, await searched(rotated_pages, "line 7"))
-    ] == [str(number) for number in range(180) if str(number).startswith("7")]
-    assert await found((await rotated_pages.after(-END, 1)).lines[0].position) == "0"
+    assert await found(position := await pages.position_of(offset, "line 69")) == 69
+    assert await place_of(pages, position or 0) == ("x.log.1", offset, None)
+    assert await pages.position_of(3, "line 69") is None
+    assert await found(await pages.position_of_time(latest("Nov 20 20:34:05", pages.changed_at) or NOW)) == 5
+    lines = await all_before(pages, 50)
+    assert [int(line.text.split()[-1]) for line in lines] == [*range(180)]
+    assert await pages.before(lines[0].position, 1) == Page((), at_edge=True)
+    assert (await pages.after(-END, 1)).lines == (lines[0],)
+    hits = await all_found(pages, await searched(pages, "line 7"))
+    assert [int(line.split()[-1]) for line in hits] == [7, *range(70, 80)]
 
 
-async def test_a_rotated_file_that_cannot_be_read_is_named(
-    rotated_pages: LogPages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(path: Path, allowance: UnpackLimit | None = None) -> OpenFile:
-        if path.name == "x.log.1":
-            raise SourceDenied(f"{path}: permission denied")
-        return open_file(path, allowance)
-
-    monkeypatch.setattr(log_files, "open_file", refused)
+async def test_a_rotated_file_that_cannot_be_read_is_named(rotated_pages: LogPages) -> None:
+    os.rename(f"{rotated_pages.name}.1", f"{rotated_pages.name}.1.zst")
+    write_bytes(rotated_pages, b"\x28\xb5\x2f\xfd" + bytes(20), at=".1.zst")
     await rotated_pages.look()
-    assert len(await all_before(rotated_pages, 50)) == 60
-    assert rotated_pages.extent.event == f"{rotated_pages.name}.1: permission denied"
+    assert len(await all_before(rotated_pages, 50)) == 120
+    assert "zstd" in rotated_pages.extent.event
 
 
 @pytest.mark.parametrize("text", ["new\n", numbered(20, 70)])
@@ -579,11 +557,6 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if not installed:
         monkeypatch.setattr(log_search, "ripgrep", lambda: None)
         monkeypatch.setattr(search_program, "ripgrep", lambda: None)
-
-
-def write_bytes(pages: LogPages, data: bytes, mode: str = "wb") -> None:
-    with Path(pages.name).open(mode) as file:
-        file.write(data)
 
 
 def a_log(pages: LogPages) -> list[str]:
