@@ -16,28 +16,8 @@ from tests.commands.running import Runner
 from tests.real.slurm_system import SlurmSystem, a_cluster
 from tests.waiting import wait_for
 
-PARTITIONS = """\
-PartitionName=debug Nodes=n1,n2 Default=YES MaxTime=60 State=UP
-PartitionName=small Nodes=n3 MaxTime=60 State=UP
-PartitionName=gpu Nodes=n4 MaxTime=60 State=UP
-PartitionName=feature Nodes=n4 MaxTime=60 State=UP
-PartitionName=many Nodes=n4 MaxTime=60 State=UP
-PartitionName=drained Nodes=n5,n7 MaxTime=60 State=UP
-PartitionName=dead Nodes=n6 MaxTime=60 State=UP
-PartitionName=closed Nodes=n3 MaxTime=60 State=DOWN
-PartitionName=asleep Nodes=n3 MaxTime=60 State=UP
-PartitionName=limited Nodes=n1,n2 MaxTime=10 MaxNodes=1 State=UP
-"""
-MORE = """\
-EnforcePartLimits=NO
-GresTypes=gpu,fpga
-Licenses=matlab:2
-SlurmdTimeout=10
-JobRequeue=0
-PriorityType=priority/multifactor
-PriorityWeightAge=1000
-PriorityWeightJobSize=1000
-PriorityCalcPeriod=1"""
+TOLD: dict[str, Any] = tomllib.loads(Path(__file__).with_name("pending_plants.toml").read_text())
+PARTITIONS, MORE = TOLD.pop("slurm.conf").values()
 NODES = {"n4": "Gres=gpu:2,fpga:1 Features=fast"}
 GRES = "NodeName=n4 Name=gpu File={root}/gpu[0-1]\nNodeName=n4 Name=fpga File={root}/fpga0\n"
 ACCOUNTS = {"capped": "GrpTRES=cpu=2", "group": "GrpJobs=1", "single": "", "narrow": ""}
@@ -64,10 +44,7 @@ def _plant(told: dict[str, Any]) -> Plant:
     return Plant(**{**told, **lists})
 
 
-FIRST, PENDING = (
-    [_plant(told) for told in plants]
-    for plants in tomllib.loads(Path(__file__).with_name("pending_plants.toml").read_text()).values()
-)
+FIRST, PENDING = ([_plant(told) for told in plants] for plants in TOLD.values())
 
 
 class Waiting(NamedTuple):
