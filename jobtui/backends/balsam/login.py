@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from glob import escape, glob
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -76,7 +77,8 @@ def read_login(path: str) -> Login:
     return Login(root if isinstance(root, str) else "", token, expires_at, path)
 
 
-def _settings(text: str | bytes) -> dict[str, object]:
+@lru_cache(maxsize=1)  # each request looks whether there is another login
+def _settings(text: str | bytes) -> Mapping[str, object]:
     """What a file in YAML says; nothing if it is not one. The error would show the secret in it."""
     import yaml  # one file in a run, and only where there is a Balsam
 
@@ -358,7 +360,7 @@ def keep_login(path: str, url: str, granted: GrantedLogin, method: Method) -> No
     """
     import yaml
 
-    kept: dict[str, object] = {}
+    kept: Mapping[str, object] = {}
     with suppress(OSError):
         kept = _settings(read_small(path, MOST_BYTES))
     at = time_of_iso(granted.expiration)
