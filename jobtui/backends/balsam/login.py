@@ -82,10 +82,9 @@ def _settings(text: str | bytes) -> Mapping[str, object]:
     """What a file in YAML says; nothing if it is not one. The error would show the secret in it."""
     import yaml  # one file in a run, and only where there is a Balsam
 
-    found = None
     with suppress(yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
-        found = yaml.safe_load(text)
-    return found if isinstance(found, dict) else {}
+        return found if isinstance(found := yaml.safe_load(text), dict) else {}
+    return {}
 
 
 def _read(path: str) -> str:
@@ -140,8 +139,7 @@ def login_for(url: str, path: str) -> Login:
 
 def _beside(url: str, path: str) -> Login | None:
     """The login for a server in the other files of the directory, if nobody else may read the file."""
-    directory = os.path.dirname(path) or "."
-    for other in sorted(glob(os.path.join(escape(directory), "*.yml")))[:MOST_BESIDE]:
+    for other in sorted(glob(os.path.join(escape(os.path.dirname(path) or "."), "*.yml")))[:MOST_BESIDE]:
         with suppress(SourceError):
             login = read_login(other)
             if server_of(login.api_root) == server_of(url):
