@@ -45,7 +45,7 @@ class LogPages(pages.Log):
         self._works = Worker(f"index of {path.name}")
         self._watch = Watch(self._reads, [path], self.is_changed)
         self._looked: files.FileStat | None = None
-        self._closed = False
+        self._closed = self._has_earlier = False
 
     # Its extent.
 
@@ -73,9 +73,9 @@ class LogPages(pages.Log):
         if self._closed:
             raise SourceMissing(f"{self.name}: is closed")
         if not self.segments:
-            path = self.path
-            if files.look_quietly(path) is None and (older := rotated(path)):
-                path = older[-1]
+            older = rotated(self.path)
+            self._has_earlier = bool(older)
+            path = older[-1] if older and files.look_quietly(self.path) is None else self.path
             self.segments = (Segment(files.open_file(path), 0),)
             self._event = self.segments[-1].event
         self._looked = None
@@ -134,6 +134,7 @@ class LogPages(pages.Log):
         try:
             earlier = found.before(first.opened)
             if earlier is None or earlier.opened is None:
+                self._has_earlier = earlier is not None
                 self._event = str(earlier.problem) if earlier is not None else self._event
                 return False
             segment = Segment(earlier.opened, first.base, ends=True)
@@ -223,7 +224,7 @@ class LogPages(pages.Log):
             stretches=tuple(part for segment in segments for part in segment.index.stretches(segment.base)),
             lines=sum(segment.index.lines for segment in segments),
             errors=sum(segment.index.errors for segment in segments),
-            complete=all(segment.index.complete for segment in segments),
+            complete=not self._has_earlier and all(segment.index.complete for segment in segments),
         )
 
     async def position_of_line(self, number: int) -> int | None:

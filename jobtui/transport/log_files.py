@@ -64,10 +64,9 @@ class LogFiles(NamedTuple):
 
     def before(self, opened: OpenFile) -> RotatedFile | None:
         """The rotated file right before one of the log, by its time if it has no name now. Raises OSError."""
-        ids = [*(each.look.id for each in self.older), self.present.id]
-        written = opened.look().mtime_ns
-        count = sum(each.look.mtime_ns < written for each in self.older)
-        count = ids.index(opened.id) if opened.id in ids else count
+        at, ids = opened.look().mtime_ns, [*(one.look.id for one in self.older), self.present.id]
+        written_before = sum(one.look.mtime_ns < at for one in self.older)
+        count = ids.index(opened.id) if opened.id in ids else written_before
         return self.older[count - 1] if count else None
 
     def close(self, kept: Iterable[OpenFile | None] = ()) -> None:

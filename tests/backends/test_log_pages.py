@@ -340,6 +340,9 @@ async def test_files_rotated_before_are_read_and_searched_with_the_log(rotated_p
         return int((await pages.after(position or 0, 1)).lines[0].text.split()[-1])
 
     assert (await pages.look()).begin == 0
+    while await pages.work():
+        pass
+    assert not pages.overview().complete
     assert await found(await pages.next_error(0, forward=False)) == 62
     offset = len(numbered(9, 60).replace("line 62", "ERROR 62"))
     assert await found(position := await pages.position_of(offset, "line 69")) == 69
@@ -350,6 +353,9 @@ async def test_files_rotated_before_are_read_and_searched_with_the_log(rotated_p
     assert [int(line.text.split()[-1]) for line in lines] == [*range(180)]
     assert await pages.before(lines[0].position, 1) == Page((), at_edge=True)
     assert (await pages.after(-END, 1)).lines == (lines[0],)
+    while await pages.work():
+        pass
+    assert (pages.overview().lines, pages.overview().complete) == (180, True)
     hits = await all_found(pages, await searched(pages, "line 7"))
     assert [int(line.split()[-1]) for line in hits] == [7, *range(70, 80)]
 
