@@ -28,14 +28,14 @@ async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found({"job": None, "verdict": None}, found, reader)
-    job, verdict = found.job, await explained(reader, found)
+    verdict, job = await explained(reader, found), reader.session.store.with_agent(found.job)
 
     def lines(width: int | None) -> Iterator[str]:
         if reader.context.flag("brief"):
             yield from verdicts.brief_lines(job, verdict)
             return
         whole = (
-            headline(reader.session.store.with_agent(job)),
+            headline(job),
             *verdicts.verdict_lines(verdict, width),
         )
         yield from first("\n".join(whole).split("\n"), reader.context)

@@ -109,7 +109,7 @@ async def run(reader: Reader) -> Exit:
         if slurm is not None:
             locations.append(Location("in Slurm", slurm.id, note=slurm_words(slurm)))
     code = await judge(reader, found)  # which may read more of its system, such as allocations
-    job = reader.session.store.with_agent(reader.session.store.job(job.id) or job)
+    job = reader.session.store.with_agent(job)
     record, now = reader.record_of(job), reader.now_of(job)
     return Report(
         lambda: {

@@ -166,7 +166,8 @@ class Store:
         return self.jobs.get(job_id)
 
     def with_agent(self, job: Job) -> Job:
-        """The job with host and driver from the logs, if its record has none."""
+        """The job as it is known now, with host and driver from the logs if its record has none."""
+        job = self.jobs.get(job.id, job)
         agent = self.correlation.agent_of(job.id)
         if agent is None:
             return job
@@ -254,9 +255,9 @@ class Store:
         streams.update(fact.source for fact in batch.condor)
         for stream in streams - {source} - self.origins.keys():
             self.origins[stream] = source
-        new, dated = {}, list[Nanos | None]()
+        new, dated = dict[JobId, Job](), list[Nanos | None]()
         for job in batch.jobs:
-            known = self.jobs.get(job.id)
+            known = new.get(job.id) or self.jobs.get(job.id)
             if known is not None and (known.others or known.source != job.source):
                 job = self._with_others(job, known)
             if known != job:

@@ -189,6 +189,7 @@ def test_bundle_and_report_have_the_verdict_that_explain_has(
 ) -> None:
     job = f"balsam/{number}"
     live = site("explain", job, "--json")
+    assert site("explain", str(number), "--json").json["job"] == live.json["job"]
     file = tmp_path / "one.jobtui"
     assert site("bundle", job, "--output", str(file)).code == 0
     assert run("replay", file, "explain", job, "--json").out == live.out

@@ -415,7 +415,7 @@ def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
     return (NextStep("see its record, its directory and its output", command),)
 
 
-_QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
+_QUEUE = NextStep("see all allocations", Command("balsam", "queue", "ls", "--history", "--site", "all"))
 _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
 
 LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})

@@ -93,7 +93,7 @@ def slot(case: Case) -> Finding | None:
     waited = case.since(wait) if is_logged else _pending_s(case)
     return Finding(
         _WAITING[Slot(found[0])],
-        f"The run waits{for_words(waited)}: {found[2]}.",
+        f"The run has waited{for_words(waited).removeprefix(' for')}: {found[2]}.",
         SURE if is_logged else REPORTED,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
@@ -178,8 +178,8 @@ def queued_on_cluster(case: Case) -> Finding | None:
             what = f"It is {slurm.id} in Slurm's queue and will not start by itself"
             sentence = f"{what}: it waits for {slurm.alert}."
         else:
-            waited = for_words(_pending_s(case))
-            sentence = f"It is {slurm.id} in Slurm's queue and waits{waited} for {slurm.message}."
+            waited = for_words(_pending_s(case)).removeprefix(" for")
+            sentence = f"It is {slurm.id} in Slurm's queue and has waited{waited} for {slurm.message}."
         return Finding(code, sentence, CERTAIN, steps)
     step = case.last(Mark.UPDATED, Mark.REPLIED)
     if step is None:

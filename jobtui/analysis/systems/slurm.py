@@ -131,10 +131,8 @@ def _pending(matter: SlurmCase) -> Ruling:
     again = f"It was requeued ({matter.facts['requeued']}). " if "requeued" in matter.facts else ""
     reason = reason_of(job.reason)
     if pending.category is Category.HELD:
-        by = reason.words if reason.category is Category.HELD else "a person: it is held"
-        sentence = (
-            f"{again}It is held and waits{matter.for_()} for {by}; it starts when somebody releases it."
-        )
+        by = reason.words if reason.category is Category.HELD else "a person to release it"
+        sentence = f"{again}It is held and has waited{matter.for_().removeprefix(' for')} for {by}."
         release = _step(matter, "release it, as its owner or an administrator", "scontrol", "release")
         return Ruling(Code.HELD, sentence, CERTAIN, (release,))
     is_dependent = pending.category is Category.DEPENDENCY
@@ -332,7 +330,8 @@ def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
 
 
 def _look(matter: SlurmCase) -> Iterator[NextStep]:
-    if matter.job.status is JobStatus.FAILED and {"errors", "output", "own output"} & matter.facts.keys():
+    printed = {"errors", "output", "own output"} & matter.facts.keys()
+    if matter.job.status is JobStatus.FAILED and printed and "not started" not in matter.facts:
         yield NextStep("read what it printed", Command("jobtui", "logs", about=[matter.job.id]))
     command = Command("jobtui", "show", about=[matter.job.id])
     yield NextStep("see its record, its steps and where its output is", command)

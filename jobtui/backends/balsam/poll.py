@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import islice, product
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
@@ -94,7 +95,9 @@ def _pages(
     while received >= PAGE_ROWS:
         times = {after: to_rfc3339(Nanos(max(0, begin)))} if after else {}
         page = yield Request(path, {**asked, **times, "limit": PAGE_ROWS, "offset": offset})
-        at = next((at for at in map(_time_in, page.rows[-1:]) if at is not None and after), begin)
+        last = page.rows[-1] if page.rows and after else None
+        at = last.at if isinstance(last, StateChange) else last and records.time_of(last.last_update)
+        at = begin if at is None else at
         begin, offset = (at, 0) if at > begin else (begin, offset + PAGE_ROWS)
         received, skips = page.received, page.skips
         for start in range(0, len(page.rows) or 1, SLICE_ROWS):
@@ -128,8 +131,8 @@ class Questions:
         self.parts = SourceParts(source, JOBS)
         self._due: dict[str, tuple[Question, Request | Batch | None]] = {}
         """Each with what it yielded and was not dealt with yet."""
-        self._known = KnownRows(client.name, owner, client.system)
-        self._known.newest = since
+        self.known = KnownRows(client.name, owner, client.system)
+        self.known.newest = since
         self._bad: Bounded[str, None] = Bounded(BAD_ROWS_KEPT)
         """Rows that make no sense, by the names they are skipped under."""
         self._alerts: dict[int, tuple[str | None, records.Needs]] = {}
@@ -238,7 +241,7 @@ class Questions:
         if brought is not None:
             batch, self._due[name] = brought, (self._due[name][0], None)
         if self.next_step() is None:
-            known = self._known
+            known = self.known
             parents = known.parents_to_ask - known.rows.keys() - known.missing.keys()
             self._asked_for.update(dict.fromkeys(sorted(parents)))
             known.parents_to_ask.clear()
@@ -248,11 +251,11 @@ class Questions:
                 self._add("events by their jobs", self._events_by_job())
         if self._are_lists_new and not any(map(self.parts.may_ask, self._due.keys() & FRAME.keys())):
             batch = merged((batch, self._frame()))
-        if self._known.went_back:  # jobs that are known may be gone, or as they were before
+        if self.known.went_back:  # jobs that are known may be gone, or as they were before
             self._back_at = self._clock.now()
-            self._known.forget_events()
+            self.known.forget_events()
             self._begin()
-            self._asked_for = dict.fromkeys(self._known.rows)
+            self._asked_for = dict.fromkeys(self.known.rows)
         lost, self._lost = tuple(self._lost), []
         return merged((batch, Batch(skipped=lost, skip_count=len(lost)))) if lost else batch
 
@@ -278,7 +281,7 @@ class Questions:
         yield merged((take(page), self._skipped(path, page)))
 
     def _take_sites(self, page: records.DecodedList[records.SiteRow]) -> Batch:
-        known, sites = self._known, {row.id: row for row in page.rows}
+        known, sites = self.known, {row.id: row for row in page.rows}
         are_new = bool(sites.keys() - known.sites.keys())
         known.take_sites(sites)
         if are_new or not known.apps:
@@ -287,13 +290,13 @@ class Questions:
 
     def _apps(self) -> Question:
         page = yield Request(APPS, {"limit": ALLOCATIONS_ASKED})
-        self._known.apps.update((row.id, row) for row in page.rows)
-        yield Batch(jobs=self._jobs_where(lambda row: row.app_id in self._known.apps))
+        self.known.apps.update((row.id, row) for row in page.rows)
+        yield Batch(jobs=self._jobs_where(lambda row: row.app_id in self.known.apps))
 
     def _take_batch_jobs(self, page: records.DecodedList[records.BatchJobRow]) -> Batch:
         named = {row.id: records.ids_of(row, self._client.label) for row in page.rows}
-        fresh = dict(named.items() - self._known.allocations.items())
-        self._known.allocations.update(fresh)
+        fresh = dict(named.items() - self.known.allocations.items())
+        self.known.allocations.update(fresh)
         return Batch(jobs=self._jobs_where(lambda row: row.batch_job_id in fresh) if fresh else ())
 
     def _frame(self) -> Batch:
@@ -302,7 +305,7 @@ class Questions:
         sites, sessions, batch_jobs = (
             self._lists.get(path, NO_ROWS) for path in (SITES, SESSIONS, BATCH_JOBS)
         )
-        signs = self._known.first_signs({row.id for row in batch_jobs.rows if records.is_estimated(row)})
+        signs = self.known.first_signs({row.id for row in batch_jobs.rows if records.is_estimated(row)})
         is_whole = {SITES, BATCH_JOBS} <= self._lists.keys() and all(
             not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs)
         )
@@ -328,7 +331,7 @@ class Questions:
 
     def _take_offers(self) -> None:
         """Learn what sites offer, and have the jobs that it concerns given again where that changed."""
-        known, frame, sites_at = self._known, self._frame_now, self._read_at(SITES)
+        known, frame, sites_at = self.known, self._frame_now, self._read_at(SITES)
         known.launchers_at = self._read_at(SESSIONS, BATCH_JOBS) if BATCH_JOBS in self._lists else None
         known.going = [one for one in frame.allocations if one.state in OPEN]
         known.down = {
@@ -342,7 +345,7 @@ class Questions:
             self._due["jobs at sites"] = self._jobs_at_sites(), None  # from their beginning
 
     def _jobs_at_sites(self) -> Question:
-        rows = self._known.rows
+        rows = self.known.rows
         numbers = [row.id for row in rows.values() if row.state in AT_SITE]
         for start in range(0, len(numbers), SLICE_ROWS):
             part = (rows[number] for number in numbers[start : start + SLICE_ROWS] if number in rows)
@@ -364,18 +367,18 @@ class Questions:
         A job with a failed transfer stays as it is.
         """
         found: dict[int, records.Needs] = {}
-        states = sorted({row.state for row in self._known.waiting.values() if row.state != AWAITING_PARENTS})
+        states = sorted({row.state for row in self.known.waiting.values() if row.state != AWAITING_PARENTS})
         for state, of in product(states, (["error"], UNDER_WAY)):
             asked: Parameters = {"state": of, "job_state": state, "limit": ALLOCATIONS_ASKED}
             page = yield Request(TRANSFERS, asked)
             for row in page.rows:
                 found[row.job_id] = (*found.get(row.job_id, ()), records.transfer_of(row))
-        self._known.transfers, self._are_lists_new = found, True  # allocations may have begun meanwhile
+        self.known.transfers, self._are_lists_new = found, True  # allocations may have begun meanwhile
         yield Batch(jobs=self._newly_alerted())
 
     def _newly_alerted(self) -> tuple[Job, ...]:
         """The jobs with an alert that is new or over, or with other needs than before."""
-        known, now, before = self._known, self.server_now, self._alerts
+        known, now, before = self.known, self.server_now, self._alerts
         found = {n: (known.trouble(row, now), known.needs(row)) for n, row in known.waiting.items()}
         self._alerts = found
         numbers = {n for n in before.keys() | found.keys() if before.get(n) != found.get(n)}
@@ -386,17 +389,17 @@ class Questions:
         ahead_s = self._client.ahead_s
         if abs(ahead_s) >= CLOCK_S:
             yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
-        yield from self._known.down.values()
-        yield from filter(None, map(self._known.silence, self._known.going))
+        yield from self.known.down.values()
+        yield from filter(None, map(self.known.silence, self.known.going))
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
             yield f"event ids went back, {seen}: another server, or a backup; all was read again"
 
     def _jobs_where(self, is_meant: Callable[[records.JobRow], bool]) -> tuple[Job, ...]:
-        return tuple(self._each(filter(is_meant, self._known.rows.values()), self._job))
+        return tuple(self._each(filter(is_meant, self.known.rows.values()), self._job))
 
     def _job(self, row: records.JobRow) -> Job:
-        return self._known.job(row, self._known.trouble(row, self.server_now))
+        return self.known.job(row, self.known.trouble(row, self.server_now))
 
     def _live_jobs(self) -> Question:
         """All jobs that are not over, then those that are known as such and were not among them."""
@@ -407,7 +410,7 @@ class Questions:
             return self._of_jobs(page)
 
         yield from _pages(JOBS, LIVE, take)
-        live = (number for number, row in self._known.rows.items() if row.state in LIVE["state"])
+        live = (number for number, row in self.known.rows.items() if row.state in LIVE["state"])
         self._asked_for.update((number, None) for number in live if number not in found)
 
     def _deleted_jobs(self) -> Question:
@@ -417,7 +420,7 @@ class Questions:
         """
         times = sorted(
             (at, row.id)
-            for row in self._known.rows.values()
+            for row in self.known.rows.values()
             if (at := records.time_of(row.last_update)) is not None and at >= self._since
         )
         left = [times] if times else []
@@ -441,7 +444,7 @@ class Questions:
             # A change that seems to come was made before the server's clock was set back
             self.updated = max(self.updated, min(begin, self.server_now))
             if then_events:
-                known = self._known.rows
+                known = self.known.rows
                 self._changed.update((row.id, None) for row in page.rows if known.get(row.id) != row)
             return self._of_jobs(page)
 
@@ -450,7 +453,7 @@ class Questions:
             self._add(EVENTS, self._events(OVERLAP_S))
 
     def _of_jobs(self, page: records.DecodedList[records.JobRow]) -> Batch:
-        known = self._known
+        known = self.known
         fresh = [row for row in self._each(page.rows, known.take_job) if row is not None]
         found = Batch(
             jobs=tuple(self._each((*fresh, *known.dependents(row.id for row in fresh)), self._job)),
@@ -465,10 +468,10 @@ class Questions:
             for number in ids:
                 self._asked_for.pop(number, None)
             deleted = set(ids) - {row.id for row in page.rows} if not page.skips else set()
-            self._known.missing.update(dict.fromkeys(deleted))
-            gone = self._known.drop(deleted)
+            self.known.missing.update(dict.fromkeys(deleted))
+            gone = self.known.drop(deleted)
             batch = self._of_jobs(page)
-            held = self._each(self._known.dependents(deleted), self._job)
+            held = self._each(self.known.dependents(deleted), self._job)
             yield msgspec.structs.replace(
                 batch,
                 jobs=(*batch.jobs, *held),
@@ -479,11 +482,11 @@ class Questions:
     def _events(self, overlap_s: int) -> Question:
         """Events since some time before the newest, then those of jobs in unexplained states."""
 
-        newest = min(self._known.newest, max(self.server_now, self._clock.now()))
+        newest = min(self.known.newest, max(self.server_now, self._clock.now()))
         since = ("timestamp_after", Nanos(newest - overlap_s * SECOND))
         asked: Parameters = {"ordering": "timestamp"}
         yield from _pages(EVENTS, asked, lambda page, begin: self._of_events(page), since)
-        self._silent.update(dict.fromkeys(self._known.unexplained(self._changed)))
+        self._silent.update(dict.fromkeys(self.known.unexplained(self._changed)))
         self._changed.clear()
 
     def _events_by_job(self) -> Question:
@@ -495,17 +498,13 @@ class Questions:
             yield self._of_events(page)
 
     def _of_events(self, page: records.DecodedList[StateChange]) -> Batch:
-        known = self._known
+        known = self.known
         changes = [one for one in self._each(page.rows, known.take_change) if one is not None]
         numbers = dict.fromkeys(map(known.number_of, changes))
         self._asked_for.update(dict.fromkeys(number for number in numbers if number not in known.rows))
         rows = (known.rows[number] for number in numbers if number in known.rows)
         found = Batch(jobs=tuple(self._each(rows, self._job)), changes=tuple(changes), count=len(changes))
         return merged((found, self._skipped(EVENTS, page)))
-
-
-def _time_in(row: records.JobRow | StateChange) -> Nanos | None:
-    return row.at if isinstance(row, StateChange) else records.time_of(row.last_update)
 
 
 def clock(at: Nanos | None) -> str:
@@ -575,6 +574,13 @@ class KnownRows:
         self.newest = Nanos(0)
         self.went_back = False
         """Whether an id came again for another event or site: a backup, or a server that was set up again."""
+
+    def without_events(self) -> "KnownRows":
+        """The same for a job that is looked up alone: what that learns of its own stays there."""
+        one = copy(self)
+        one._lives, one._seen = {}, Bounded(SEEN_KEPT)
+        one.apps, one.sites, one.allocations = self.apps.copy(), self.sites.copy(), self.allocations.copy()
+        return one
 
     def take_sites(self, sites: Mapping[int, records.SiteRow]) -> None:
         """Learn which sites exist. One with the same id and another time of creation is another site.

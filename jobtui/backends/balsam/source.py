@@ -18,7 +18,7 @@ import msgspec
 from jobtui.backends.balsam import records
 from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.login import Login, login_for, login_path, notice, user_of
-from jobtui.backends.balsam.poll import IDS_AT_ONCE, KnownRows, Questions
+from jobtui.backends.balsam.poll import IDS_AT_ONCE, Questions
 from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import WINDOW_S, Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange, tag_word
@@ -78,29 +78,31 @@ class _PartReader:
         return next((row for row in rows if row.id == number), None)
 
 
-async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
+async def fetch_detail(client: BalsamClient, number: int, asked: Questions) -> JobDetail | None:
     """Everything stored about a job, None if there is no job of this number. Raises SourceError if its record
-    cannot be read; a part beside that is left out, and named as failing.
+    cannot be read; a part beside that is left out, and named as failing. `asked` knows the other jobs.
     """
     if (found := await _record_of(client, number)) is None:
         return None
     native, row = found
-    asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
+    own: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
     parts = _PartReader(client)
-    events = await parts.rows("/events/", records.EventRow, asked)
+    events = await parts.rows("/events/", records.EventRow, own)
     app: records.AppRow | None = await parts.one("/apps/", records.AppRow, row.app_id)
     site = await parts.one("/sites/", records.SiteRow, app.site_id if app is not None else None)
     batch_job = await parts.one("/batch-jobs/", records.BatchJobRow, row.batch_job_id)
     failing = tuple(parts.failing)
-    known = KnownRows(client.name, owner, client.system)
-    known.apps = {app.id: app} if app is not None else {}
-    known.sites = {site.id: site} if site is not None else {}
+    known = asked.known.without_events()
+    if app is not None:
+        known.apps[app.id] = app
+    if site is not None:
+        known.sites[site.id] = site
     if batch_job is not None:
-        known.allocations = {batch_job.id: records.ids_of(batch_job, client.label)}
+        known.allocations[batch_job.id] = records.ids_of(batch_job, client.label)
     changes = records.changes_in(events, client.name, client.system).rows
     for change in changes:
         known.take_change(change)
-    job = known.job(row)
+    job = known.job(row, known.trouble(row, asked.server_now))
     runs = records.runs_of(changes)
     beside: dict[str, object] = {
         "app": app.name if app is not None else None,
@@ -303,7 +305,7 @@ class Balsam(PolledSource):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         number = records.number_of(job_id, self.client.system)
-        return None if number is None else await fetch_detail(self.client, number, self._owner)
+        return None if number is None else await fetch_detail(self.client, number, self._questions)
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> Balsam:

@@ -516,14 +516,11 @@ def _over_memory(job: SlurmJob) -> str:
     return ""
 
 
-def _sign_values(job: SlurmJob) -> dict[str, str]:
-    node = slurm.first_node(job.nodes)
-    return slurm.sign_values(job.raw, job.array or job.raw, job.task, job.name, job.user, node)
-
-
 def filled_path(job: SlurmJob, path: str) -> str:
     """A path of a job without signs: slurmctld leaves those of nodes and tasks, accounting leaves all."""
-    return posixpath.normpath(posixpath.join(job.directory, slurm.filled(path, _sign_values(job))))
+    node = slurm.first_node(job.nodes)
+    signs = slurm.sign_values(job.raw, job.array or job.raw, job.task, job.name, job.user, node)
+    return posixpath.normpath(posixpath.join(job.directory, slurm.filled(path, signs)))
 
 
 def outputs_of(job: SlurmJob) -> tuple[str, ...]:

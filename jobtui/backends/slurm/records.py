@@ -47,6 +47,7 @@ def job_of(job: SlurmJob, source: str, label: str = SLURM, left: str = "") -> Jo
     waits = status is JobStatus.PENDING
     times = (job.ended_at, job.started_at, job.submitted_at)
     sirepo = jid_of_run_dir(job.directory) if job.directory else None
+    phase = canceled_words(job) if job.status is JobStatus.CANCELED else words_of("phases", job.state)
     return Job(
         id=system_job_id(label, key_of(job)),
         system=SLURM,
@@ -63,7 +64,7 @@ def job_of(job: SlurmJob, source: str, label: str = SLURM, left: str = "") -> Jo
         updated_at=next((at for at in times if at is not None), None),
         ended_at=None if left else job.ended_at,
         runs=job.restarts + (job.started_at is not None),
-        message=left or _message_of(job, reason.words),
+        message=left or (reason.words if job.status is JobStatus.PENDING else phase),
         error=error_of(job),
         alert=reason.words if waits and reason.is_stuck else None,
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
@@ -74,12 +75,6 @@ def job_of(job: SlurmJob, source: str, label: str = SLURM, left: str = "") -> Jo
         reason=intern(job.reason),
         exit=str(job.exit) if job.exit is not None else "",
     )
-
-
-def _message_of(job: SlurmJob, waits_for: str) -> str | None:
-    if job.status is JobStatus.PENDING:
-        return waits_for
-    return canceled_words(job) if job.status is JobStatus.CANCELED else words_of("phases", job.state)
 
 
 def canceled_words(job: SlurmJob) -> str:
