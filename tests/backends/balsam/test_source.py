@@ -457,8 +457,7 @@ async def test_a_job_has_the_state_of_its_parents() -> None:
     await read(watched)
     assert known(watched, FIRST + 2).needs == ((f"balsam/{FIRST}", "FAILED"),)
     assert known(watched, FIRST + 2).alert == f"its parent balsam/{FIRST} is FAILED"
-    for number in range(FIRST + 2, FIRST + 7):
-        assert some(await watched.source.detail(known(watched, number).id)).job == known(watched, number)
+    assert some(await watched.source.detail(known(watched, FIRST + 3).id)).job == known(watched, FIRST + 3)
     assert known(watched, FIRST + 3).needs == ((f"balsam/{FIRST + 2}", BLOCKED),)
     assert known(watched, FIRST + 4).needs == ((f"balsam/{FIRST + 1}", DELETED),)
     assert set(known(watched, FIRST + 6).needs) == {
