@@ -118,15 +118,15 @@ def test_every_job_in_every_tab(screen: Screen, site: HostileSite) -> None:
         screen.check()
 
 
-def test_every_key_of_every_screen(screen: Screen) -> None:
-    for name in (name for name in ScreenName if name is not ScreenName.CHOOSING):
-        screen.press(ESCAPE, *way_to(name))
-        for action in actions_at(name):
-            if action.call not in LEFT_OUT and not action.call.startswith("app.go("):
-                screen.press(sent_for(action.keys[0]))
-                if action.call in OPENING:
-                    screen.press(ESCAPE)
-        screen.check()
+@pytest.mark.parametrize("name", [name for name in ScreenName if name is not ScreenName.CHOOSING])
+def test_every_key_of_every_screen(screen: Screen, name: ScreenName) -> None:
+    screen.press(ESCAPE, *way_to(name))
+    for action in actions_at(name):
+        if action.call not in LEFT_OUT and not action.call.startswith("app.go("):
+            screen.press(sent_for(action.keys[0]))
+            if action.call in OPENING:
+                screen.press(ESCAPE)
+    screen.check()
 
 
 @pytest.mark.parametrize("opening", PLACEHOLDERS)
