@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from html import unescape
 from itertools import accumulate, islice, pairwise, takewhile
 from math import exp, sqrt
@@ -26,14 +26,14 @@ from jobtui.model.verdicts import Cause
 
 LONGEST = 600
 """How many characters of a line are judged, half of them from its end."""
-MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 400, 40_000, 400
+MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 300, 30_000, 400
 """Lines judged, and their characters, lines of a traceback, a chain of causes, or after an exception."""
 MOST_PASTED, FRAMED = 500, 0.8
 """Lines of a text that may have been pasted; the share of lines, from the first, that a frame is around."""
 SHORTEST_SAID, FEWEST_AGAIN = 16, 3
 """Characters of a line that another may say again; lines after an exception that are as those before it."""
-MOST_CERTAIN, MOST_CERTAIN_OF_CUT = 0.95, 0.75
-"""How sure a cause is at most, and where what followed is missing: it may have been handled there."""
+MOST_CERTAIN, MOST_CERTAIN_OF_CUT, LEAST_WEIGHED = 0.95, 0.75, 0.02
+"""How sure a cause is at most, and where what followed is missing; the chance from which a line counts."""
 WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
 """Words that count: all, the first, those before a colon; letters of a long one, of its beginning and end."""
 LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
@@ -42,8 +42,8 @@ MOST_ABOVE, LONGEST_KEY = 2, 120
 """Lines above a cause that are shown, none from before an empty one; of a key that may end there, at most."""
 WIDTHS, MAIL_WIDTHS, FEWEST_BROKEN = (60, 200), (66, 84), 3
 """Columns of a terminal, and of a mail, that broke lines; how many it broke at least that go on in words."""
-LENGTHS = 0, 1, 2, 3, 5, 8, 12, 18
-"""Numbers of words between which there is no difference."""
+LENGTHS, GOES_ON = (0, 1, 2, 3, 5, 8, 12, 18), (1, 2, 3, 5, 9)
+"""Numbers of words, and of plain lines after one, between which there is no difference."""
 
 
 class OutputLine(NamedTuple):
@@ -209,6 +209,7 @@ class Output:
         self._format = load_causes()
         self._templates = [_part("number").sub("#", line.text) for line in self.lines]
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
+        self._roles = cache(self._roles_of)
         self._tracebacks = Tracebacks(self.lines, self._format)
         self._raised = {one.at: one for one in self._tracebacks.raised}
         self._raised_at = {one.head: one.at for one in self._tracebacks.raised}
@@ -230,7 +231,8 @@ class Output:
         why = self._why(best.at) + (f"; written by {line.tag.rstrip(':')} first" if line.tag else "")
         confidence = round(min(certainty(best.chance), most), 2)
         family, is_end = self._family_of(best.at), self._is(best.at, "symptom")
-        return Cause(text, line.number, family, confidence, why, is_end=is_end)
+        weighed = sum(one.chance >= LEAST_WEIGHED for one in self._suspects)
+        return Cause(text, line.number, family, confidence, why, is_end=is_end, weighed=weighed)
 
     @property
     def best(self) -> Suspect | None:
@@ -311,8 +313,9 @@ class Output:
         for role in ROLES_THAT_TELL:
             if (shape := self._shape(at, role)) is not None and shape.weight:
                 yield f"IS {role} {shape.weight // 10}"
-        before = [role for role, first in self._begins.items() if first < at]
+        before = [role for role, ats in self._places.items() if ats[0] < at]
         yield from (f"{role} AFTER {other}" for role in roles or ("other",) for other in before)
+        yield from self._goes_on(at, roles)
         has_trouble = at in self._troubles
         yield f"TROUBLE {has_trouble}"
         above = self._ranks.get(self._raised[at].head if at in self._raised else at, rank) - 1
@@ -326,7 +329,26 @@ class Output:
             yield from (f"{name} {part}" for part in BESIDE if _part(part).match(self.lines[other].text))
             yield from (f"{name} {role}" for role in self._roles(other))
 
-    def _roles(self, at: int) -> list[str]:
+    def _goes_on(self, at: int, roles: Sequence[str]) -> Iterator[str]:
+        """What comes after a line, by what it is: a program that went on has handled what it tells."""
+        rank, kind = self._ranks[at], roles[0] if roles else "other"
+        head = self._raised[at].head if at in self._raised else at
+        plain = self._plain[bisect_left(self._plain, at) :]
+        after = bisect_left(GOES_ON, len(plain))
+        again = bisect_left(GOES_ON, sum(self._alike[self._templates[one]][0] < head for one in plain))
+        yield from (f"ON {after}", f"ON {kind} {after} {min(self._ranks.get(head, rank), 2)}")
+        yield from (f"AGAIN {again}", f"AGAIN {kind} {again}")
+        yield f"LEFT {kind} {min(len(self._with_words) - 1 - rank, 3)}"
+        later = [role for role, ats in self._places.items() if ats[-1] > at]
+        yield from (f"{role} BEFORE {other}" for role in roles or ("other",) for other in later)
+
+    @cached_property
+    def _plain(self) -> list[int]:
+        """Of the last lines those that tell of no trouble."""
+        last, tells = self._with_words[-LAST_LINES:], self._format.may_tell
+        return [at for at in last if not (tells(self._templates[at]) or self._roles(at))]
+
+    def _roles_of(self, at: int) -> list[str]:
         """What a line is by its shapes, and by the traceback or stack it is in."""
         roles = [role for role in ROLES_THAT_TELL if self._is(at, role)]
         if at in self._raised:
@@ -360,10 +382,13 @@ class Output:
         return handled
 
     @cached_property
-    def _begins(self) -> dict[str, int]:
-        """Where each role is first, of the lines that are judged and the last ones."""
-        ats = sorted({*self.judged, *self._with_words[-LAST_LINES:]}, reverse=True)
-        return {role: at for at in ats for role in self._roles(at)}
+    def _places(self) -> dict[str, list[int]]:
+        """Where lines of each role are, of those that are judged and the last ones."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for at in sorted({*self.judged, *self._with_words[-LAST_LINES:]}):
+            for role in self._roles(at):
+                found[role].append(at)
+        return found
 
     def features_of_none(self) -> Iterator[str]:
         """Features of "no line says why": how the output ends, and what its lines are."""
@@ -372,7 +397,7 @@ class Output:
         yield from {f"LAST {word}": 0 for at in last for word in _words(self.lines[at].text)[:END_WORDS]}
         for back, at in enumerate(last):
             yield from (f"LAST{back} {role}" for role in self._roles(at))
-        yield from (f"NONE HAS {role}" for role in self._begins)
+        yield from (f"NONE HAS {role}" for role in self._places)
 
     def _below(self, at: int) -> int | None:
         """The line that says what a headline announces; of a long message the last one that says why."""
@@ -402,12 +427,17 @@ class Output:
         return sorted(found & self._ranks.keys())
 
     @cached_property
-    def _tellers(self) -> list[int]:
-        """Lines with a word of trouble: of many alike the first and the last ones, of very many too."""
+    def _alike(self) -> dict[str, list[int]]:
+        """Where the lines are that differ in numbers only."""
         places: defaultdict[str, list[int]] = defaultdict(list)
         for at, template in enumerate(self._templates):
             places[template].append(at)
-        telling = (ats for text, ats in places.items() if self._format.may_tell(text))
+        return places
+
+    @cached_property
+    def _tellers(self) -> list[int]:
+        """Lines with a word of trouble: of many alike the first and the last ones, of very many too."""
+        telling = (ats for text, ats in self._alike.items() if self._format.may_tell(text))
         alike = (ats if len(ats) <= 6 else ats[:3] + ats[-3:] for ats in telling)
         found = sorted(at for ats in alike for at in ats if at not in self._tracebacks.inside)
         length = sum(len(self.lines[at].text) for at in found)

@@ -201,7 +201,9 @@ class Grouping:
         """The groups so far; those that are ongoing at `now` come first."""
         alike: defaultdict[str | IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
         for kind, group in self._groups.items():
-            alike[_merge_key(kind, group)] += group
+            lines = {signature(one.cause.text) for _, one in group if one.cause and not one.cause.is_end}
+            # Groups whose only failing line that says why is the same are one
+            alike[lines.pop() if len(lines) == 1 and not kind.cause else kind] += group
         found = [_incident(group, self._good) for group in alike.values()]
         found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(
@@ -223,12 +225,6 @@ def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
     if code in SHAPELESS:
         return IncidentKind(sample.host or "", code, error)
     return IncidentKind("", code, error, shape_of(sample.run))
-
-
-def _merge_key(kind: IncidentKind, group: Sequence[tuple[Sample, Verdict]]) -> str | IncidentKind:
-    """Groups with the same one are one: their only failing line that says why, else their kind."""
-    lines = {signature(one.cause.text) for _, one in group if one.cause is not None and not one.cause.is_end}
-    return lines.pop() if len(lines) == 1 and not kind.cause else kind
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:

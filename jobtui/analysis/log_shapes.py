@@ -118,13 +118,9 @@ def count_facets(lines: Iterable[LogLine]) -> tuple[FacetCount, ...]:
     for facet, count in counts.most_common():
         by_field.setdefault(facet.field, []).append(FacetCount(facet, count))
     shapes = by_field.pop(SHAPE, [])[:MOST_SHAPES]
-    few = (found for field, found in sorted(by_field.items(), key=_rank) if 1 < len(found) <= MOST_VALUES)
-    return (*(one for found in few for one in found), *shapes)
-
-
-def _rank(item: tuple[str, list[FacetCount]]) -> tuple[bool, bool, int]:
-    field, found = item
-    return field != "level", field != "log", -sum(one.records for one in found)
+    few = [(field, found) for field, found in by_field.items() if 1 < len(found) <= MOST_VALUES]
+    few.sort(key=lambda one: (one[0] != "level", one[0] != "log", -sum(count.records for count in one[1])))
+    return (*(one for _, found in few for one in found), *shapes)
 
 
 def heads_of(lines: Iterable[LogLine]) -> Iterator[LogLine]:

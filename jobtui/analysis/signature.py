@@ -23,17 +23,13 @@ def _last_part(found: re.Match[str]) -> str:
     return f"…/{name}" if is_named else "…"
 
 
-def _id(found: re.Match[str]) -> str:
-    """A word in which digits and letters alternate is an id; a name keeps its letters."""
-    return "N" if re.search(r"[a-zA-Z]\d+[a-zA-Z]|\d[a-zA-Z]+\d", found[0]) else found[0]
-
-
 _KEPT = regex(
     r"(?i)\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|signal|errno|status(?: code)?|http(?:/[\d.]++)?"
     r"|error)"
     r"[\s:=]*(?P<code>\d{1,3}(?::\d{1,3})?)\b(?![.:/]\d)"
 )
 """Numbers that say what went wrong."""
+_ALTERNATES = regex(r"[a-zA-Z]\d+[a-zA-Z]|\d[a-zA-Z]+\d")
 _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
     (regex(r"\x1b\[[0-?]*[ -/]*[@-~]"), ""),
     (regex(r"\b[a-z][a-z+]+://[^\s'\"<>]+"), "URL"),
@@ -43,7 +39,8 @@ _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (regex(r"\b(?=\w*\d)(?=\w*[a-fA-F])[0-9a-fA-F]{8,}\b"), "N"),
     (regex(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "N"),
     (regex(r"(?:(?<![\w)\]])[+-])?(?<![\w.])\d+(?:[.,:]\d+)*\.?(?:[eE][+-]?\d+)?(?![\w])"), "N"),
-    (regex(r"[a-zA-Z0-9]+"), _id),
+    # A word in which digits and letters alternate is an id; a name keeps its letters
+    (regex(r"[a-zA-Z0-9]+"), lambda found: "N" if _ALTERNATES.search(found[0]) else found[0]),
     (regex(r"\d+(?:\.\d+)*"), "N"),
     (regex(r"\bN(?:[\s,;x×*]+N\b)+"), "N"),
     (regex(r"\s+"), " "),

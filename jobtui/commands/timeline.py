@@ -26,7 +26,8 @@ STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
     TableColumn("since", "+STEP", lambda row, names: duration(row.since_prev_s), at_least(6), 75, "right",
                 style=lambda row, names: "warning" if row.is_gap else "settled"),
     TableColumn("who", "WHO", lambda row, names: row.step.component.value, at_least(6), KEPT),
-    TableColumn("step", "STEP", lambda row, names: _step_words(row), at_least(16), KEPT),
+    TableColumn("step", "STEP", lambda row, names: show(row.step.step) + (
+                " (inferred)" if row.step.certainty is Certainty.ADJACENT else ""), at_least(16), KEPT),
     TableColumn("line", "LINE", lambda row, names: names.location_of(row.step), at_least(12), 60,
                 style=lambda row, names: "settled"),
 )  # fmt: skip
@@ -138,7 +139,3 @@ def _op_line(op: Op, now: Nanos) -> str:
     ]
     is_bad = style == "error" or op.status in (OpStatus.DESTROYED, OpStatus.LOST)
     return paint(show("  ".join(part for part in parts if part)), "error" if is_bad else "heading")
-
-
-def _step_words(row: timeline.TimelineRow) -> str:
-    return show(row.step.step) + (" (inferred)" if row.step.certainty is Certainty.ADJACENT else "")

@@ -38,8 +38,7 @@ class CauseFormat(NamedTuple):
     telling: tuple[str, ...]
 
     def may_tell(self, text: str) -> bool:
-        lower = text.lower()
-        return any(needle in lower for needle in self.needles)
+        return any(map(text.lower().__contains__, self.needles))
 
     def first(self, role: str, text: str) -> CauseShape | None:
         """The shape of a role that a line has; the heaviest of them."""

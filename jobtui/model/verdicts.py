@@ -120,6 +120,7 @@ class Cause(NamedTuple):
     source: str = ""
     above: tuple[str, ...] = ()
     is_end: bool = False
+    weighed: int = 1
 
     @property
     def rank(self) -> tuple[bool, float]:

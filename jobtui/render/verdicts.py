@@ -302,7 +302,10 @@ def why_parts(
     yield Paragraph(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield Paragraph(show(verdict.sentence))
     yield from map(Paragraph, memory_lines(verdict.remembered))
-    yield from (Paragraph(line, "dim") for line in (history_line(verdict), step_line(verdict)) if line)
+    cause, lines = verdict.cause, (history_line(verdict), step_line(verdict))
+    if cause is not None and cause.weighed > 1:
+        yield Paragraph(f"chosen of {cause.weighed} lines: {show(cause.why)}", "dim")
+    yield from (Paragraph(line, "dim") for line in lines if line)
     if verdict.evidence:
         yield from _why_head("evidence")
     for one in verdict.evidence:

@@ -130,7 +130,9 @@ class Unpacker:
     def _counted(self, step: bytes) -> bytes:
         self.given += len(step)
         if self.given > self._most:
-            raise TooLarge(f"it has more than {_size(self._most)}")
+            most = self._most
+            size = f"{most >> 20} MiB" if most >> 20 else f"{most} bytes"
+            raise TooLarge(f"it has more than {size}")
         if self._opener is not None:
             self._draw(max(0, self.given - self._allowance.ratio * self.taken))
             if self._beyond and self._allowance.left < 0:
@@ -144,7 +146,3 @@ class Unpacker:
     def give_back(self) -> None:
         """Return what it took of the allowance, as the data will be unpacked again."""
         self._draw(0)
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"

@@ -156,11 +156,6 @@ NEWER_S = 2.0
 """An op that begins this much later than the record's run is a newer run; records have whole seconds."""
 
 
-def _short(name: str) -> str:
-    """The last part of a path; other names unchanged."""
-    return name.rpartition("/")[2] if name.startswith("/") else name
-
-
 class Case:
     """One job of Sirepo as its rules see it. `behind` holds the whole text of records by (source, line).
 
@@ -391,7 +386,11 @@ class Case:
         if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
             return ()
         asked = job.queued_at if job is not None else None
-        begun = ((_short(one.name), one.begins_at) for one in self.own_sources if one.begins_at is not None)
+        begun = (
+            (one.name.rpartition("/")[2] if one.name.startswith("/") else one.name, one.begins_at)
+            for one in self.own_sources
+            if one.begins_at is not None
+        )
         return tuple(one for one in begun if asked is None or one[1] > asked)
 
     @property

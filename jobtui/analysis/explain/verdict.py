@@ -148,10 +148,14 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     """The verdict with what makes it doubtful said first, and as sure as its sources allow."""
     job = evidence.job
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources)))
-    most = found.confidence if _is_lag_known(evidence, sources) else SURE
+    is_live = job is not None and job.status.is_live
+    read = (one for one in evidence.sources if one.name in sources and one.read_at is not None)
+    # The sources of a live job show their lag by what they give that is new
+    is_lag_known = not is_live or all(one.news_late or BALSAM_SERVER.made(one) for one in read)
+    most = found.confidence if is_lag_known else SURE
     if evidence.unread and found.concern is Concern.FAILED:  # its exit code says that, its record perhaps why
         most = LIKELY
-    elif job is None or job.status.is_live:
+    elif job is None or is_live:
         doubts = doubts or evidence.unread
     others = (one for one in found.blind_spots if not any(doubt.startswith(one) for doubt in doubts))
     found = msgspec.structs.replace(
@@ -247,13 +251,6 @@ def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> I
         yield from (text for name, text in evidence.detail.facts if name == NOT_READ)
     if verdict.code not in TELL_OF_DISPUTE or (evidence.job is not None and differing(evidence.job)):
         yield from (f"its sources disagree: {one.about}" for one in verdict.contradictions)
-
-
-def _is_lag_known(evidence: Evidence, sources: tuple[str, ...]) -> bool:
-    """Whether the sources of a live job gave something new, which shows their lag."""
-    is_live = evidence.job is not None and evidence.job.status.is_live
-    read = (one for one in evidence.sources if one.name in sources and one.read_at is not None)
-    return not is_live or all(one.news_late or BALSAM_SERVER.made(one) for one in read)
 
 
 def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, now: Nanos) -> Iterator[str]:

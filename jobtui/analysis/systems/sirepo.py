@@ -57,9 +57,9 @@ UNTOUCHED_BY_AGENTS = SELF_EVIDENT | {Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
 
 def explain_sirepo(evidence: Evidence) -> Verdict:
     case = Case(evidence)
-    finding = next(
-        (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
-    )
+    words = case.unknown_word or "Neither a record nor an op of it was read"
+    unknown = Finding(Code.UNKNOWN, f"{words}.", 0.3, (case.last_step,))
+    finding = next(filter(None, (rule(case) for rule in RULES.get(case.status, ()))), unknown)
     last = case.last_step
     missing = finding.missing or (
         missing_mark(case.run) if case.run is not None and case.status.is_live else None
@@ -110,11 +110,6 @@ def _history(case: Case) -> Iterator[tuple[Nanos, str]]:
         slot = slot_of(f"{step.step} {step.text}") if mark is Mark.SLOT_WAIT else None
         if step.at is not None and mark is not None and mark in WAITED_FOR:
             yield step.at, slot[1] if slot is not None else mark.value
-
-
-def _unknown(case: Case) -> Finding:
-    words = case.unknown_word or "Neither a record nor an op of it was read"
-    return Finding(Code.UNKNOWN, f"{words}.", 0.3, (case.last_step,))
 
 
 def _confidence(case: Case, finding: Finding) -> float:
