@@ -30,17 +30,19 @@ _KEY_CHARACTERS = 300
 _ITEM_NAME = re.compile(
     r"(?:(?<=\s)|^)[ \t]*(?:-[ \t]+)?(?:['\"]?(?:name|key|stringValue)['\"]?:[ \t]*['\"]?|['\"]?--?)"
     rf"[\w.\-]*(?:{SECRET_WORDS})[\w.\-]*['\"]?,?\s*$"
+    r"|(?:(?<=\s)|^)[ \t]*(?:expect\b|-\w+|(?P<bare>['\"]))[^\n]*?ass(?:word|phrase)"
+    r"(?(bare):)[^\w'\"]{0,9}['\"][\s{]*$"
     r"|(?<!\S)(?:default[ \t]+)?(?:(?:machine|login|account)[ \t]+\S+\s*)+$",
     re.IGNORECASE | re.ASCII,
 )
 _ITEM_VALUE = re.compile(
     rf"[ \t]*(?:['\"]?(?:value|stringValue)['\"]?:[ \t]+(?!{_STYLE}\s*$)(?=[^\s{{])"
-    r"|-[ \t]+(?=\S)|(?=['\"][^'\"]*['\"][\s,]*$)"
+    r"|-[ \t]+(?=\S)|\{?[ \t]*(?:exp_)?send[ \t]+(?:--[ \t]+)?(?=['\"])|(?=['\"][^'\"]*['\"][\s,]*$)"
     r"|(?:(?:login|account)[ \t]+\S+[ \t]+)*passw(?:or)?d[ \t]+(?=\S))"
 )
 _ITEM_BLOCK = re.compile(rf"[ \t]*value:[ \t]*(?:{_STYLE})?\s*")
 _ITEM_GOES_ON = re.compile(r"[ \t]*(?:['\"]?value['\"]?:[ \t]*)?[\s{}\[\],]*(?:#.*)?")
-"""Environments and arguments in YAML and JSON, `.netrc`: the line of a name, and that of its value."""
+"""Environments and arguments in YAML and JSON, `.netrc`, prompts: the lines of a name and its value."""
 _DATA_VALUE = re.compile(
     r"['\"]?[\w.\-]+['\"]?:[ \t]+(?=['\"]?([A-Za-z0-9+/]{8,}={0,2}|[A-Za-z0-9+/]+={1,2})['\"]?,?\s*$)"
 )
@@ -62,8 +64,9 @@ _LONE_VALUE = re.compile(r"(?=\S*\w{3})(?![\w.\-]+['\"]?[:=]|[\[<])\S{4,}\s*", r
 """A line of one word that begins no pair, section or tag."""
 _BLOCK_VALUE = re.compile(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
 WORDLIKE = re.compile(
-    r"[/~].*|\.{1,2}/.*|\d+[\W_]?[a-z]+|[\d\W_]+|(?:aes|base|hs|krb|md|oauth|rs|rsa|sha|utf|v)[\W_]?\d.*"
-    r"|[A-Z]?[a-z]+(?:[\W_][A-Za-z]?[a-z]+)*|[\w/.\-]+\.[a-z]{1,4}(?::\d+)?|[A-Z]+|\w+://.*|\w+\(.*",
+    r"[/~].*|\.{1,2}/.*|\d+(?:\.\d+)?(?:[eE][+\-]?\d+)?[\W_]?[a-z]*|[\d\W_]+"
+    r"|(?:aes|base|hs|krb|md|oauth|rs|rsa|sha|utf|v)[\W_]?\d.*"
+    r"|_?[A-Z]?[a-z]+(?:[\W_][A-Za-z]?[a-z]+)*|[\w/.\-]+\.[a-z]{1,4}(?::\d+)?|[A-Z]+|\w+://.*|\w+\(.*",
     re.ASCII,
 )
 """What is no secret in prose: words, paths, names of files, sizes, times, kinds of ciphers, addresses."""
@@ -97,7 +100,7 @@ def is_settled(line: str) -> bool:
 
 _BEGINS: tuple[tuple[str, tuple[str, ...], re.Pattern[str], int], ...] = (
     ("private key", ("PRIVATE KEY",), _PRIVATE_BEGIN, 1 << 20),
-    ("item", ("name", "key", "stringValue", "--", " -", "'-", '"-', "login", "account"), _ITEM_NAME, 80),
+    ("item", ("name", "key", "stringValue", "--", " -", "'-", '"-', "login", "acc", "ass"), _ITEM_NAME, 80),
     ("header", ("uthorization", "ookie", "X-", "x-"), _HEADER, 1_000),
     ("cut", ("://", "eyJ"), _CUT, _KEY_CHARACTERS),
 )

@@ -16,7 +16,7 @@ _AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | 
 _START = re.compile(
     rf"(?P<agent>{_AGENT_BEGIN})|(?P<url>:/(?:/|(?<=(?:ttp|tps|sql|res|dis|mqp):/)))|(?P<bearer>bearer[ ]+)"
     rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})"
-    rf"|(?P<session>{secret_words.SESSION_WORDS})",
+    rf"|(?P<session>{secret_words.SESSION_WORDS})|(?P<unsure>{secret_words.UNSURE_WORDS})",
     re.ASCII,
 )
 _ANY_START = re.compile(re.sub(r"\?P<\w+>", "?:", _START.pattern), re.ASCII)
@@ -49,8 +49,10 @@ _OPTION_SEPARATOR = re.compile(
     r"|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\]|\\+['\"])"
 )
 _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
-_TAG_HEAD = re.compile(r"<[\w.:\-]*$", re.ASCII)
-_TAG_SEPARATOR = re.compile(">(?=[^<]+</)")
+_TAG_HEAD = re.compile(
+    r"<(?:[\w.:\-]*|name>\s*[\w.\-]*|\w+[ ][^<>]*\b(?:key|name|id)=\\*['\"][\w.\-]*)$", re.A
+)
+_TAG_SEPARATOR = re.compile(r"(?:\\*['\"][^<>]*|\s*</name>\s*<value)?>(?=[^<]+</)")
 _ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*(?:\\*['\"])?[\w.\-]*$", re.I | re.A)
 _ITEM_SEPARATOR = re.compile(
     r"(?:\\*['\"])?(?:[ ,]|\\{1,8}[nrt])+\\*['\"]?value\\*['\"]?[ ]*[=:][ ]*"
@@ -61,7 +63,8 @@ _ITEM_SEPARATOR = re.compile(
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
 _OF_USER = r"(?:login|account)\s+"
 _LOGIN_HEAD = rf"(?:machine\s+[\w-]+\.\S+|(?:machine\s+\S+|default)(?=\s+{_OF_USER}))(?:\s+{_OF_USER}\S+)*\s+"
-_OPTION_HEAD = re.compile(rf"(?:^|[\s'\"=(\[,])--?[\w.\-]*$|\b(?:setenv\s+\w*|{_LOGIN_HEAD})$", re.ASCII)
+_SETS = r"setenv\s+\w*|config(?:ure)?\s+(?:set|(?:--(?:set|add|global|system|local)\s+)+)\s*[\w.:/\-]*"
+_OPTION_HEAD = re.compile(rf"(?:^|[\s'\"=(\[,])--?[\w.\-]*$|\b(?:{_SETS}|{_LOGIN_HEAD})$", re.ASCII)
 _KEY_FORMS = (
     (_OPTION_HEAD, _OPTION_SEPARATOR),
     (_PAIR_HEAD, _PAIR_SEPARATOR),
@@ -73,7 +76,9 @@ _HEAD_LENGTH, _JUDGED = 64, 200
 _IN_PROSE = re.compile(
     r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
     r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?"
-    r"|(?<=password)(?<!\Spassword)(?=[ \t]+'[^\s']|[ \t]+[^\s'\"(\[<{$%\-][^\s'\"]*[ \t]*(?![^\r\n])))[ \t]+"
+    r"|(?<=use token)|(?<=using token)|(?<=with token)"
+    r"|(?:(?<=password)(?<!\Spassword)|(?<=pw)(?<!\Spw))"
+    r"(?=[ \t]+'[^\s']|[ \t]+[^\s'\"(\[<{$%\-][^\s'\"]*[ \t]*(?![^\r\n])))[ \t]+"
     r"(?:['\"`](?P<quoted>[^\s'\"`]{4,})['\"`]|(?P<bare>[^\s'\"`]{6,}))",
     re.ASCII | re.IGNORECASE,
 )
@@ -93,6 +98,13 @@ _REFUSAL = re.compile(
 _LINE_END_OR_QUOTE = re.compile(r"((?:\\+r)?\\+n|['\"])")
 _FOLD = re.compile(r"(?:\\+t)*")
 """Ends of lines as programs write them in a text of one line, and tabs."""
+
+_LOGIN = re.compile(
+    r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?|\bbasic(?:[ ]|%20)+)"
+    r"([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
+    re.ASCII | re.IGNORECASE,
+)
+"""What may be a user and a password in base64, as the configuration of Docker has them."""
 
 _TABLE = tables_of("jobtui.model", "secrets")
 
@@ -116,7 +128,7 @@ _OPTION = re.compile(r"(?<=[ '\"])(?:--?(?=[a-zA-Z])|/(?=g?p:))")
 _COMMAND_LENGTH = 400
 _WORD = re.compile(r"[^\s'\"]+")
 _QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
-_ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
+_ENDS_LIST_ITEM = re.compile(r"\\*['\"](?:[ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])|\s*\{?\s*(?:exp_)?send\b)")
 _INSIDE = r",(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
 """A comma or a bracket that is no end of a value without quotes."""
 _BARE = re.compile(
@@ -126,9 +138,11 @@ _BARE = re.compile(
 )
 _MORE_WORDS = re.compile(
     r"(?:(?:[ \t]+(?!#|--?\w|[\w.\-]+[=:]|[|&<>])|\\{1,8}n(?=[^\s\\'\"=:]+(?:\\|['\"]|$)))"
-    r"(?:[^\s'\"\\,;)\]}]|[)\]}](?![\s,)\]}:;.'\"\\]|$))+)+"
+    rf"(?:[^\s'\"\\,;)\]}}]|{_INSIDE})+)+"
 )
 """The words after the first of a secret without quotes, up to the next key, option or comment."""
+_TOKEN = re.compile(r"[\w./+=\-]{4,}", re.ASCII)
+_MASKED = re.compile(rf"{re.escape(secret_words.MASK)}(?![\w*])")
 _SHELL_NAME = re.compile(r"(?<![\w\\])\\*['\"](?:--[\w.\-]+|[A-Z\d_]+)$", re.ASCII)
 _SHELL_REST = re.compile(r"[^'\"=\n\\]*(?=\\*['\"])")
 """A name in quotes, as a shell writes it with its value, and the words after the first of that."""
@@ -140,8 +154,9 @@ _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
 _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}?", re.ASCII)
 _IN_LOGIN = r"['\"](?=[\w@])"
+_NO_SCHEME = r"(?!(?:(?<=ttp:)|(?<=tps:))//)"
 _PASSWORD = re.compile(
-    rf"(?:(?![\[/])(?:[^\s'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?:[/?#'\"]|$))"
+    rf"(?:(?![\[/])(?:[^\s'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?:[/?#'\"]|$)){_NO_SCHEME}"
     rf"(?P<own>(?:(?!https?://)[^\s'\"]|{_IN_LOGIN}){{1,256}})|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{{20,}}))@(?!sha\d+:)",
     re.ASCII,
 )
@@ -149,7 +164,7 @@ _PASSWORD = re.compile(
 port; what follows an @ may be the digest of an image.
 """
 _CUT_PASSWORD = re.compile(
-    rf"(?!\[)(?:[^\s/?#'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?!\w)|[{{$<%*[]|port\b)"
+    rf"(?!\[)(?:[^\s/?#'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?!\w)|[{{$<%*[]|port\b){_NO_SCHEME}"
     rf"(?P<own>(?:[^\s'\"\\,)\]}}]|{_INSIDE}|\\*{_IN_LOGIN})+)",
     re.IGNORECASE,
 )
@@ -196,13 +211,25 @@ def masked(text: str) -> str:
     parts: list[str] = []
     done = at = 0
     while (begin := _ANY_START.search(low, at)) and (found := _START.match(low, begin.start())):
-        find = _find_key if found["key"] else _find_session if found["session"] else _find_other
+        find = _FINDS.get(found.lastgroup or "", _find_other)
         start, at = find(text, found)
         if start < at:
             name = text[found.start() : start] if found["key"] else found[0]
             parts += text[done:start], replacement(text[start:at], name)
             done = at
     return "".join(parts) + text[done:] if parts else text
+
+
+def without_base64(text: str) -> str:
+    """`text` without users and passwords in base64, or the mask where all of it is padded base64."""
+
+    def shown(found: re.Match[str]) -> str:
+        login = secret_words.decoded(found[2])
+        is_login = ":" in login[:-1] and login.isascii() and login.isprintable()
+        return found[1] + (secret_words.MASK if is_login else found[2])
+
+    is_padded = text[-1:] == "=" and secret_words.KEY_END.fullmatch(text)
+    return secret_words.MASK if is_padded else _LOGIN.sub(shown, text)
 
 
 def without_torn(text: str) -> str:
@@ -216,9 +243,7 @@ def without_torn(text: str) -> str:
 
 def without_forms(text: str) -> str:
     """`text` with the secrets masked that are known by their form."""
-    return _FORM.sub(
-        lambda found: (found[found.lastindex] if found.lastindex else "") + secret_words.MASK, text
-    )
+    return _FORM.sub(lambda one: (one[one.lastindex] if one.lastindex else "") + secret_words.MASK, text)
 
 
 def without_options(text: str) -> str:
@@ -300,17 +325,28 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
     return start, end
 
 
-def _find_session(text: str, found: re.Match[str]) -> _Span:
-    """The value of a session or a cookie, one word; what is not random is read on, it may hold other keys."""
+def _find_unsure(text: str, found: re.Match[str]) -> _Span:
+    """The value of a name that may be of a secret; what looks like none is read on, it may hold other keys.
+
+    That of a session or a cookie is one random word; that of another is no word, but for `pass =` on a line.
+    """
     begin = max(0, found.start() - _HEAD_LENGTH)
     # only a part is judged first: in a text of nothing else each value would be as long as the text
     near = text[begin : found.end() + _JUDGED].replace("\u0130", "i")
     again = _START.match(near.lower(), found.start() - begin)
     start, end = _find_key(near, again) if again else (0, 0)
-    if not secret_words.is_random(near[start:end].partition(" ")[0]):
+    value, name = near[start:end], text[found.start() : found.end()]
+    if found["session"]:
+        is_own = secret_words.is_random(value.partition(" ")[0])
+    elif WORDLIKE.fullmatch(value):
+        is_ini = name.lower() == "pass" and _LINE_HEAD.search(near, 0, found.start() - begin) is not None
+        is_own = is_ini and value.isalpha() and not near[end:].partition("\n")[0].strip(" \t\r\"'")
+    else:
+        is_own = name[0] != "_" or (name.isupper() and _TOKEN.fullmatch(value) is not None)
+    if not is_own:
         return found.end(), found.end()
     start, end = _find_key(text, found)
-    return start, start + len(text[start:end].partition(" ")[0])
+    return start, start + len(text[start:end].partition(" ")[0]) if found["session"] else end
 
 
 def _find_after_option(text: str, start: int, word_end: int) -> _Span:
@@ -319,7 +355,7 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
     for before, between in _KEY_FORMS:
         if before.search(head) and (separator := between.match(text, word_end)):
             if between is _TAG_SEPARATOR:
-                return separator.end(), text.index("<", word_end)
+                return separator.end(), text.index("<", separator.end())
             return _value(text, separator.end(), text[start:word_end])
     if prose := _IN_PROSE.match(text, word_end) or _IN_BRACKETS.match(text, start):
         group = prose.lastgroup or ""
@@ -332,12 +368,11 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
 
 def _value(text: str, at: int, key: str) -> _Span:
     start = end_of(_QUOTE, text, at)
-    if text.startswith(f"{secret_words.MASK}\\", start):
-        return start, start + len(secret_words.MASK)  # what was masked ended before an escaped sign
+    if _MASKED.match(text, start):
+        return start, start + len(secret_words.MASK)  # what was masked ended before the sign that follows
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
-    is_name = key.lower() in ("authorization", "cookie")
-    is_header = is_name and not text.startswith(secret_words.MASK, at)
+    is_header = key.lower() in ("authorization", "cookie")
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
@@ -410,5 +445,6 @@ def _end_of_bare(text: str, at: int) -> int:
     return glued.start() if glued else end
 
 
-STEPS = (without_values_below, without_torn, without_forms, without_options, masked)
+_FINDS = {"key": _find_key, "session": _find_unsure, "unsure": _find_unsure}
+STEPS = (without_base64, without_values_below, without_torn, without_forms, without_options, masked)
 """In their order: what the first of them masks tells the last where a secret begins."""

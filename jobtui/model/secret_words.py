@@ -37,6 +37,13 @@ SESSION_WORDS = (
     r"|wordpress_(?:sec|logged_in)_\w+)(?![\w.\-])"
 )
 """What names of sessions, cookies and signatures end with; a value that looks random is a secret."""
+UNSURE_WORDS = (
+    r"p(?:ass(?=\\*['\"]?[ \t]*=|\\*['\"][ \t]*:[ \t]*\\*['\"])|w)"
+    r"(?<![\w.\-+/=]pw)(?<![\w.\-+/=]pass)(?![\w.\-])"
+    r"|_(?:pat|key)(?<!public_key)(?<!primary_key)(?<!foreign_key)(?<!partition_key)(?<!sort_key)(?<!cache_key)"
+    r"(?=\\*['\"]?[ \t]*[=:])"
+)
+"""Names of secrets, the last two in capitals, that are names of other things too: a word is no secret."""
 
 
 def holds_any(signs: tuple[str, ...], text: str) -> bool:
@@ -52,6 +59,7 @@ COUNT = regex(
     re.IGNORECASE,
 )
 _KEY_BODY = re.compile(r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\+n)?[\s'\",\\]*$)", re.ASCII)
+KEY_END = regex(r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII)
 _LEAST_CHANGES = 0.4
 """How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
 _MOST_SLASHES = 6

@@ -17,16 +17,17 @@ from itertools import compress
 
 from jobtui.model import secret_words
 from jobtui.model.patterns import regex
-from jobtui.model.secret_words import COUNT, KEY_WORD, MASK, SECRET_WORDS, SESSION_WORDS, holds_any, is_random
+from jobtui.model.secret_words import COUNT, KEY_WORD, MASK, SECRET_WORDS, SESSION_WORDS, holds_any
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
 
 _SECRET_KEY = regex(SECRET_WORDS, re.IGNORECASE | re.ASCII)
-_SESSION_KEY = regex(SESSION_WORDS, re.IGNORECASE | re.ASCII)
-_KEY_GATE = re.compile(
-    rf"agent(?:[_-]?id|-local/|\\*['\"]?[:=])|si(?:d|g|gnature)\b|pwd|[._-]pw|{KEY_WORD}", re.ASCII
-)
+_MAYBE_KEY = regex(rf"{SESSION_WORDS}|^(?:auth|pass|pw)$|_(?:pat|key)$", re.IGNORECASE | re.ASCII)
+_KEY_GATE = regex(
+    r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])|si(?:d|g|gnature)\b|pwd|(?<![a-z0-9])pw(?![a-z0-9])"
+    rf"|_(?:pat|key)\b|assw|assph|{KEY_WORD}", re.ASCII,
+)  # fmt: skip
 _UNSEEN = regex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
@@ -36,12 +37,6 @@ _FORM_GATE = regex(r"gh[opsru]_|\$(?:[1567y]|2|gy|a[pr]|s|p)[\w-]*\$")
 _OPTION = regex(r"--?[\w.\-]+", re.ASCII)
 _NAME = regex(r"[\w.\-]+", re.ASCII)
 _BETWEEN = "', '"
-_KEY_END_LINE = regex(r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII)
-_LOGIN = regex(
-    r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?|\bbasic(?:[ ]|%20)+)"
-    r"([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
-    re.ASCII | re.IGNORECASE,
-)
 
 
 def masked_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -53,12 +48,22 @@ def masked_lines(lines: Iterable[str]) -> Iterator[str]:
 
 def mask_text(text: str) -> str:
     """`text` with every secret in it masked. Never raises."""
-    text = _masked(text)
+    # in logs many lines differ in their numbers only
+    shape = text.encode("utf-8", "surrogatepass").translate(_NUMBERS) if len(text) <= SHAPE_LENGTH else b""
+    if shape in _plain_shapes and not holds_any(_NUMBER_SIGNS, text):
+        return text
+    needed = _needed(text)
+    masked = _masked(text, needed)
+    if shape and True not in needed and masked == text and text.isprintable():
+        if len(_plain_shapes) >= SHAPES_KEPT:
+            _plain_shapes.clear()
+        _plain_shapes.add(shape)
     for _ in range(4):  # masking may uncover a secret that invisible characters hid
-        if text.isprintable() or (seen := _UNSEEN.sub("", text)) == text or (masked := _masked(seen)) == seen:
+        seen = masked if masked.isprintable() else _UNSEEN.sub("", masked)
+        if seen == masked or (again := _masked(seen)) == seen:
             break
-        text = _masked(masked)
-    return text
+        masked = _masked(again)
+    return masked
 
 
 def mask_line(line: str) -> str:
@@ -69,57 +74,62 @@ def mask_line(line: str) -> str:
 
 def _without_end(line: str) -> str:
     """A line, or the mask where all of it is base64 that is padded, or looks like that of a key."""
-    found = _KEY_END_LINE.fullmatch(line) if len(line) >= 16 and " " not in line.strip() else None
+    found = secret_words.KEY_END.fullmatch(line) if len(line) >= 16 and " " not in line.strip() else None
     return MASK if found and (found["padding"] or secret_words.is_key(found["body"])) else line
 
 
-def _is_login(value: str) -> bool:
-    """Whether a text is a user and a password in base64, as the configuration of Docker has them."""
-    text = secret_words.decoded(value)
-    return ":" in text[:-1] and text.isascii() and text.isprintable()
-
-
-def _masked(text: str) -> str:
-    # the scan is imported where it is needed first: its patterns are a good part of what starting costs
+def _needed(text: str) -> tuple[bool, ...]:
+    """Which steps may find a secret: the same ones with other digits, but for `_NUMBER_SIGNS`."""
     low = text.lower()
-    if text[-1:] == "=" and _KEY_END_LINE.fullmatch(text):
-        return MASK
-    if "auth" in low or "basic" in low:
-        text = _LOGIN.sub(lambda found: found[1] + (MASK if _is_login(found[2]) else found[2]), text)
     has_key = may_have_key(low)
-    are_needed = (
+    return (
+        text[-1:] == "=" or "auth" in low or "basic" in low,
         ("\n" in text or "\\" in text) and (has_key or may_hide_below(text)),
         "srj-" in low or "'" in low[: secret_words.FULL_ID_LENGTH + 2],
         holds_any(_FORM_SIGNS, text)
         or (("gh" in text or "$" in text) and _FORM_GATE.search(text) is not None)
         or ("{" in text and holds_any(("{S", "{MD5", "{CRYPT", "{PBKDF"), text))
         or (("|" in text or "<<<" in text) and holds_any(_READER_SIGNS, text))
-        or (has_key and ("value" in low or "Secret" in text)),
+        or (has_key and ("value" in low or "Secret" in text or "send" in low))
+        or ("identified" in low and "by" in low),
         (" -" in low or "'-" in low or '"-' in low or "rdp" in low) and holds_any(_OPTION_SIGNS, low),
         has_key,
     )
-    if True in are_needed:
+
+
+def _masked(text: str, needed: tuple[bool, ...] = ()) -> str:
+    if True in (needed := needed or _needed(text)):
+        # imported where it is needed first: its patterns are a good part of what starting costs
         from jobtui.model.secret_scan import STEPS
 
-        for step in compress(STEPS, are_needed):
+        for step in compress(STEPS, needed):
             text = step(text)
     return secret_words.without_keys(text) if len(text) >= secret_words.KEY_LENGTH else text
 
 
+_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
+SHAPE_LENGTH, SHAPES_KEPT = 400, 2_000
+"""Characters in a text whose shape is remembered at most, and how many are."""
+_plain_shapes: set[bytes] = set()
+"""Texts without any sign of a secret, with 0 for each digit."""
+_NUMBER_SIGNS = (":543", ":6432", "7z", "ya29.", "{MD5", "$")
+"""Signs with digits, which a shape does not show; also those of hashes, as in `$6$`."""
 _FORM_SIGNS = (
     ":543", ":*:", "eyJ", "IA", "AIza", "pat-", "pat_", "xox", "xapp-", "GOCSPX-",
     "ya29.", "k_live_", "SG.", "npm_", "pypi-", "hf_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
-    "sqlplus", "sqlldr", "wandb", "ngrok", ":6432", "auth=(", "Auth(",
+    "sqlplus", "sqlldr", "wandb", "ngrok", ":6432", "auth=(", "Auth(", "htpasswd",
 )  # fmt: skip
 _READER_SIGNS = ("sudo", "stdin", "chpasswd", "kinit", "with-token", "passphrase-fd")
 _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
-    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp", "rdp", "rdesktop", "store_cred",
+    "zip", "7z", "unrar", "ipmi", "snmp", "plink", "pscp", "lftp", "rdp", "rdesktop", "store_cred", "http -",
+    "https -",
 )  # fmt: skip
 _KEY_SIGNS = (
     "auth", "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "cookie", "private", "://",
     "bearer", "srf", "castgc", "aspnetcore", "stringdata", "_identity", "remember_", "wordpress_",
 )  # fmt: skip
+_GATE_SIGNS = ("agent", "key", "sid", "sig", "pw", "_pat", "assw", "assph")
 """What each text has that holds a secret: short, as it is looked for in every line."""
 
 
@@ -128,7 +138,7 @@ def may_have_key(low: str) -> bool:
     return (
         holds_any(_KEY_SIGNS, low)
         or ("@" in low and ":/" in low)
-        or (holds_any(("agent", "key", "sid", "sig", "pw"), low) and _KEY_GATE.search(low) is not None)
+        or (holds_any(_GATE_SIGNS, low) and _KEY_GATE.search(low) is not None)
     )
 
 
@@ -194,8 +204,8 @@ def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
 
 def _mask_entry(key: object, value: object, depth: int) -> object:
     if not is_secret_key(name := key if isinstance(key, str) else ""):
-        may_be = isinstance(value, str) and (name == "auth" or _SESSION_KEY.search(name) is not None)
-        is_own = may_be and (_is_login if name == "auth" else is_random)(str(value))
+        may_be = isinstance(value, str) and _MAYBE_KEY.search(name) is not None
+        is_own = may_be and mask_text(f"{name}={value}").startswith(f"{name}={MASK}")
         return MASK if is_own else _mask_value(value, depth)
     if value is None or isinstance(value, bool) or (isinstance(value, int) and COUNT.search(name)):
         return value

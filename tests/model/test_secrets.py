@@ -43,6 +43,7 @@ MASKED = [
 
 @pytest.mark.parametrize(("text", "masked"), MASKED)
 def test_a_secret_is_masked(text: str, masked: str) -> None:
+    mask_text(re.sub(r"\d", "8", text))  # a text of the same shape may have no secret
     assert mask_text(text) == masked
     assert mask_text(masked) == masked
 
