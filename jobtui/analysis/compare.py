@@ -347,9 +347,7 @@ def _facts_apart(this: RunSide, good: RunSide) -> Iterator[str]:
 
 
 def _steps_apart(this: RunSide, good: RunSide) -> Iterator[str]:
-    mine, theirs = (
-        [s.step for op in side.ops if op.name == "run" for s in op.steps] for side in (this, good)
-    )
+    mine, theirs = ([s.step for op in one.ops if op.name == "run" for s in op.steps] for one in (this, good))
     for own, other, whose in ((mine, theirs, "this run"), (theirs, mine, "the good one")):
         only = (step for step in own if other and step not in other and step not in EVERYDAY)
         if missing := next((step for step in only if not step.startswith(FINAL)), None):

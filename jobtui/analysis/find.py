@@ -355,9 +355,7 @@ class _Search:
         if len(low) < LEAST_ERROR:
             return False
         errors = ((job.id, job.error.casefold()) for job in self._jobs.values() if job.error)
-        fits = [
-            job_id for job_id, error in errors if low in error or (len(error) >= LEAST_ERROR and error in low)
-        ]
+        fits = [one for one, error in errors if low in error or (len(error) >= LEAST_ERROR and error in low)]
         self._add_jobs(fits, 0.7, "its error says this")
         return bool(fits)
 
@@ -383,9 +381,7 @@ class _Search:
             self._add("job", names[name], _NEAR_WEIGHT * alike**2, why, names[name])
 
     def ranked(self) -> tuple[Candidate, ...]:
-        best = sorted(
-            self.found.values(), key=lambda found: (-found.score, found.kind, found.id, found.job or "")
-        )
+        best = sorted(self.found.values(), key=lambda one: (-one.score, one.kind, one.id, one.job or ""))
         return tuple(best[:MAX_CANDIDATES])
 
     def _add(self, kind: str, id_: str, score: float, why: str, job: JobId | None = None) -> None:

@@ -109,9 +109,7 @@ class CopiedLog:
                 block = "".join(f"{line.text}\n" for line in new.lines).encode("utf-8", "replace")
                 found = self._parser.parse(block, new.lines[0].position, new.lines[0].number, new.written_at)
                 # a number would be one of that copy, and not one of the log
-                yield found._replace(
-                    records=[msgspec.structs.replace(record, line=0) for record in found.records]
-                )
+                yield found._replace(records=[msgspec.structs.replace(one, line=0) for one in found.records])
 
     def lines(self, news: Iterable[NewLines]) -> Iterator[LogLine]:
         for new in news:

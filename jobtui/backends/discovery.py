@@ -16,12 +16,7 @@ DEVELOPMENT_DIR = "run"
 CHECKOUT_IN_HOME = os.path.join("src", "radiasoft", "sirepo")
 """Where the developers of Sirepo keep their checkout."""
 UNITS = ("sirepo_job_supervisor.service", "sirepo.service")
-UNIT_DIRECTORIES = (
-    "etc/systemd/system",
-    "run/systemd/system",
-    "usr/lib/systemd/system",
-    "lib/systemd/system",
-)
+UNIT_PATHS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 JOURNAL_DIRECTORIES = ("var/log/journal", "run/log/journal")
 
 
@@ -59,7 +54,7 @@ def _database(around: DiscoveryScope) -> DiscoveredSource | None:
 
 def _local_journal(around: DiscoveryScope) -> DiscoveredSource | None:
     """The journal of a machine on which Sirepo's units are installed; it is not opened for that."""
-    directories = (os.path.join(around.root, name) for name in UNIT_DIRECTORIES)
+    directories = (os.path.join(around.root, name) for name in UNIT_PATHS)
     units = (os.path.join(directory, unit) for directory in directories for unit in UNITS)
     unit = next(filter(os.path.lexists, units), None)
     if unit is None or not any(os.path.isdir(os.path.join(around.root, d)) for d in JOURNAL_DIRECTORIES):

@@ -343,10 +343,8 @@ class EngineFollowing:
     async def _last(self, most: int) -> list[EngineRow]:
         """The last rows; following goes on from them."""
         self._only = None
-        question = RowQuery(self._begin or None, self._until, self._matches, most, back=True)
-        made, found = (
-            await self._about_job(question) if self._about else ([], await self.engine.rows(question))
-        )
+        asked = RowQuery(self._begin or None, self._until, self._matches, most, back=True)
+        made, found = await self._about_job(asked) if self._about else ([], await self.engine.rows(asked))
         if found.rows and not found.is_all:
             self._floor = found.rows[-1].at
             self.engine.doubts.add(f"of the rows since then, only the last {len(found.rows):,} were read")

@@ -107,9 +107,7 @@ def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDas
     if at is not None:
         clock = FixedClock(at)
     own = {one.name for one in invocation.command.reads}
-    since, until = (
-        None if name in own else _moment(config, name, clock.now()) for name in ("since", "until")
-    )
+    since, until = (None if one in own else _moment(config, one, clock.now()) for one in ("since", "until"))
     if since is not None and until is not None and since > until:
         raise ConfigError("since is later than until: nothing is between them")
     return Context(invocation, config, open_dashboard, clock, since, at if until is None else until)

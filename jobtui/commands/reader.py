@@ -224,10 +224,8 @@ class Reader:
             users: dict[str, None] = {detail.job.owner: None} if is_there else {}
         else:
             of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == CLUSTER_MODE)
-            of_agents = (
-                one.uid for one in session.store.correlation.agents() if one.driver == "SbatchDriver"
-            )
-            users = dict.fromkeys((*of_jobs, *of_agents))
+            uids = (one.uid for one in session.store.correlation.agents() if one.driver == "SbatchDriver")
+            users = dict.fromkeys((*of_jobs, *uids))
         if users:
             read_copies(self.session, users)
             await self.catch_up([AGENT_COPIES.kind])

@@ -210,9 +210,7 @@ Table = Mapping[str, tuple[str, Convert]]
 
 
 def table_of(command: str) -> Table:
-    named = {
-        name: (field, "") if isinstance(field, str) else field for name, field in _TABLES[command].items()
-    }
+    named = {name: (one, "") if isinstance(one, str) else one for name, one in _TABLES[command].items()}
     return {name: (field, _CONVERTERS.get(how, text_of)) for name, (field, how) in named.items()}
 
 

@@ -119,20 +119,12 @@ def folded(rows: Sequence[TimelineRow], fold: Fold, times: TimeStyle, sign: str 
     return first._replace(step=step)
 
 
-def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
-    return _below(before, f"┊ {duration(row.since_prev_s)}", cells)
-
-
-def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
-    """Below the last step of an open op: for how long nothing has come."""
-    return _below(last, f"◌ nothing for {duration(int(seconds))}", cells)
-
-
-def _below(row: TimelineRow, words: str, cells: int) -> Line:
+def wait_line(row: TimelineRow, seconds: float, cells: int, sign: str = "┊") -> Line:
+    """Below a step: for how long nothing came."""
     lanes = lanes_in(cells, row.step.component)
     return (
         _blanks(SHORT_CELLS + 1 if lanes is None else lanes.columns[row.step.component]),
-        Piece(words, "warning"),
+        Piece(f"{sign} {duration(int(seconds))}", "warning"),
     )
 
 

@@ -159,9 +159,7 @@ class ChoosingScreen(HeadedScreen):
         self._goals = tuple(goals)
         self._follow = follow
         self._asked, self._title = asked, title
-        self._main = self._list = ChoiceList(
-            [Choice(show(goal.words), show(goal.why)) for goal in self._goals]
-        )
+        self._main = self._list = ChoiceList([Choice(show(one.words), show(one.why)) for one in self._goals])
 
     @property
     def heading(self) -> str:

@@ -30,9 +30,7 @@ class SourcesScreen(HeadedScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._labels: Mapping[str, str] = {}
-        self._main = self._list = RecordTable[SourceHealth](
-            self._columns(), self.look, lambda source: source.name
-        )
+        self._main = self._list = RecordTable[SourceHealth](self._columns(), self.look, lambda one: one.name)
         self._about = TextPane()
 
     def show_all(self) -> None:

@@ -110,9 +110,7 @@ class LineView(Widget):
 
     def empty_line(self, y: int) -> Line:
         cells = max(2, self.cells - 2)
-        lines = [
-            line for words in self.empty for line in wrapped(words, cells, hang=4 * words.startswith(" "))
-        ]
+        lines = [line for one in self.empty for line in wrapped(one, cells, hang=4 * one.startswith(" "))]
         return (Piece(f" {lines[y]}", "dim"),) if y < len(lines) else ()
 
     def repaint(self) -> None:

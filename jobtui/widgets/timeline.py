@@ -221,13 +221,13 @@ class Timeline(RowView):
 
     def row(self, index: int) -> Line:
         if index >= len(self._lines):
-            return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.cells)
+            return lanes.wait_line(self._rows[-1], self._silence_s or 0.0, self.cells, "◌ nothing for")
         line = self._lines[index]
         times = lanes.TimeStyle(fine=self._fine, absolute=self._absolute)
         row = self._rows[line.row]
         before = self._rows[line.row - 1] if line.row else None
         if line.is_gap and before is not None:
-            return lanes.gap_line(row, before, self.cells)
+            return lanes.wait_line(before, row.since_prev_s or 0.0, self.cells)
         if line.fold is not None:
             is_open = self._rows[line.fold.first].step in self._unfolded
             row = lanes.folded(self._rows, line.fold, times, "▾ " if is_open else "▸ ")

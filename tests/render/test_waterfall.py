@@ -174,9 +174,9 @@ def test_times_are_as_fine_as_logs_have_them_or_left_out() -> None:
 def test_a_gap_and_a_silence_are_shown() -> None:
     rows = timeline_rows(OP)
     assert rows[4].is_gap
-    assert text_of(lanes.gap_line(rows[4], rows[3], 100)).strip() == "┊ 30s"
-    assert "◌ nothing for 1m" in text_of(lanes.waiting_line(rows[5], 60.4, 100))
-    assert "┊ 30s" in text_of(lanes.gap_line(rows[4], rows[3], 40))
+    assert text_of(lanes.wait_line(rows[3], 30.0, 100)).strip() == "┊ 30s"
+    assert "◌ nothing for 1m" in text_of(lanes.wait_line(rows[5], 60.4, 100, "◌ nothing for"))
+    assert "┊ 30s" in text_of(lanes.wait_line(rows[3], 30.0, 40))
 
 
 def test_repeats_have_one_row_with_the_certainty_of_the_least_sure_step() -> None:

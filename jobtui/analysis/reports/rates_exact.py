@@ -36,12 +36,8 @@ def utilization(
     `closing_state` is a state asked for besides: Balsam applies it to the ends of runs alone. Raises
     ReportError where Balsam's own function raises.
     """
-    opens = sorted(
-        (change for change in changes if change.after == RUNNING), key=lambda one: (-one.at, one.id)
-    )
-    closes = [
-        change for change in changes if change.before == RUNNING and closing_state in (None, change.after)
-    ]
+    opens = sorted((one for one in changes if one.after == RUNNING), key=lambda one: (-one.at, one.id))
+    closes = [one for one in changes if one.before == RUNNING and closing_state in (None, one.after)]
     weights = {change.job_id: _nodes(change) for change in opens} if is_weighted else {}
     deltas: list[Delta] = [(change.at, _nodes(change) if is_weighted else 1.0) for change in opens]
     deltas += [(change.at, -weights.get(change.job_id, 1.0)) for change in closes]

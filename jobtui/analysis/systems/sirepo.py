@@ -166,9 +166,7 @@ def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
         facts.append(Fact(what="record", text=text, source=job.source, at=job.written_at))
     if slurm is not None:
         words = [f"{slurm.id}: {slurm.native_status}"]
-        words += [
-            f"{name}: {said}" for name, said in (("reason", slurm.reason), ("exit", slurm.exit)) if said
-        ]
+        words += [f"{name}: {one}" for name, one in (("reason", slurm.reason), ("exit", slurm.exit)) if one]
         facts.append(Fact(what="slurm", text=", ".join(words), source=slurm.source, at=slurm.updated_at))
     last = [step for step in reversed(case.steps) if mark_of(step) not in (None, Mark.UPDATED)][:3]
     steps: dict[tuple[str, int, int], Step] = {}

@@ -160,9 +160,7 @@ class GatewayJournal(client.ExportReader):
             body = await self._get("/entries", EXPORT, params, {"Range": f"entries={_range(ask, count)}"})
             some = await self._whole(body)
             if ask.back and not isinstance(ask.start, journal.Tail):
-                some = [
-                    *takewhile(lambda entry: client.compare(client.position(entry.cursor), start) < 0, some)
-                ]
+                some = [*takewhile(lambda one: client.compare(client.position(one.cursor), start) < 0, some)]
             found += some
         found = client.merged(found)
         if not count:

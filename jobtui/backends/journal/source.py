@@ -287,9 +287,7 @@ async def messages_of(
     also where it cannot tell: it holds nothing of the host, or begins later.
     """
     every = (await reader.values(records.HOST))[records.HOST]
-    names = [name for name in every if not host or journal.is_host(name, host)] or (
-        every if is_its_own else ()
-    )
+    names = [one for one in every if not host or journal.is_host(one, host)] or (every if is_its_own else ())
     if not names:
         raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
     on = [((records.HOST, name),) for name in names] if len(names) < len(every) else [()]
