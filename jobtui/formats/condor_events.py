@@ -198,9 +198,7 @@ LONGEST_VALUE = 200
 LITERAL_WORDS = frozenset({"true", "false", "undefined"})
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
-_COMMAND = re.compile(
-    rb"^\s*(?:universe|executable|transfer_\w+|arguments)\s*=", re.MULTILINE | re.IGNORECASE
-)
+_COMMAND = re.compile(rb"^\s*(?:universe|executable|transfer_\w+|arguments)\s*=", re.M | re.I)
 _ATTRIBUTE_LINE = re.compile(rb"[A-Za-z_][\w.]*\s*=[^=]")
 _WRAPPER = re.compile(rb"BEGIN EXECUTION|COMPLETED with exit status")
 _TAG = re.compile(rb"</?c>")

@@ -341,9 +341,7 @@ def _run_dir_gone_line(case: Case) -> Step | None:
     """The line of an op that found the run directory gone, after the latest run."""
     ops: tuple[Op, ...] = case.later if case.run is not None else case.ops
     steps = (step for op in reversed(ops) for step in op.steps)
-    return next(
-        (step for step in steps if mark_of(step) is Mark.REPLIED and _RUN_DIR_GONE in step.text), None
-    )
+    return next((one for one in steps if mark_of(one) is Mark.REPLIED and _RUN_DIR_GONE in one.text), None)
 
 
 _REASON = regex(r"(?:\b(?:error|exception|stderr)=|reason': ')(?P<why>.+?)(?: stack=|'?,? *$)")
