@@ -133,7 +133,7 @@ class OpenLog(Generic[R]):
         """
         return self.is_changed() and (
             not (self.head or self.begin)
-            or self._mark_in(self.opened.source.read) != self._mark
+            or self._mark_in(self.opened.source.read) != self.mark
             or self.opened.source.read(self.begin, len(self.head)) != self.head
         )
 
@@ -149,16 +149,12 @@ class OpenLog(Generic[R]):
         is_all = size < self.position.offset or not size  # now: at the next look it is another text
         return 0 if is_all else max(0, self.looked.size - size)
 
-    def goes_on_in(self, other: OpenFile) -> bool:
-        """Whether another file holds the same text up to here."""
-        return goes_on(self.opened, self._mark, self.position.offset, other)
-
     def is_in(self, other: RotatedFile) -> bool:
         """Whether another file is this one renamed, or holds its text or a part of it, copied or packed."""
         if not self.head or other.read(self.begin, len(self.head)) != self.head:
             return False
         mark = self._mark_in(other.read)
-        return mark == self._mark or (len(mark) < len(self._mark) and other.look.id != self.opened.id)
+        return mark == self.mark or (len(mark) < len(self.mark) and other.look.id != self.opened.id)
 
     def learn_head(self) -> bool:
         """Remember how the file begins, as far as it is written. True if it begins as before."""
@@ -259,7 +255,7 @@ class OpenLog(Generic[R]):
         return blocks.mark_before(read, self.position.offset)[-self._marked :] if self._marked else b""
 
     @property
-    def _mark(self) -> bytes:
+    def mark(self) -> bytes:
         return self._reader.mark[-self._marked :] if self._marked else b""
 
     @property
@@ -447,7 +443,7 @@ class Follower(Generic[R]):
         if known is None and not self._begun:
             return self._first_log(files)
         if known is not None:
-            if known.goes_on_in(files.present):
+            if goes_on(known.opened, known.mark, known.position.offset, files.present):
                 known.go_on_in(files.present)
                 return known
             if is_whole and known.opened.id == files.present.id:

@@ -19,7 +19,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.transport import files
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
-from jobtui.transport.log_files import find_log_files, rotated
+from jobtui.transport.log_files import find_log_files, goes_on, rotated
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -92,14 +92,14 @@ class LogPages(pages.Log):
             return self.extent
         opened = files.open_file(self.path)
         try:
-            goes_on = current.goes_on_in(opened)
-            fresh = Segment(opened, current.base if goes_on else current.end)
+            is_copy = goes_on(current.opened, current.mark, current.size, opened)
+            fresh = Segment(opened, current.base if is_copy else current.end)
         except (OSError, SourceError):
             opened.close()
             raise
-        if not goes_on:
+        if not is_copy:
             self._event = "rotated"
-        self._replace((*(segments[:-1] if goes_on else segments), fresh))
+        self._replace((*(segments[:-1] if is_copy else segments), fresh))
         return self.extent
 
     def _replace(self, segments: tuple[Segment, ...]) -> None:

@@ -379,8 +379,7 @@ class FileSearch(Search):
 
     def _found_whole(self, segment: Segment, above: Segment | None) -> "array[int]":
         lines = _ShownLines(segment.source, partial(_end_of, above))
-        found = (at for offsets in self._found(segment, 0, lines) for at in offsets)
-        return array("q", [segment.base + at for at in found])
+        return array("q", [segment.base + at for found in self._found(segment, 0, lines) for at in found])
 
     def _search_on(self) -> None:
         segments = self._segments()

@@ -17,7 +17,6 @@ from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import RAW_LINE_BYTES, TimeOf, first_time, mark_before, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, OpenFile, written_at
-from jobtui.transport.log_files import goes_on
 
 PAGE_BYTES = 4 << 20
 """How much is read for one page at most, and the longest line that is given as one."""
@@ -294,7 +293,7 @@ class Segment:
             elif not text.is_whole:
                 self.event = f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
         self.base = at - self.size if ends else at
-        self._mark = self._mark_in(self.source)
+        self.mark = self._mark_in(self.source)
         self.pages = PageReader(self.source, self.base, self._time_of)
         self.index = LineIndex(self.source, self.size, self._time_of)
 
@@ -312,16 +311,12 @@ class Segment:
         if seen == self._seen:
             return True
         self._seen, self.changed_at = seen, written_at(self.opened, seen)
-        if self.is_packed or seen.size < self.size or self._mark_in(self.source) != self._mark:
+        if self.is_packed or seen.size < self.size or self._mark_in(self.source) != self.mark:
             return False
         if seen.size > self.size:
             self.size = seen.size
-            self._mark = self._mark_in(self.source)
+            self.mark = self._mark_in(self.source)
         return True
-
-    def goes_on_in(self, other: OpenFile) -> bool:
-        """Whether another file holds the same text, as a copy kept up to date by renaming does."""
-        return goes_on(self.opened, self._mark, self.size, other)
 
     def _mark_in(self, source: ByteSource) -> bytes:
         return mark_before(source.read, self.size)

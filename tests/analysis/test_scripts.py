@@ -108,11 +108,10 @@ def test_signs_of_a_path_that_are_not_known_are_said_beside_it() -> None:
 
 
 def test_large_scripts_are_compared_as_far_as_is_quick() -> None:
-    def large(letter: str, count: int, head: str = "") -> model.ArchivedScript:
-        return a_script(head + "".join(f"{letter}{n}\n" for n in range(count)))
-
-    assert "only" in diff_scripts(large("x", 40_000), large("y", 40_000)).note
-    assert diff_scripts(large("x", 29_000), large("x", 29_000, "head\n")).note == ""
+    this, other = (a_script("".join(f"{letter}{n}\n" for n in range(40_000))) for letter in "xy")
+    assert "only" in diff_scripts(this, other).note
+    this, other = (a_script(head + "".join(f"x{n}\n" for n in range(29_000))) for head in ("", "head\n"))
+    assert diff_scripts(this, other).note == ""
 
 
 def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
