@@ -127,14 +127,14 @@ def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
     return Nanos(min(max(0, moment.span(now).start), LATEST))
 
 
-def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ...]:
-    """The flags with which jobtui has these settings anywhere; paths are absolute.
+def spelled(config: Config, specs: Sequence[SourceSpec] | None, *, looks: bool = False) -> tuple[str, ...]:
+    """The flags with which jobtui reads the same anywhere, with `looks` also looks the same; paths absolute.
 
     Settings in the configuration file are left out, as they are read there again. `specs` are spelled where
     no setting names them. None: for the same shell, which has the same variables and finds the same sources.
     """
     words = [*config.begins]
-    for setting in SETTINGS:
+    for setting in (one for one in SETTINGS if looks or not (one.choices or one.most)):
         effective = config.settings[setting.name]
         if effective.origin == setting.flag or (specs is not None and effective.origin == setting.variable):
             values = effective.values if setting.repeatable else effective.values[-1:]

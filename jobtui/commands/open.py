@@ -110,7 +110,7 @@ def run_serve(context: Context) -> Exit:
         return Exit.USAGE
     kept, apart = (context.words, ()) if first in DASHBOARDS else ((), ("--",))
     # This program with its own settings; -P, so that nothing is imported from this directory
-    starts = (sys.executable, "-P", "-m", "jobtui", *spelled(context.config, None), *apart)
+    starts = (sys.executable, "-P", "-m", "jobtui", *spelled(context.config, None, looks=True), *apart)
 
     def words_at(job: str | None) -> Sequence[str]:
         if job is None:
