@@ -36,9 +36,9 @@ TIMEOUT_S = 30.0
 def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
     """Wait for the end of these jobs, or stop if all are waited for. Returns what to tell the user."""
     live = [job_id for job_id in chosen if (job := shared.live.jobs.get(job_id)) and job.status.is_live]
+    name = show((live or chosen)[0]) if len(live or chosen) == 1 else counted(len(live or chosen), "job")
     if not live:
-        return "it has ended" if chosen else ""
-    name = show(live[0]) if len(live) == 1 else counted(len(live), "job")
+        return f"already ended: {name}" if chosen else ""
     if shared.awaited.issuperset(live):
         shared.awaited.difference_update(live)
         return f"no notification when {name} ends"

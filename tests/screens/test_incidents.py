@@ -286,8 +286,8 @@ async def test_the_end_of_a_job_is_announced_when_asked_for(
         await wait_until(lambda: out.exists() and out.read_text().endswith("\n"), pilot)
         assert out.read_text().split() == [running.id, "completed", "1"]
         await pilot.press("n")
-        assert not app._shared.awaited
-        assert "it has ended" in [one.message for one in app._notifications]
+        assert f"already ended: {running.id}" in [one.message for one in app._notifications]
+        assert alarm.toggle_awaited(app._shared, [running.id] * 2) == "already ended: 2 jobs"
 
 
 def a_store() -> Store:
