@@ -33,11 +33,11 @@ CAPTURE = CAPTURES / "local"
 READY = b"quit"
 HANGING = """
 import pathlib, sys, threading
-import jobtui.backends.{module}
+import jobtui.{module}
 def hang(*_, **__):
     pathlib.Path({begun!r}).touch()
     threading.Event().wait()
-jobtui.backends.{module}.{function} = hang
+jobtui.{module}.{function} = hang
 from jobtui.cli import main
 sys.exit(main())
 """
@@ -126,8 +126,8 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
 @pytest.mark.parametrize(
     ("module", "function", "end"),
     [
-        ("logfile", "look_quietly", "q"), ("log_start", "open_file", "SIGTERM"),
-        ("sirepo.source", "listed", "gone"), ("sirepo.source", "read_job", "q"),
+        ("backends.logfile", "look_quietly", "q"), ("transport.log_files", "open_file", "SIGTERM"),
+        ("backends.sirepo.source", "listed", "gone"), ("backends.sirepo.source", "read_job", "q"),
     ],
 )  # fmt: skip
 def test_a_hanging_file_system_delays_no_end(tmp_path: Path, module: str, function: str, end: str) -> None:

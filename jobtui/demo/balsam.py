@@ -175,7 +175,7 @@ class BalsamSite:
             if allocation["state"] != "running":
                 continue
             free = allocation["num_nodes"] - sum(
-                job["num_nodes"] for job in self._running_in(allocation["id"])
+                one["num_nodes"] for one in self._running_in(allocation["id"])
             )
             for job in waiting:
                 if job["state"] != "RUNNING" and job["num_nodes"] <= free:

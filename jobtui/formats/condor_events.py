@@ -126,6 +126,10 @@ def _of_json(name: str, value: object) -> Attribute:
     )
 
 
+def texts_of(text: str) -> dict[str, str]:
+    return {one.name: one.value[:MOST_CHARACTERS] for one in attributes(text) if one.value is not None}
+
+
 def literals(text: str) -> dict[str, str]:
     """The attributes of an ad as one writes them into an expression, by names in lower case.
 
@@ -544,7 +548,7 @@ def _is_joined(data: bytes) -> bool:
 def _ad(form: Form, data: bytes) -> _EventFact | None:
     text = data.replace(b"\0", b"").decode("utf-8", "replace")
     joined = text.replace("\\\r\n", " ").replace("\\\n", " ") if form is Form.SUBMIT else text
-    values = {one.name: one.value[:MOST_CHARACTERS] for one in attributes(joined) if one.value is not None}
+    values = texts_of(joined)
     if form is Form.SUBMIT:
         ref, of_none = trace_of(values), CondorId(-1, None)
         words = f"TRACEPARENT {ref.trace_id}" if ref is not None else ""

@@ -142,9 +142,7 @@ PIECES = (
 @given(st.text() | st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
 def test_anything_may_be_pasted(thing: str) -> None:
     candidates = found(thing)
-    assert [candidate.score for candidate in candidates] == sorted(
-        (c.score for c in candidates), reverse=True
-    )
+    assert [one.score for one in candidates] == sorted((one.score for one in candidates), reverse=True)
     assert all(0 < candidate.score <= 1 for candidate in candidates)
     assert not re.search(AGENT_ID, repr(candidates))
 

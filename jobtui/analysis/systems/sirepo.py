@@ -184,9 +184,7 @@ def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
 
 def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     found = [words for words, applies in BLIND_SPOTS if applies(case)]
-    found += [
-        f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
-    ]
+    found += [f"{log} was read from {to_rfc3339(at)} on: the run began before" for log, at in case.begun_late]
     found += [f"{name} is still being read" for name in case.still_read]
     run, end = case.run, case.writers_read.supervisor_end
     if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:

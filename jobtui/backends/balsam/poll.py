@@ -302,9 +302,7 @@ class Questions:
     def _frame(self) -> Batch:
         """Sites and allocations, by the last answers about them."""
         name, self._are_lists_new = self._client.name, False
-        sites, sessions, batch_jobs = (
-            self._lists.get(path, NO_ROWS) for path in (SITES, SESSIONS, BATCH_JOBS)
-        )
+        sites, sessions, batch_jobs = (self._lists.get(one, NO_ROWS) for one in (SITES, SESSIONS, BATCH_JOBS))
         signs = self.known.first_signs({row.id for row in batch_jobs.rows if records.is_estimated(row)})
         is_whole = {SITES, BATCH_JOBS} <= self._lists.keys() and all(
             not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs)
