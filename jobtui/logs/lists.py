@@ -58,6 +58,9 @@ class ListLog(pages.Log):
         wanted = lines[at:] if forward else lines[:at][::-1]
         return next((line.position for line in wanted if line.level is pages.Level.ERROR), None)
 
+    async def position_of(self, offset: int, text: str) -> int | None:
+        return next((line.position for line in self.lines if text and text in line.text), None)
+
     async def position_of_time(self, at: Nanos) -> int | None:
         return next((line.position for line in self.lines if line.at is not None and line.at >= at), None)
 

@@ -514,6 +514,7 @@ async def test_a_log_of_a_cluster_is_read_with_its_environment_masked(client: Ss
     assert "HOME=***" in texts
     assert not [text for text in texts if text.startswith("SIREPO_") and not text.endswith(("=", "***"))]
     assert page.lines[-1].at is not None
+    assert await log.position_of(7, page.lines[9].text) == page.lines[texts.index(texts[9])].position
     await log.aclose()
 
 

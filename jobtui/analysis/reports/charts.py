@@ -145,9 +145,7 @@ def chart_of(kind: ChartKind, material: ChartData) -> Chart:
         case ChartKind.UTILIZATION:
             return _utilization(chart, material, window)
         case ChartKind.THROUGHPUT | ChartKind.RATE:
-            series = rates.throughput(
-                histories, window, *sorted(material.states(lambda words: (words.done,)))
-            )
+            series = rates.throughput(histories, window, *sorted(material.states(lambda one: (one.done,))))
             return _with_failures(_drawn(chart, series), material, window)
         case ChartKind.STATES:
             return _drawn(chart, *rates.jobs_per_state(histories, window, now, unborn))

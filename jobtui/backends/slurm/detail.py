@@ -246,9 +246,8 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
         for node in slurm_nodes.nodes_of(answer.printed):
             if node.needs_person:
                 at = f", since {to_rfc3339(node.since)}" if node.since is not None else ""
-                facts.append(
-                    (f"node {node.name}", f"{node.states}: {node.reason or 'no reason is given'}{at}")
-                )
+                why = node.reason or "no reason is given"
+                facts.append((f"node {node.name}", f"{node.states}: {why}{at}"))
         others = others_lost(job, (await queue_of()).jobs.values())
     except SourceError as error:
         return (*facts, (NODE_NOT_KNOWN, str(error)))

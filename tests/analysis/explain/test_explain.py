@@ -143,9 +143,7 @@ def runs_of(length: UsualTime | None) -> tuple[Op, ...]:
 
 def still_running() -> Evidence:
     play = played("stale-record", 5, DriverName.LOCAL, 90)
-    logs = {
-        name: up_to("same status=running")(log) for name, log in play.logs.items() if name != "server.log"
-    }
+    logs = {one: up_to("same status=running")(log) for one, log in play.logs.items() if one != "server.log"}
     return evidence_of(play.jid, logs, play.detail, play.now)
 
 
