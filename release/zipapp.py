@@ -24,8 +24,10 @@ START = Path(__file__).with_name("zipapp_start.py")
 SHEBANG = b"#!/usr/bin/env python3\n"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MACHINES = ("x86_64", "aarch64")
-GLIBC = ("manylinux_2_17", "manylinux2014", "manylinux_2_5", "manylinux1")
-"""What wheels may be made for: glibc 2.17, which is that of RHEL 7, or an older one."""
+GLIBC = ("manylinux_2_17", "manylinux2014", "manylinux_2_5", "manylinux1", "manylinux_2_28", "manylinux_2_27")
+"""What wheels may be made for: glibc 2.17, which is that of RHEL 7, or an older one; the last two for
+rapidfuzz only, which has no other wheels, and does without its compiled part where that cannot be loaded.
+"""
 LEFT_OUT = (".dist-info/RECORD", ".pyi", ".data/")
 """Parts of paths that no run needs, the man page among them."""
 Target = str
