@@ -375,7 +375,7 @@ class Output:
             tag, after = self.lines[one.at].tag, slice(last + 1, last + 1 + NEAR)
             is_logged = first > 0 and record(texts[first - 1]) and any(map(goes_well, texts[after]))
             before = Counter(kind for kind in kinds[max(0, first - NEAR) : first] if kind[0] == tag)
-            # Where a failure is told after it, as by a launcher, other processes may have gone on
+            # If a launcher tells of a failure later, only other processes went on
             again = sum(before[kind] > 1 for kind in kinds[after]) if max(fails, default=0) < one.at else 0
             if is_tried or is_logged or again >= FEWEST_AGAIN:
                 handled.add(one.at)

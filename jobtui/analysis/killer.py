@@ -175,9 +175,8 @@ def _kills(entries: Iterable[JournalEntry]) -> Iterator[EndMessage]:
             parts, parts_at = parts | values, entry.at
         elif shape.role != "begin":
             is_same = parts.get("victim", pid := values.get("pid")) == pid or "group" in parts
-            yield EndMessage(
-                entry, shape, {**parts, **values} if is_same and shape.role == "kill" else values
-            )
+            told = {**parts, **values} if is_same and shape.role == "kill" else values
+            yield EndMessage(entry, shape, told)
 
 
 def _fact(message: EndMessage, what: str) -> Fact:

@@ -35,9 +35,8 @@ def _program(width: int) -> Iterable[str]:
     yield f"Usage: jobtui [FLAGS] {usage_of(grammar.DASHBOARD.argument)}"
     yield "       jobtui [FLAGS] COMMAND ...   (more: jobtui COMMAND --help)"
     yield from _section("First steps", help_table()["first_steps"], width)
-    yield from _section(
-        "Dashboard", [(usage_of(grammar.DASHBOARD.argument), grammar.DASHBOARD.summary)], width
-    )
+    dashboard = usage_of(grammar.DASHBOARD.argument), grammar.DASHBOARD.summary
+    yield from _section("Dashboard", [dashboard], width)
     yield from _section("Commands, which print and end", commands, width)
     yield from _section("Sources and settings", settings, width)
     which_holds = help_table()["precedence"]

@@ -121,9 +121,8 @@ def _of_json(name: str, value: object) -> Attribute:
         return Attribute(name, found["expression"])
     if isinstance(value, bool):
         return Attribute(name, str(value).lower())
-    return Attribute(
-        name, str(value) if isinstance(value, str | int | float) else None, isinstance(value, str)
-    )
+    text = str(value) if isinstance(value, str | int | float) else None
+    return Attribute(name, text, isinstance(value, str))
 
 
 def texts_of(text: str) -> dict[str, str]:

@@ -126,22 +126,25 @@ class LogPages(pages.Log):
         if sum(segment.size for segment in self.segments if segment.is_packed) >= PACKED_BYTES:
             self._event = "older packed files are not shown"
             return False
+        kept, found = list[files.OpenFile](), None
         try:
-            found = find_log_files(self.path)
-        except (OSError, SourceError):  # it is being rotated, or gone
-            return False
-        first, kept = self.segments[0], list[files.OpenFile]()
-        try:
+            found, first = find_log_files(self.path), self.segments[0]
             earlier = found.before(first.opened)
+            self._has_earlier = earlier is not None
             if earlier is None or earlier.opened is None:
-                self._has_earlier = earlier is not None
                 self._event = str(earlier.problem) if earlier is not None else self._event
                 return False
             segment = Segment(earlier.opened, first.base, ends=True)
             self.segments, self._event = (segment, *self.segments), segment.event or self._event
             kept.append(earlier.opened)
+        except SourceError:  # the log is being rotated, or gone
+            return False
+        except OSError as error:  # it costs the lines of that file, and those before it
+            self._event = str(files.source_error(error, f"a rotated file of {self.name}"))
+            return False
         finally:
-            found.close(kept)
+            if found is not None:
+                found.close(kept)
         return True
 
     async def segment_before(self, position: int) -> Segment | None:

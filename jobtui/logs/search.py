@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 
 from jobtui.logs.segments import Segment, line_start
@@ -379,7 +380,8 @@ class FileSearch(Search):
 
     def _found_whole(self, segment: Segment, above: Segment | None) -> "array[int]":
         lines = _ShownLines(segment.source, partial(_end_of, above))
-        return array("q", [segment.base + at for found in self._found(segment, 0, lines) for at in found])
+        found = (segment.base + at for some in self._found(segment, 0, lines) for at in some)
+        return array("q", islice(found, HITS_KEPT))
 
     def _search_on(self) -> None:
         segments = self._segments()

@@ -131,9 +131,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_unread(self) -> bool:
         """Whether nothing that it is read for could be read: it is down, or its main part never came."""
-        return self.state is SourceState.DOWN or any(
-            one.is_main and one.since is None for one in self.failing
-        )
+        never_came = any(one.is_main and one.since is None for one in self.failing)
+        return self.state is SourceState.DOWN or never_came
 
     @property
     def reason(self) -> str:

@@ -248,10 +248,8 @@ class Recorder(BatchWriter[_Entry]):
         with self._lock:
             lost = self.lost - self._noted
         if lost:
-            until = utc_of(self._clock.now())
-            self._writer.add_note(
-                f"{lost:,} records that could not be written until {until:%Y-%m-%dT%H:%M:%SZ}"
-            )
+            until = f"{utc_of(self._clock.now()):%Y-%m-%dT%H:%M:%SZ}"
+            self._writer.add_note(f"{lost:,} records that could not be written until {until}")
             self._noted += lost
 
     def write_one(self, one: _Entry) -> None:

@@ -46,9 +46,11 @@ class RotatedFile(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no text in it, packed. Raises OSError."""
+        """Whether there is no text in it, packed; not where that cannot be read."""
         packed = None if self.opened is None else self.opened.packed
-        return packed is not None and not packed.read(0, 1) and packed.broken is None
+        with suppress(OSError):
+            return packed is not None and not packed.read(0, 1) and packed.broken is None
+        return False
 
     def read(self, offset: int, size: int) -> bytes:
         """Some of its text, none where it could not be opened. Raises OSError."""

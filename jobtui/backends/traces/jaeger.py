@@ -160,9 +160,8 @@ class V1:
         asked = msgspec.structs.replace(asked, most=min(asked.most, MOST_WHOLE))
         params = _params(asked, attribute, V1_NAMES, since, until)
         answer = await self._server.question("/api/traces", params, client.SEARCH_BYTES)
-        return await asyncio.to_thread(
-            summaries_in, {"data": self._data(answer)}, self._server.name, asked.names
-        )
+        document = {"data": self._data(answer)}
+        return await asyncio.to_thread(summaries_in, document, self._server.name, asked.names)
 
     def _data(self, answer: client.ServerAnswer) -> object:
         """The data of an answer. Raises SourceError, also for errors that the server reports."""
