@@ -1,8 +1,8 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_reader`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -83,6 +83,8 @@ class JobReader:
         self._replayed, self._observer = replayed, observer
         self._detail_of = detail_of
         self._recall, self._open_log = recall, open_log
+        self._held: dict[str, Log] = {}
+        self._holders = 0
         self._worker = Worker("memory")
         self._sources = sources
         self._reach_back = reach_back
@@ -133,6 +135,17 @@ class JobReader:
             raise problem
         return newest(details)
 
+    @asynccontextmanager
+    async def holding_logs(self) -> AsyncIterator[None]:
+        """While this lasts, a log stays open from one line to the next: a packed one is unpacked once."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            while not self._holders and self._held:
+                await self._held.popitem()[1].aclose()
+
     @_answering
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """The line of a step and those that continue its record, up to `most` lines.
@@ -146,14 +159,13 @@ class JobReader:
         is_file = any(source.name == step.source and LOG_FILE.made(source) for source in self._sources())
         if self._open_log is None or not is_file:
             return ()
-        log = self._open_log(step.source)
-        try:
+        async with self.holding_logs():
+            if (log := self._held.get(step.source)) is None:
+                log = self._held[step.source] = self._open_log(step.source)
             with suppress(LogUnreadable):  # the line may be in a rotated file
                 await log.look()
             position = await log.position_of(step.offset, step.text)
             found = () if position is None else (await log.after(position, most)).lines
-        finally:
-            await log.aclose()
         end = next((nth for nth, line in enumerate(found) if nth and split(line.text)), len(found))
         first, begin = step.line if step.line > 0 else None, step.offset - (position or 0)
         return tuple(

@@ -127,9 +127,10 @@ async def _lines(reader: Reader, job: Job) -> None:
     job_reader, correlation = reader.session.job_reader(), reader.session.store.correlation
     steps = [step for op in correlation.ops_of(job.id) for step in op.steps]
     steps += [loose.step for loose in correlation.unlinked_of(job.id)]
-    for step in steps[-MOST_STEPS:]:
-        with suppress(Unreadable):
-            await job_reader.lines_behind(step, 1 + LINES_BEHIND)  # as `logs` asks for
+    async with job_reader.holding_logs():
+        for step in steps[-MOST_STEPS:]:
+            with suppress(Unreadable):
+                await job_reader.lines_behind(step, 1 + LINES_BEHIND)  # as `logs` asks for
 
 
 async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:

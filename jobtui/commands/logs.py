@@ -39,7 +39,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
-from jobtui.model.job_reader import Unreadable
+from jobtui.model.job_reader import LINES_BEHIND, Unreadable
 from jobtui.model.jobs import Job, first_seen, is_within
 from jobtui.model.journal import Matches
 from jobtui.model.logs import RawLine
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 LAST_ROWS = 2 * STEPS_KEPT
 """How many rows of an engine are read at first: at most half of them are kept of an op."""
-CONTINUATION_LINES = 100
-"""The most lines that are given after the first line of a record."""
 
 
 async def with_continuations(lines: Sequence[JobLine], session: Session) -> list[JobLine]:
@@ -77,14 +75,15 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
         journals = [*journals_of(session.sources)]
     entries = await _in_journals(journals, lines)
     found: list[JobLine] = []
-    for line in lines:
-        found.append(line)
-        if line.cursor is not None and journals:
-            found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())[1:]]
-        else:
-            with suppress(Unreadable):
-                record = await job_reader.lines_behind(line, 1 + CONTINUATION_LINES)
-                found += [_continuing(line, raw) for raw in record[1:]]
+    async with job_reader.holding_logs():
+        for line in lines:
+            record: Sequence[RawLine] = ()
+            if line.cursor is not None and journals:
+                record = [RawLine(None, 0, text) for text in entries.get(line.cursor, ())]
+            else:
+                with suppress(Unreadable):
+                    record = await job_reader.lines_behind(line, 1 + LINES_BEHIND)
+            found += [line, *(_continuing(line, raw) for raw in record[1:])]
     return found
 
 

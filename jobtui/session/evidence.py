@@ -31,7 +31,6 @@ from jobtui.model.ids import JobId, split_jid
 from jobtui.model.job_reader import LINES_BEHIND, ClusterStatus, SbatchStatus, Unreadable
 from jobtui.model.jobs import SLURM, Job, JobDetail, JobStatus, is_within
 from jobtui.model.journal import is_host
-from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.secrets import mask_text
 from jobtui.model.settings import NOWHERE, ClusterAccess
@@ -525,18 +524,16 @@ class Gatherer:
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps whose first line does not say enough; read once each."""
-        found = {}
-        for step in lines_wanted(ops):
-            key = (step.source, step.line, step.offset)
-            if key not in self.reads.texts:
-                lines: tuple[RawLine, ...] | None = None
-                with contained("reading the lines of a step"), suppress(Unreadable):
-                    lines = await self.job_reader.lines_behind(step, LINES_BEHIND)
-                if lines is None:
-                    continue
-                self.reads.texts[key] = "\n".join(line.text for line in lines)
-            if text := self.reads.texts[key]:
-                found[step.source, step.line] = text
+        found, texts = {}, self.reads.texts
+        async with self.job_reader.holding_logs():
+            for step in lines_wanted(ops):
+                key = (step.source, step.line, step.offset)
+                if key not in texts:
+                    with contained("reading the lines of a step"), suppress(Unreadable):
+                        lines = await self.job_reader.lines_behind(step, LINES_BEHIND)
+                        texts[key] = "\n".join(line.text for line in lines)
+                if text := texts.get(key):
+                    found[step.source, step.line] = text
         return found
 
     @cached_property

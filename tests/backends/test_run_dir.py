@@ -284,13 +284,15 @@ RECORD = (
 async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
-    file = LogFile(path)
-    job_reader = JobReader(lambda: (file,), reach_back, open_log=lambda name: LogPages(Path(name)))
+    file, logs = LogFile(path), [LogPages(path) for _ in range(7)]
+    opened = iter(logs)
+    job_reader = JobReader(lambda: (file,), reach_back, open_log=lambda name: next(opened))
     step = a_step(text="_Op(run, pb5u) failed", source=str(path), line=1, offset=0)
     lines = await job_reader.lines_behind(step, 10)
-    assert [line.text for line in lines] == RECORD.splitlines()[:3]
-    assert [line.line for line in lines] == [1, 2, 3]
-    assert len(await job_reader.lines_behind(step, 2)) == 2
+    assert [(line.line, line.text) for line in lines] == [*enumerate(RECORD.splitlines()[:3], 1)]
+    async with job_reader.holding_logs():
+        assert [len(await job_reader.lines_behind(step, most)) for most in (1, 2)] == [1, 2]
+    assert [log._closed for log in logs] == [True, True, *[False] * 5]
     path.rename(tmp_path / "supervisor.log.1")
     assert len(await job_reader.lines_behind(step, 10)) == 3
     path.write_text("x" * 10 + "\n" + RECORD)
@@ -318,10 +320,9 @@ async def test_every_line_of_a_capture_is_found_again() -> None:
 
 async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
     job_id = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
-    db = SirepoDb(LOCAL)
+    db, gone = SirepoDb(LOCAL), SirepoDb(tmp_path / "none")
     detail = some(await JobReader(lambda: (db,), reach_back).detail(job_id))
     assert detail.path == f"{LOCAL}/supervisor-job/{job_id}.json"
-    gone = SirepoDb(tmp_path / "none")
     assert await JobReader(lambda: (gone, db), reach_back).detail(job_id) == detail
     with pytest.raises(Unreadable, match="none"):
         await JobReader(lambda: (gone,), reach_back).detail(job_id)
