@@ -34,8 +34,6 @@ T = TypeVar("T")
 
 
 class LogPages(pages.Log):
-    """The log at `path`."""
-
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self.path = path
@@ -281,12 +279,15 @@ class LogPages(pages.Log):
 
     async def aclose(self) -> None:
         self._closed = True
+        self._watch.close()
+        self._works.close()
+        self._reads.soon(self._close_files)  # after what is being opened
+        self._reads.close()
+
+    def _close_files(self) -> None:
         segments, self.segments = self.segments, ()
         for segment in segments:
             segment.opened.close()
-        self._watch.close()
-        self._reads.close()
-        self._works.close()
 
     async def _in(self, worker: Worker, call: Callable[[], T]) -> T:
         try:
