@@ -46,8 +46,6 @@ RECORD_ONLY = JobContext()
 
 
 class Kind(Enum):
-    """The kind of a field's values."""
-
     TEXT = auto()
     WORDS = auto()
     NUMBER = auto()

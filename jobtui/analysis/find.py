@@ -44,8 +44,6 @@ MAX_LENGTH = 20_000
 
 
 class Target(Enum):
-    """The kind of thing to which a text may refer."""
-
     JOB = auto()
     USER = auto()
     SIMULATION = auto()

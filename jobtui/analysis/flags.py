@@ -32,8 +32,6 @@ class JobContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flag(StrEnum):
-    """A hint about a job."""
-
     CONTRADICTION = "contradiction"
     NO_PROGRESS = "no_progress"
     """Pending without a reason: its agent may never have started."""

@@ -19,8 +19,6 @@ CLUSTER_MODE = "sbatch"
 
 
 class Space(Enum):
-    """A space of ids."""
-
     JOB = auto()
     SUBMITTED_BY = auto()
     SCHEDULER = auto()

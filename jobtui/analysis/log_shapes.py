@@ -100,8 +100,6 @@ def facets_of(line: LogLine) -> Iterator[Facet]:
 
 
 class FacetCount(NamedTuple):
-    """How many records have a value."""
-
     facet: Facet
     records: int
 

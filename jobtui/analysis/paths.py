@@ -36,8 +36,6 @@ _CONTAINER = regex(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 class LogKind(StrEnum):
-    """Where a log is kept."""
-
     SUPERVISOR = "supervisor"
     READ = "read"
     JOURNAL = "journal"

@@ -361,8 +361,6 @@ class SeesOthers(Protocol):
 
 @runtime_checkable
 class MeasuredSource(Protocol):
-    """A source that knows its size."""
-
     @property
     def measured(self) -> tuple[int, int]:
         """Bytes read since reading began, and bytes from there to the end, as of the last poll."""

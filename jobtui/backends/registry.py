@@ -26,8 +26,6 @@ class _OfKind(Protocol):
 
 
 class Gives(Flag):
-    """What a source gives."""
-
     NOTHING = 0
     JOBS = auto()
     LOGS = auto()

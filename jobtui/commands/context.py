@@ -29,8 +29,6 @@ The text is its title, the last words the flags with which another jobtui watche
 
 
 class OutputFormat(StrEnum):
-    """How a command prints."""
-
     TABLE = "table"
     JSON = "json"
     CSV = "csv"

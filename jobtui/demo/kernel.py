@@ -26,8 +26,6 @@ class Timer:
 
 
 class Kernel:
-    """The virtual clock and its timers."""
-
     def __init__(self, start: Nanos) -> None:
         self.now = start
         self._heap: list[tuple[int, int, Timer]] = []

@@ -168,8 +168,6 @@ class Browser:
 
 
 class World(SimSite):
-    """One site, and the functions that drive it."""
-
     supervisor: SiteSupervisor
 
     def __init__(self, seed: int, settings: Settings | None = None, *, keep_run_dirs: bool = False) -> None:

@@ -168,8 +168,6 @@ HEAD_BYTES = 64 << 10
 
 
 class Form(StrEnum):
-    """The kind of a file."""
-
     CLASSIC = "events"
     XML = "xml"
     JSON = "json"

@@ -21,8 +21,6 @@ OVER_SSH = regex(r"ssh://[^/]+/.")
 
 @runtime_checkable
 class DirectoryLogs(Protocol):
-    """A source whose directories are logs."""
-
     @property
     def directories(self) -> tuple[str, ...]: ...
 

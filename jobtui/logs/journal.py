@@ -238,8 +238,6 @@ HITS_KEPT = 200_000
 
 
 class JournalSearch(Search):
-    """A search in pieces of a journal."""
-
     limit_s = 30.0
 
     def __init__(self, log: "JournalPages", query: pages.Query, around: int) -> None:

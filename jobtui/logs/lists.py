@@ -95,8 +95,6 @@ WATCH_S = 1.0
 
 
 class Lines(Protocol):
-    """Where the lines come from."""
-
     async def load(self) -> Sequence[pages.LogLine]:
         """The lines that are new since the last call. Raises SourceError."""
 

@@ -31,8 +31,6 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of this machine."""
-
     def now(self) -> Nanos:
         return Nanos(time.time_ns())
 

@@ -58,8 +58,6 @@ FEWEST_NEWS, LEAST_PAUSE_S, UNUSUAL, FADING = 10, 120.0, 5.0, 0.95
 
 
 class SourceState(StrEnum):
-    """Whether a source can be trusted."""
-
     STARTING = "starting"
     OK = "ok"
     PARTIAL = "partial"

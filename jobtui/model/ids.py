@@ -80,8 +80,6 @@ def numbered(text: str) -> Numbered | None:
 
 
 class JidParts(NamedTuple):
-    """The parts of a computeJid."""
-
     uid: Uid
     simulation_id: SimulationId
     model: str

@@ -186,8 +186,6 @@ class Hits:
 
 
 class SearchState(StrEnum):
-    """The state of a search."""
-
     RUNNING = "running"
     DONE = "done"
     TIMED_OUT = "timed out"

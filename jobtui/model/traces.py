@@ -50,8 +50,6 @@ Attributes = Mapping[str, object]
 
 
 class SpanKind(StrEnum):
-    """What a span is towards other services."""
-
     UNSPECIFIED = "unspecified"
     INTERNAL = "internal"
     SERVER = "server"

@@ -81,8 +81,6 @@ WITHOUT = frozenset({"linux", "dumb", "vt100", "vt220"})
 
 
 class CopyWay(StrEnum):
-    """How text is copied."""
-
     OSC52 = "osc52"
     TMUX = "tmux"
     FILE = "file"

@@ -183,8 +183,6 @@ class ChoosingScreen(HeadedScreen):
 
 
 class ColumnsScreen(HeadedScreen):
-    """Choose columns and their order."""
-
     NAME = ScreenName.COLUMNS
     FOOT = "kept until jobtui ends; :save keeps it for the next start"
 
@@ -213,8 +211,6 @@ class ColumnsScreen(HeadedScreen):
 
 
 class LogSetScreen(HeadedScreen):
-    """Choose which logs are shown in one."""
-
     NAME = ScreenName.LOG_SET
     FOOT = "lines of the chosen logs, by time"
 

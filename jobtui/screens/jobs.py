@@ -92,8 +92,6 @@ FAILED = "failed or stuck"
 
 
 class JobsFilteringScreen(FilteringScreen):
-    """A screen of jobs that pass a filter."""
-
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._lookup = JobLookup(shared)
@@ -128,8 +126,6 @@ class JobsFilteringScreen(FilteringScreen):
 
 
 class JobsScreen(JobsFilteringScreen):
-    """The first screen."""
-
     NAME = ScreenName.JOBS
 
     def __init__(self, shared: Shared) -> None:

@@ -44,8 +44,6 @@ def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
 
 
 class TracesScreen(TableScreen[ListedTrace]):
-    """The newest traces of all sources."""
-
     NAME = ScreenName.TRACES
     WHAT = "trace"
     COLUMNS = TRACE_COLUMNS

@@ -237,6 +237,4 @@ class CommandBar(FilterBar):
 
 
 class LogPrompt(FilterBar):
-    """An input for a search."""
-
     PLACEHOLDER = "text in the lines, ~ before a regular expression"

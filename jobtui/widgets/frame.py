@@ -18,8 +18,6 @@ from jobtui.widgets.row_view import rule
 
 
 class RuleLine(LineView):
-    """The rule."""
-
     words = ShownAttribute("")
 
     def __init__(self, words: str = "") -> None:
@@ -49,8 +47,6 @@ class KeyLine(LineView):
 
 
 class TabLine(LineView):
-    """Names of tabs."""
-
     words = ShownAttribute("")
     current = ShownAttribute("")
 
@@ -189,8 +185,6 @@ LEAST_CELLS = 12
 
 
 class OneLine(LineView):
-    """The line."""
-
     counts = ShownAttribute[Line](())
     worst = ShownAttribute[Job | None](None)
     is_paused = ShownAttribute(False)

@@ -26,8 +26,6 @@ WORK_EVERY_S = 0.004
 
 
 class JobTable(RecordTable[Job]):
-    """Jobs, one a row."""
-
     MARGIN = MARGIN
 
     class Recounted(Message):

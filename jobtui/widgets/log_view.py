@@ -33,8 +33,6 @@ SIDE_STEP = 20
 
 
 class LogView(LineView):
-    """Lines of a log out of a source."""
-
     class Moved(Message):
         """The cursor or the lines around it changed."""
 

@@ -69,8 +69,6 @@ class WrappedText(RowView):
 
 
 class TextPane(WrappedText):
-    """Text that is scrolled, without a cursor."""
-
     rule: RuleLine | None = None
     """The rule below, if it is to say how much more there is."""
 

@@ -24,8 +24,6 @@ from jobtui.widgets.row_view import RowView
 
 
 class TraceFacts(LineView):
-    """One line."""
-
     sentence = ShownAttribute(Piece("", ""))
     stages = ShownAttribute("")
 

@@ -34,8 +34,6 @@ class ServiceMark(NamedTuple):
 
 
 class ServiceMarks:
-    """The marks of the services seen so far."""
-
     def __init__(self) -> None:
         self._marks: dict[str, ServiceMark] = {}
         self._taken: set[str] = set()

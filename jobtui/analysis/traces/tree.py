@@ -22,8 +22,6 @@ SKEW_NS = 1_000
 
 
 class SpanFlag(StrEnum):
-    """An oddity of a span."""
-
     OPEN = "open"
     NEGATIVE = "negative"
     INSTANT = "instant"

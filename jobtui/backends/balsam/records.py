@@ -89,8 +89,6 @@ class BatchJobRow(msgspec.Struct):
 
 
 class SiteRow(msgspec.Struct):
-    """One site."""
-
     id: Id
     name: str
     path: str = ""

@@ -165,8 +165,6 @@ class WholeRead(NamedTuple):
 
 
 class CondorFile(PolledFile[WholeRead]):
-    """One file about jobs of HTCondor."""
-
     kind = "condor_log"
 
     def __init__(self, path: Path, limits: Limits = LIMITS, most_bytes: int = MOST_BYTES) -> None:

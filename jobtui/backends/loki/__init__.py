@@ -89,8 +89,6 @@ def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
 
 
 class LokiEngine:
-    """The streams of one query."""
-
     clock: Clock = SystemClock()
 
     def __init__(self, spec: SourceSpec, doubts: engine.Doubts) -> None:

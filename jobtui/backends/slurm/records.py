@@ -138,8 +138,6 @@ garbage collector does not track it."""
 
 
 class ClusterJobs:
-    """The jobs of one cluster."""
-
     def __init__(self, source: str, label: str) -> None:
         self._source = source
         self._label = label

@@ -40,8 +40,6 @@ class _Position(NamedTuple):
 
 
 class TraceFile(PolledFile[_Position]):
-    """One file of spans."""
-
     kind = "trace_file"
 
     def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES) -> None:

@@ -30,8 +30,6 @@ MOST_WHOLE = 20
 
 
 class V3:
-    """Version 3."""
-
     version = "v3"
 
     def __init__(self, server: client.TraceServer) -> None:
@@ -137,8 +135,6 @@ def _summary(value: object) -> traces.TraceSummary | None:
 
 
 class V1:
-    """Version 1."""
-
     version = "v1"
 
     def __init__(self, server: client.TraceServer) -> None:
@@ -196,8 +192,6 @@ MOST_QUESTIONS = 40
 
 
 class Jaeger(client.AskedServer):
-    """One server."""
-
     kind = "jaeger"
 
     _api: V3 | V1 | None = None

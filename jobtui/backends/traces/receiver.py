@@ -225,8 +225,6 @@ INTERNAL = 13
 
 
 class Receiver(PolledSource):
-    """A server at an address."""
-
     kind = "otlp"
 
     def __init__(self, target: str) -> None:

@@ -34,8 +34,6 @@ _USUAL = re.compile(r"[A-Za-z0-9._/-]*")
 
 
 class Tempo(client.AskedServer):
-    """One server."""
-
     kind = "tempo"
 
     _most_hours: int | None = None
