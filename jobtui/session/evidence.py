@@ -460,7 +460,9 @@ class Gatherer:
         """What its program wrote: the files its record names, else those in its run directory."""
         found = Outputs(self.job_reader, self.store.with_agent(job), self.reach)
         await found.read_all(detail, ops)
-        self.reads.left_out[job.id] = (*found.notes, *found.shared.values())
+        has_failed = job.status is JobStatus.FAILED and job.started_at is not None
+        missing = [f"its output {one}" for one in found.problems if has_failed]
+        self.reads.left_out[job.id] = (*missing, *found.notes, *found.shared.values())
         return found
 
     def stated(
