@@ -57,6 +57,11 @@ def for_words(seconds: float | None) -> str:
     return "" if seconds is None else f" for {age(max(0.0, seconds))}"
 
 
+def waits_words(waited: str) -> str:
+    """The predicate for such words of a wait: "has waited 6m12s", and "waits" if its length is not known."""
+    return f"has waited{waited.removeprefix(' for')}" if waited else "waits"
+
+
 def ago_words(seconds: float | None) -> str:
     """The same, such as " 6m12s ago"."""
     return "" if seconds is None else f" {age(max(0.0, seconds))} ago"

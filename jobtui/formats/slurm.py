@@ -139,15 +139,15 @@ def settled(job: SlurmJob) -> SlurmJob:
     """The same job without times and codes that are no facts: start and end that are only expected.
 
     An exit code counts where the program's end was the job's end. One that says success of a failed job is
-    none: so sacct's JSON does in 22.05.
+    none: so sacct's JSON does in 22.05. A job that never began has one of slurmctld's own.
     """
-    status = job.status
-    began = job.started_at
-    if status is JobStatus.PENDING or (status is JobStatus.CANCELED and not job.nodes):
+    status, began = job.status, job.started_at
+    if status is JobStatus.PENDING or job.never_began:
         job = msgspec.structs.replace(job, started_at=None)
     if status is JobStatus.PENDING:
         job = msgspec.structs.replace(job, expected_at=began)
     tells = job.state in BY_PROGRAM and (job.state != "FAILED" or (job.exit is not None and any(job.exit)))
+    tells = tells and not job.never_began
     return msgspec.structs.replace(
         job, exit=job.exit if tells else None, ended_at=None if status.is_live else job.ended_at
     )
@@ -301,6 +301,17 @@ def is_job_id(text: str) -> bool:
 
 
 _OF_IDS = frozenset("0123456789_[]-,:%+.")
+
+
+def task_count(tasks: str) -> int:
+    """How many tasks of an array a list of them has: `3`, `2,4-9:2%4`."""
+    count = 0
+    for part in tasks.partition("%")[0].split(","):
+        low, _, rest = part.partition("-")
+        high, _, step = rest.partition(":")
+        first = whole(low, 0)
+        count += max(0, whole(high, first) - first) // max(1, whole(step, 1)) + 1
+    return count
 
 
 def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:

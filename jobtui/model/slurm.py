@@ -10,7 +10,7 @@ from jobtui.model.jobs import SLURM, Category, JobStatus, Pending, statuses_of
 from jobtui.model.patterns import regex
 from jobtui.model.tables import tables_of
 
-STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
+STEP_COLUMNS = "JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
 """The columns of sacct that a person needs about a job that ended."""
 LEFT = "it left the queue; accounting does not say yet how it ended"
 """The words for a job that was live when it was last in the queue."""
@@ -105,6 +105,11 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def status(self) -> JobStatus:
         return STATUSES.get(self.state, JobStatus.UNKNOWN)
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it ended without nodes, and so no program of it ran since it was submitted or requeued."""
+        return self.status in (JobStatus.FAILED, JobStatus.CANCELED) and not self.nodes
 
     @property
     def not_started(self) -> str:

@@ -81,6 +81,8 @@ class Session:
 
     def _poller(self, source: base.Source, store: Store) -> Poller:
         _share(source, lambda: self._pollers)
+        if isinstance(source, base.PolledSource):
+            source.clock = self.clock  # so that what it judges itself is judged as of the same time
         return Poller(source, store, observer=self._observer)
 
     def make(self, announced: base.Unopened) -> Poller | None:

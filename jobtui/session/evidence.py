@@ -128,7 +128,14 @@ async def with_steps_here(
         if found := _SSH.search(spec):
             hosts |= {name: found[0], found["host"]: found[0]}
     typed = partial(typed_here, hosts, hosts.get(job.source, "") if job is not None else "")
-    return await asyncio.to_thread(on_sources, verdict, flags, seen, typed, has_traces)
+
+    def with_steps() -> Verdict:
+        files = [(one, name) for name, those in output_dirs(evidence.detail, reach).items() for one in those]
+        is_there = any(_SSH.match(one) or seen(posixpath.join(one, name)) for one, name in files)
+        has_lines = is_there or bool(evidence.ops or verdict.cause)
+        return on_sources(verdict, flags, seen, typed, has_traces, has_lines)
+
+    return await asyncio.to_thread(with_steps)
 
 
 def typed_here(hosts: Mapping[str, str], cluster: str, command: Command) -> Command:

@@ -121,7 +121,7 @@ def test_commands_are_short_where_the_shell_has_the_sources(
     steps = run("explain", "hZk95g40-7hdJ64j8-activityAnimation", "--json").json["next"]
     assert 0 < len(steps) <= 4
     (first, *_) = (step["command"] for step in steps)
-    assert first.startswith("jobtui logs --since ")
+    assert first.startswith("jobtui logs --since=")
     assert first.endswith(" supervisor.log")
     words = shlex.split(first)[1:]
     assert run(*words).out

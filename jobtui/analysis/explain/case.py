@@ -20,7 +20,7 @@ from jobtui.model.logs import CondorFact
 from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Agent, Component, Damage, Op, Step, WritersRead, is_line_before
 from jobtui.model.settings import KIND as ALARM
-from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, UsualTime, Verdict
+from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, UsualTime, Verdict
 
 FALLS = 3
 """An agent that ended this often within WITHIN_S flaps. A stop because it had no work does not count."""
@@ -450,7 +450,6 @@ class Ruling(NamedTuple):
     code: Code
     sentence: str
     confidence: float
-    next: tuple[NextStep, ...] = ()
     doubts: tuple[str, ...] = ()
     pending: Pending | None = None
 

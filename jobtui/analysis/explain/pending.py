@@ -1,20 +1,32 @@
 """Why a job waits, in words: verdicts of all systems on pending jobs use the same sentence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
 import msgspec
 
 from jobtui.analysis.explain.case import Evidence
-from jobtui.analysis.times import age, capital, duration
+from jobtui.analysis.times import age, capital, duration, waits_words
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.condor import HELD
-from jobtui.model.jobs import FOR_NODES, MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending
+from jobtui.model.jobs import (
+    FOR_NODES,
+    MOST_REASONS,
+    Blocker,
+    Category,
+    Job,
+    JobStatus,
+    NodeTally,
+    Pending,
+    ReasonSeen,
+)
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.verdicts import Chain, Code
 
 MOST_NAMED = 3
+LACKS = frozenset({Category.REQUEST, Category.LIMIT, Category.PARTITION})
+"""What a job that will not start waits for in vain: it asks for more than it gets."""
 
 
 def pending_by(code: Code, job: Job) -> Pending | None:
@@ -82,10 +94,13 @@ def with_history(pending: Pending, evidence: Evidence) -> Pending:
     return msgspec.structs.replace(pending, history=tuple(history[-MOST_REASONS:]), since=since)
 
 
-def history_words(pending: Pending) -> str:
-    """The same as a sentence; "" if no change is known."""
-    reasons = " → ".join(reason for _, reason in pending.history)
-    return f" So far: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z." if reasons else ""
+def history_words(pending: Pending, seen: Iterable[ReasonSeen]) -> str:
+    """The same as a sentence; "" if no change is known. What was seen may have been so before."""
+    if not pending.history:
+        return ""
+    reasons, at = " → ".join(reason for _, reason in pending.history), pending.history[-1][0]
+    earlier = " or earlier" if any(one.at == at for one in seen) else ""
+    return f" So far: {reasons} since {utc_of(at):%H:%M}Z{earlier}."
 
 
 def held_until(held: Blocker, now: Nanos) -> Blocker:
@@ -96,8 +111,10 @@ def held_until(held: Blocker, now: Nanos) -> Blocker:
 
 def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
     """The whole sentence: what the job waits for, for how long, and what is known about it, with counts."""
-    waits = f"has waited{waited.removeprefix(' for')}" if waited else "waits"
-    words, at = f"{waits} for {pending.words}{more}", pending.scheduler_estimate
+    words, at = f"{waits_words(waited)} for {pending.words}{more}", pending.scheduler_estimate
+    if pending.is_stuck and pending.category in LACKS:  # time brings none of it
+        _, _, asks = pending.words.partition("a limit: it ")
+        words = asks or f"needs {pending.words}"
     estimate = "" if at is None else f"; Slurm expects to start it at {to_rfc3339(at)}"
     ends = f"will not start by itself: it {words}" if pending.is_stuck else f"{words}{estimate}"
     return " ".join(f"{part}." for part in (f"{begin}It {ends}", *_parts(pending)))

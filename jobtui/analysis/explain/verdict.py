@@ -128,7 +128,7 @@ def explain(evidence: Evidence) -> Verdict:
     pending = found.pending or (pending_by(found.code, job) if job is not None else None)
     if pending is not None:
         pending = with_history(pending, evidence)
-        sentence = f"{found.sentence}{history_words(pending)}"
+        sentence = f"{found.sentence}{history_words(pending, evidence.reasons)}"
         found = msgspec.structs.replace(found, pending=pending, sentence=sentence)
     history, runs = None, evidence.detail.runs if evidence.detail is not None else ()
     if job is not None and runs and found.concern is Concern.FAILED:

@@ -118,7 +118,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> ChartD
     notes += [f"changes in the future, left out: {future:,}"] if future else []
     notes += [f"jobs whose earlier runs are not known here: {again:,}"] if again else []
     has_records = len(found) > logged
-    words = (rates.BALSAM,) if logged or not has_records else ()
+    words = (rates.BALSAM,) if logged else ()
     return ChartData(
         histories=found,
         # Nodes are there for all jobs: beside some of them they would look idle

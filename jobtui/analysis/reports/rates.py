@@ -170,7 +170,7 @@ def throughput(histories: Histories, window: Window, *to_states: str) -> Series:
     name = " or ".join(to_states)
     notes = (f"jobs that reached {name} more than once, counted once: {again}",) if again else ()
     x, y = moves.points(DONE)
-    return Series(f"to {name}", "jobs", x, y, notes)
+    return Series(f"to {name}" if name else DONE, "jobs", x, y, notes)
 
 
 class Weights:

@@ -21,18 +21,19 @@ from jobtui.analysis.explain.case import (
     Ruling,
     record_fact,
 )
+from jobtui.analysis.explain.next_steps import steps_for
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.timeline import STATES
 from jobtui.analysis.times import age, capital, duration, for_words
+from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import OPEN, UNLISTED, Allocation, Serving, Site, StateChange, in_order, serving
 from jobtui.model.clock import Nanos, seconds_between, since_s
-from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import NOT_DONE, Category, Job, Pending
+from jobtui.model.jobs import DELETED, NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_document
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of
-from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
+from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 RUN_TIMEOUT = "RUN_TIMEOUT"
 OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
@@ -62,6 +63,26 @@ class BalsamCase(NamedTuple):
     own: Allocation | None
     here: Sequence[Allocation]
     never_read: frozenset[str]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Words about it for commands, "" where there are none. An allocation is its own, else the newest."""
+        job, site, newest = self.job, self.site, max(self.here, key=lambda one: one.id, default=None)
+        there = [(name, state) for name, state in job.needs if state != DELETED]
+        needed = [name for name, state in there if state in HOPELESS] or [name for name, _ in there]
+        words = {"id": job.id, "output": job.id, "needed": next(iter(needed), "")}
+        if site is not None:
+            words |= {"site": str(site.id), "site_path": site.path}
+        if newest is not None:
+            words |= {
+                "nodes": f"{max(newest.nodes, job.nodes):g}",
+                "minutes": f"{(newest.wall_time_s or 0) / 60:.0f}",
+                "queue": newest.queue,
+                "project": newest.project,
+                "mode": newest.mode,
+                "scheduler": (self.own or newest).scheduler_id or "",
+            }
+        return words
 
     @property
     def since(self) -> Nanos | None:
@@ -115,14 +136,13 @@ def explain_balsam(evidence: Evidence) -> Verdict:
         )
         for change in changes[-MOST_CHANGES:]
     )
-    timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return said.on(
         job,
         last_step=job.native_status,
         last_at=matter.since,
         waited_s=matter.since_s() if job.status.is_live else None,
         evidence=tuple(events),
-        next=(*said.next, timeline),
+        next=steps_for(BALSAM.kind, said.code, matter.words),
         blind_spots=tuple(blind),
     )
 
@@ -163,7 +183,7 @@ def _failed(matter: BalsamCase) -> Ruling:
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
         doubts = ("the event that says how it failed was not read",)
-        return Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, _look(matter), doubts)
+        return Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, doubts)
     if last.before in (RUN_ERROR, "RUNNING"):
         return _program_failed(matter, last)
     if last.before == "RUN_TIMEOUT":
@@ -171,10 +191,10 @@ def _failed(matter: BalsamCase) -> Ruling:
         return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
     if (known := FAILED_FROM.get(last.before)) is None:
         sentence = f"It was set to FAILED from {last.before}: {_reason(last)}."
-        return Ruling(Code.UNKNOWN, sentence, GUESS, _look(matter))
+        return Ruling(Code.UNKNOWN, sentence, GUESS)
     code, what = known
     again = " again" if what == NOT_LAUNCHED and matter.last("RUNNING") is not None else ""
-    return Ruling(Code[code], f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
+    return Ruling(Code[code], f"{what}{again}: {_reason(last)}.", SURE)
 
 
 NOT_LAUNCHED = "A launcher could not start it"
@@ -189,7 +209,7 @@ def _program_failed(matter: BalsamCase, last: StateChange) -> Ruling:
     sentence = f"Its program {f'ended with {reason}' if code is not None else f'failed: {reason}'}."
     if last.before == RUN_ERROR and (said := error_of(last)) is not None:
         sentence += f" The handling of that failed too: {said}."
-    return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE, _look(matter))
+    return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE)
 
 
 def _reason(change: StateChange) -> str:
@@ -201,19 +221,17 @@ def _parents(matter: BalsamCase) -> Ruling:
     bad = [(name, state) for name, state in needs if state in HOPELESS]
     if bad:
         parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_NAMED])
-        command = Command("jobtui", "explain", about=[bad[0][0]])
-        first = NextStep("see what happened to the parent", command)
         parents += and_more(len(bad), MOST_NAMED)
         pending = _pending(matter, Category.DEPENDENCY, parents, is_stuck=True)
         sentence = f"It will not start as it is: {pending.words}."
-        return Ruling(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
+        return Ruling(Code.NEVER_STARTS, sentence, SURE, pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
         if job.alert is None:
             return Ruling(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
         sentence = (
             "It will not start by itself: its parents have finished, and the server did not release it."
         )
-        return Ruling(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
+        return Ruling(Code.NEVER_STARTS, sentence, LIKELY)
     unknown = [name for name, state in needs if not state]
     doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_NAMED])
     if (more := len(unknown) - MOST_NAMED) > 0:
@@ -235,7 +253,7 @@ def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
             failed = "; ".join(needs[:MOST_NAMED]) + and_more(len(needs), MOST_NAMED, "; ")
             pending = _pending(matter, Category.TRANSFER, failed, is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
-            return Ruling(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
+            return Ruling(Code.STAGING_FAILED, sentence, SURE, pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
         sure = SURE if matter.site is not None else PLAUSIBLE
         return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
@@ -248,11 +266,6 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
     if site is None or not site.is_down(matter.sites_at) or site.seen_at is None:
         return None
     silent = age(since_s(site.seen_at, matter.sites_at))
-    start = Command("balsam", "site", "start", within=site.path)
-    steps = (
-        NextStep("see which sites are active", Command("balsam", "site", "ls")),
-        NextStep("start the agent, in the site's directory", start),
-    )
     words = f"the agent of its site {site.name}, not heard from for {silent}"
     sentence = (
         f"The agent of its site {site.name} has not been heard from for {silent}; without it the job stays "
@@ -262,7 +275,7 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
         names = ", ".join(listed[:MOST_NAMED]) + and_more(len(listed), MOST_NAMED)
         sentence += f" The state of its allocations ({names}) is as old: the scheduler may know better."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
-    return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)
+    return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, pending=pending)
 
 
 def _runnable(matter: BalsamCase) -> Ruling:
@@ -295,11 +308,11 @@ def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling
         return down
     if found.coming:
         pending = _pending(matter, Category.ALLOCATION, found.words)
-        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before, next=(_QUEUE,))
+        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
     if matter.site is None or "batch-jobs" in matter.never_read:
         doubts = ("the allocations of its site are not known",)
         pending = _pending(matter, Category.ALLOCATION, STATES["waits"][matter.job.native_status])
-        return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before, next=(_QUEUE,), doubts=doubts)
+        return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before, doubts=doubts)
     lacks = f"its site has {found.words}, neither running nor in the queue"
     sentence = f"It could run{matter.waited}, and {lacks}."
     if (lost := _lost(matter)) is not None:
@@ -310,7 +323,7 @@ def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling
         note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
         sentence += f" {capital(note)}."
     pending = _pending(matter, Category.ALLOCATION, found.words, note=note, is_stuck=True)
-    return Ruling(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
+    return Ruling(Code.NO_ALLOCATION, sentence, SURE, pending=pending)
 
 
 def _lost(matter: BalsamCase) -> Ruling | None:
@@ -321,28 +334,28 @@ def _lost(matter: BalsamCase) -> Ruling | None:
 
 
 def _cut_off(matter: BalsamCase) -> Ruling:
-    timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_QUEUE, _SUBMIT)
+    timeout, own = matter.last(RUN_TIMEOUT), matter.own
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""
     if EXPIRED in message.lower():
         sentence = f"Its launcher ended while the job ran, and gave no reason{why}."
         confidence = SURE if own is None or not _used_its_time(own, timeout) else LIKELY
-        return Ruling(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
+        return Ruling(Code.ALLOCATION_KILLED, sentence, confidence)
     if own is not None and own.state == "pending_deletion":
         sentence = f"Its allocation {own.scheduler_id or own.id} was deleted while the job ran{why}."
-        return Ruling(Code.ALLOCATION_KILLED, sentence, SURE, next_steps)
+        return Ruling(Code.ALLOCATION_KILLED, sentence, SURE)
     used = _used_its_time(own, timeout) if own is not None else None
     if used is None:
         sentence = f"Its run was cut off{why}; it is not known whether its allocation had ended."
-        return Ruling(Code.TIMED_OUT, sentence, PLAUSIBLE, next_steps)
+        return Ruling(Code.TIMED_OUT, sentence, PLAUSIBLE)
     assert own is not None
     is_exact = own.start_at is not None and not own.start_estimated
     if used:
         sentence = "Its allocation ended before its run was done."
-        return Ruling(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY, next_steps)
+        return Ruling(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY)
     sentence = f"Its allocation or its launcher ended early, while the job ran{why}."
     is_over = is_exact and own.state in OVER
-    return Ruling(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY, next_steps)
+    return Ruling(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY)
 
 
 def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
@@ -364,10 +377,10 @@ def _running(matter: BalsamCase) -> Ruling:
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
         sentence = f"Its record says it runs, and its allocation {own.scheduler_id or own.id} is {own.state}."
-        return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
+        return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY)
     doubts = () if own is not None else ("its allocation is not known",)
     sure = SURE if own is not None else PLAUSIBLE
-    return Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
+    return Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, doubts)
 
 
 def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
@@ -375,13 +388,13 @@ def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     if not one.launchers:
         ran, doubts = for_words(since_s(one.start_at, matter.launchers_at)), ("no launcher of it is listed",)
         sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
-        return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, (_QUEUE,), doubts)
+        return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, doubts)
     silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     run = matter.last("RUNNING") if one is matter.own else None
     if run is not None and one.is_stale(run.at):
-        return Ruling(Code.LAUNCHER_STALE, sentence, GUESS, (_QUEUE,), ("its heartbeat is before its run",))
-    return Ruling(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
+        return Ruling(Code.LAUNCHER_STALE, sentence, GUESS, doubts=("its heartbeat is before its run",))
+    return Ruling(Code.LAUNCHER_STALE, sentence, SURE)
 
 
 def _ended(matter: BalsamCase) -> Ruling:
@@ -393,7 +406,7 @@ def _ended(matter: BalsamCase) -> Ruling:
     if state == RUN_TIMEOUT:
         return _lost(matter) or Ruling(Code.TIMED_OUT, "Its run did not end in time.", LIKELY)
     if error is None:
-        return Ruling(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
+        return Ruling(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE)
     said = _program_failed(matter, error)
     return said._replace(sentence=f"{said.sentence} Its site's agent decides whether it runs again.")
 
@@ -409,14 +422,6 @@ RULES: Mapping[str, Callable[[BalsamCase], Ruling]] = {
 }  # fmt: skip
 """The rules for each state of a job."""
 
-
-def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
-    command = Command("jobtui", "show", about=[matter.job.id])
-    return (NextStep("see its record, its directory and its output", command),)
-
-
-_QUEUE = NextStep("see all allocations", Command("balsam", "queue", "ls", "--history", "--site", "all"))
-_SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
 
 LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})
 OF_SITE = RULES.keys() - {"AWAITING_PARENTS", "RUNNING", RUN_ERROR, RUN_TIMEOUT, "JOB_FINISHED", FAILED}

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
+from jobtui.analysis.explain.next_steps import steps_for
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, ago_words, capital, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
@@ -20,7 +21,6 @@ from jobtui.formats.causes import load_kills
 from jobtui.formats.condor_events import LITERAL_WORDS, MOST_CHARACTERS, literals
 from jobtui.model import condor
 from jobtui.model.clock import Nanos, seconds_between, since_s
-from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.ids import condor_id
 from jobtui.model.jobs import Category, Job, Pending
@@ -28,7 +28,7 @@ from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import counted, real, whole
 from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
-from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
+from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
@@ -88,6 +88,15 @@ class CondorCase(NamedTuple):
     def since(self) -> str:
         return for_words(self.waited_s)
 
+    @property
+    def words(self) -> dict[str, str]:
+        """Words about it for commands, "" where there are none. A site may call the same job otherwise."""
+        job, known = self.job, condor_id(self.job.id)
+        number, is_named = job.id if known is None else known.number, any(f.job == job.id for f in self.facts)
+        schedd = known.schedd if known is not None and is_named else ""
+        return {"id": job.id, "output": job.id, "trace": job.id if job.trace else "", "job": number,
+                "number": "" if schedd else number, "schedd": schedd}  # fmt: skip
+
     def ago(self, fact: CondorFact | None) -> str:
         return ago_words(since_s(fact.at if fact is not None else None, self.now))
 
@@ -99,16 +108,14 @@ def explain_condor(evidence: Evidence) -> Verdict:
     matter = CondorCase(job, condor.CondorLife(facts), facts, evidence.now_at(job.source), machines)
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
-    trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
     is_by_output = last is not None and last.origin is Origin.OUTPUT
-    timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return said.on(
         job,
         last_step=WORDS.get(last.what, last.what) if last is not None else None,
         last_at=last.at if last is not None else job.updated_at,
         waited_s=matter.waited_s if job.status.is_live else None,
         evidence=_evidence(matter),
-        next=(*said.next, *((trace,) if job.trace else ()), timeline),
+        next=steps_for(condor.CONDOR, said.code, matter.words),
         blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
         # files that are silent about it may know better than its own output
         rests_on=tuple(one.name for one in evidence.sources if is_by_output and CONDOR_LOG.made(one)),
@@ -363,8 +370,7 @@ def _idle(matter: CondorCase) -> Ruling:
         is_brought = _BROUGHT.search(transfer.text) or transfer.values.get("Type") in ("1", "2")
         sure, doubts = (SURE, ()) if is_brought else (PLAUSIBLE, (_NO_START,))
         sentence = f"It has a machine, to which its files were transferred{matter.ago(transfer)}."
-        return Ruling(Code.STAGING, sentence, sure, (), doubts)
-    analyze = _condor(matter, "see which machines would take it", "condor_q -better-analyze")
+        return Ruling(Code.STAGING, sentence, sure, doubts)
     begin, again = "It was released. " if turn.fact.what == "released" else "", ""
     starts, sure = whole(turn.fact.values.get("NumJobStarts"), 0), CERTAIN
     if (end := condor.exit_before_retry(turn.fact)) is not None:
@@ -376,12 +382,12 @@ def _idle(matter: CondorCase) -> Ruling:
     pending = _for_machine(matter)
     sentence = sentence_of(pending, matter.since, again or begin)
     if again:
-        return Ruling(Code.REQUEUED, sentence, sure, (analyze,), pending=pending)
+        return Ruling(Code.REQUEUED, sentence, sure, pending=pending)
     doubts = () if _is_seen(matter) else (_NO_EVENTS,)
     if turn.fact.what == "submit" and not matter.has(Origin.AD):
         doubts = (_ON_HOLD,)
     sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
-    return Ruling(Code.IDLE, sentence, sure, (analyze,), doubts, pending)
+    return Ruling(Code.IDLE, sentence, sure, doubts, pending)
 
 
 def _running(matter: CondorCase) -> Ruling:
@@ -389,25 +395,21 @@ def _running(matter: CondorCase) -> Ruling:
     begun = matter.last(condor.BEGIN)
     if not _is_seen(matter):
         sentence = f"It started{where}{matter.ago(begun)} and has not ended since, by its output."
-        return Ruling(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
+        return Ruling(Code.RUNNING, sentence, PLAUSIBLE, (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
         ago = matter.ago(matter.last("disconnected"))
         sentence = f"It ran{where} when the connection was lost{ago}; HTCondor tries to reconnect."
-        return Ruling(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
+        return Ruling(Code.RUNNING, sentence, LIKELY, ("whether it still runs is not known",))
     return Ruling(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
 
 
 def _held(matter: CondorCase) -> Ruling:
     code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
     why = (matter.life.reason or condor.NO_REASON).rstrip(".")
-    steps = (
-        _condor(matter, "see why it is held", "condor_q -hold"),
-        _condor(matter, "release it when the cause is fixed", "condor_release"),
-    )
     by = load_kills().hold_codes.get(matter.life.hold_code, "")
     words = f"{why}{code}{by and ', '}{by}"
     pending = _pending(matter, Category.HELD, words, is_stuck=True)
-    return Ruling(Code.HELD, f"It is held{matter.since}: {words}.", CERTAIN, steps, pending=pending)
+    return Ruling(Code.HELD, f"It is held{matter.since}: {words}.", CERTAIN, pending=pending)
 
 
 def _completed(matter: CondorCase) -> Ruling:
@@ -415,25 +417,25 @@ def _completed(matter: CondorCase) -> Ruling:
     sure = CERTAIN if last.origin is not Origin.OUTPUT else SURE
     doubts = () if last.origin is not Origin.OUTPUT else (_UNSAID if _is_seen(matter) else _NO_EVENTS,)
     if end is None or end == condor.CondorExit():
-        return Ruling(Code.COMPLETED, "It has ended; how is not known.", PLAUSIBLE, (), doubts)
+        return Ruling(Code.COMPLETED, "It has ended; how is not known.", PLAUSIBLE, doubts)
     if last.origin is Origin.EVENT and not matter.has(Origin.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
         sure, doubts = SURE, _NO_AD
     if end.signal:
         lost = matter.last("shadow_exception")
         before = f"; before that: {lost.values.get('Reason') or WORDS[lost.what]}" if lost is not None else ""
-        return Ruling(Code.KILLED_BY_SIGNAL, f"Its program was {end}{before}.", sure, (), doubts)
+        return Ruling(Code.KILLED_BY_SIGNAL, f"Its program was {end}{before}.", sure, doubts)
     if matter.life.is_good(end):
         length = matter.job.elapsed_s(matter.now)
         took = f" in {duration(length)}" if length is not None else ""
         how = "" if end.is_good else f" with {end}, which counts as success"
-        return Ruling(Code.COMPLETED, f"It completed{took}{how}.", sure, (), doubts)
+        return Ruling(Code.COMPLETED, f"It completed{took}{how}.", sure, doubts)
     if end.status == TIMEOUT_STATUS:
         sentence = f"Its program ended with {end}: a time limit in its script ends it that way."
-        return Ruling(Code.TIMED_OUT, sentence, LIKELY, (), doubts)
+        return Ruling(Code.TIMED_OUT, sentence, LIKELY, doubts)
     tries = matter.last("retries_exceeded")
     looked = f"; {tries.text.strip()}" if tries is not None else ""
-    return Ruling(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, (), doubts)
+    return Ruling(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, doubts)
 
 
 def _in_state(matter: CondorCase) -> Ruling:
@@ -496,11 +498,3 @@ def _text(fact: CondorFact) -> str:
         return lines[0]
     parts = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
     return " | ".join((lines[0], *parts[:2]))
-
-
-def _condor(matter: CondorCase, why: str, command: str) -> NextStep:
-    known = condor_id(matter.job.id)
-    is_named = any(fact.job == matter.job.id for fact in matter.facts)  # else it may be called by its site
-    name = ("-name", known.schedd) if known is not None and known.schedd and is_named else ()
-    number = known.number if known is not None else matter.job.id
-    return NextStep(why, Command(*command.split(), *name, about=[number]))

@@ -17,7 +17,7 @@ from jobtui.analysis.explain.case import (
     record_fact,
 )
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of, missing_mark
-from jobtui.analysis.explain.next_steps import next_steps
+from jobtui.analysis.explain.next_steps import steps_for, words_of
 from jobtui.analysis.explain.pending import by_chain, held_words, pending_by
 from jobtui.analysis.flags import slot_of
 from jobtui.analysis.keys import ENDS, is_polled
@@ -26,7 +26,7 @@ from jobtui.analysis.systems.sirepo_live import RUNNING_RULES, WAITING_RULES
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import unread
-from jobtui.model.jobs import JobStatus, Pending
+from jobtui.model.jobs import SIREPO, JobStatus, Pending
 from jobtui.model.ops import BY_SUPERVISOR, Component, Step
 from jobtui.model.patterns import regex
 from jobtui.model.secrets import mask_text
@@ -84,7 +84,7 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
         limit_s=finding.limit_s,
         usual=case.usual.get(missing) if missing is not None else None,
         evidence=_evidence(case, finding),
-        next=next_steps(case, finding),
+        next=steps_for(SIREPO, finding.code, words_of(case)),
         blind_spots=_blind_spots(case, finding),
         waits=evidence.chain,
         pending=pending,

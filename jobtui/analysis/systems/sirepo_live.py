@@ -25,7 +25,7 @@ from jobtui.analysis.explain.flow import (
 )
 from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
-from jobtui.analysis.times import age, ago_words, for_words
+from jobtui.analysis.times import age, ago_words, for_words, waits_words
 from jobtui.model.clock import Nanos, since_s
 from jobtui.model.jobs import Category, JobStatus
 from jobtui.model.numbers import real
@@ -93,7 +93,7 @@ def slot(case: Case) -> Finding | None:
     waited = case.since(wait) if is_logged else _pending_s(case)
     return Finding(
         _WAITING[Slot(found[0])],
-        f"The run has waited{for_words(waited).removeprefix(' for')}: {found[2]}.",
+        f"The run {waits_words(for_words(waited))}: {found[2]}.",
         SURE if is_logged else REPORTED,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
@@ -178,8 +178,8 @@ def queued_on_cluster(case: Case) -> Finding | None:
             what = f"It is {slurm.id} in Slurm's queue and will not start by itself"
             sentence = f"{what}: it waits for {slurm.alert}."
         else:
-            waited = for_words(_pending_s(case)).removeprefix(" for")
-            sentence = f"It is {slurm.id} in Slurm's queue and has waited{waited} for {slurm.message}."
+            waits = waits_words(for_words(_pending_s(case)))
+            sentence = f"It is {slurm.id} in Slurm's queue and {waits} for {slurm.message}."
         return Finding(code, sentence, CERTAIN, steps)
     step = case.last(Mark.UPDATED, Mark.REPLIED)
     if step is None:

@@ -6,23 +6,34 @@ a step of it was out of memory, or although it was killed because it took more m
 slurmd could not start seems to have ended by a real-time signal. Reads nothing.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Ruling
+from jobtui.analysis.explain.next_steps import steps_for
 from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.find import is_array
-from jobtui.analysis.times import capital, duration, for_words
+from jobtui.analysis.times import capital, duration, for_words, waits_words
 from jobtui.formats.slurm import exit_of
 from jobtui.model.clock import Nanos, time_of_iso
-from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import Category, Job, JobStatus, Pending
+from jobtui.model.jobs import SLURM, Category, Job, JobStatus, Pending
 from jobtui.model.numbers import and_more
-from jobtui.model.slurm import ALSO_LOST, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, queued_as, reason_of, words_of
-from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
+from jobtui.model.patterns import regex
+from jobtui.model.slurm import (
+    ALSO_LOST,
+    LEFT,
+    NODE_NOT_KNOWN,
+    STATUSES,
+    STEP_COLUMNS,
+    queued_as,
+    reason_of,
+    words_of,
+)
+from jobtui.model.verdicts import Code, Fact, Verdict
 
 EXPLAINING = ("depends on", "time limit", "may start", "requeued", "memory", "over its memory", "not started",
               "output", "errors")  # fmt: skip
@@ -48,7 +59,7 @@ AT_ONCE_S = 1.0
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
 PROGRESS = (JobStatus.UNKNOWN, JobStatus.PENDING, JobStatus.RUNNING)
 """States of jobs that have not ended, in their order."""
-SHOW = ("scontrol", "show", "job")
+_NEEDED = regex(r"\d+(?:_\d+)?", re.ASCII)
 MOST_LOST = 3
 """Steps that are named."""
 
@@ -77,7 +88,42 @@ class SlurmCase(NamedTuple):
     def for_(self) -> str:
         return for_words(self.job.waited_s(self.now))
 
+    @property
+    def words(self) -> dict[str, str]:
+        """Words about it for commands, "" where there are none."""
+        job, pending, facts = self.job, self.pending, self.facts
+        system, _, number = job.id.partition("/")
+        has_output = job.started_at is not None and bool({"errors", "output", "own output"} & facts.keys())
+        failed = [
+            name.removeprefix("task ") for name, text in facts.items()
+            if name.startswith("task ") and STATUSES.get(text.partition(":")[0]) is JobStatus.FAILED
+        ]  # fmt: skip
+        others = [one.job for one in (*pending.holders, *pending.next)] if pending is not None else []
+        needs = pending.needs if pending is not None else ()
+        is_stuck = pending is not None and pending.is_stuck
+        likely = [name for name, state in needs if state.startswith(("RUNNING", "PENDING")) is not is_stuck]
+        needed = likely or [name for name, _ in needs] or _NEEDED.findall(facts.get("depends on", ""))
+        first = {
+            "task": f"{number}_{failed[0]}" if failed else "",
+            "holder": next(iter(others), ""),
+            "needed": next(iter(needed), ""),
+        }
+        return {name: one and f"{system}/{one}" for name, one in first.items()} | {
+            "id": job.id,
+            "number": number,
+            "array": number.partition("_")[0],
+            "partition": job.app,
+            "nodes": job.host or "",
+            "output": job.id if has_output else "",
+            "ran": number if job.started_at is not None else "",
+            "columns": STEP_COLUMNS,
+        }
+
     def after(self) -> str:
+        if is_array(self.job):
+            return ""
+        if self.job.started_at is None and not self.job.status.is_live:
+            return f" before it started{' again' if 'requeued' in self.facts else ''}"
         seconds = self.job.elapsed_s(self.now)
         return "" if seconds is None else f" after {duration(max(0.0, seconds))}"
 
@@ -93,8 +139,13 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     matter = SlurmCase(job, now, {**found, **dict(detail.facts)} if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
     said = rule(matter)
+    if is_array(job) and detail is not None and detail.job.mode == "array":
+        failed = f" Its {detail.job.error}." if detail.job.error else ""
+        tasks = f" Of its {detail.job.model}: {detail.job.native_status}."
+        said = said._replace(sentence=f"{said.sentence}{failed}{tasks}")
     if job.message == LEFT:
         said = said._replace(confidence=GUESS, doubts=(*said.doubts, LEFT))
+    kind = pending.category if pending is not None else job.native_status
     blind = unread(evidence.sources)
     blind += [one.note for one in evidence.sources if one.name == job.source and one.note]
     return said._replace(pending=pending).on(
@@ -104,7 +155,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         waited_s=job.waited_s(now) if job.status is JobStatus.PENDING else None,
         limit_s=job.limit_s,
         evidence=tuple(_evidence(matter)),
-        next=(*said.next, *_look(matter)),
+        next=steps_for(SLURM, said.code, matter.words, kind),
         blind_spots=(*said.doubts, *blind),
     )
 
@@ -132,9 +183,8 @@ def _pending(matter: SlurmCase) -> Ruling:
     reason = reason_of(job.reason)
     if pending.category is Category.HELD:
         by = reason.words if reason.category is Category.HELD else "a person to release it"
-        sentence = f"{again}It is held and has waited{matter.for_().removeprefix(' for')} for {by}."
-        release = _step(matter, "release it, as its owner or an administrator", "scontrol", "release")
-        return Ruling(Code.HELD, sentence, CERTAIN, (release,))
+        sentence = f"{again}It is held and {waits_words(matter.for_())} for {by}."
+        return Ruling(Code.HELD, sentence, CERTAIN)
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
     sentence = sentence_of(pending, matter.for_(), again, on)
@@ -142,14 +192,12 @@ def _pending(matter: SlurmCase) -> Ruling:
         sure = CERTAIN if reason.is_stuck else SURE
         is_known = reason.category is not Category.DEPENDENCY or "depends on" in matter.facts
         doubts = () if is_known else ("which job it depends on was not read",)
-        mend = _step(matter, "see what it asked for, and change it or cancel it", *SHOW)
-        return Ruling(Code.NEVER_STARTS, sentence, sure, (mend,), doubts)
+        return Ruling(Code.NEVER_STARTS, sentence, sure, doubts)
     code = Code.REQUEUED if again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
-    queue = _step(matter, "see when it may start", "squeue", "--start", "--job")
     if job.reason and pending.words == job.reason:
         odd = f'"{job.reason}" is a reason that jobtui does not know'
-        return Ruling(code, sentence, PLAUSIBLE, (queue,), (odd,))
-    return Ruling(code, sentence, SURE if job.reason else LIKELY, (queue,))
+        return Ruling(code, sentence, PLAUSIBLE, (odd,))
+    return Ruling(code, sentence, SURE if job.reason else LIKELY)
 
 
 def _running(matter: SlurmCase) -> Ruling:
@@ -179,14 +227,16 @@ def _lost_steps(matter: SlurmCase) -> str:
 
 def _canceled(matter: SlurmCase) -> Ruling:
     by = matter.job.message or "canceled"
-    begun = matter.after() if matter.job.started_at is not None else " before it started"
     doubts = () if " by " in by else ("accounting does not say who canceled it",)
-    return Ruling(Code.CANCELED, f"It was {by}{begun}.", CERTAIN if not doubts else SURE, (), doubts)
+    sentence = f"It was {by}{matter.after()}."
+    return Ruling(Code.CANCELED, sentence, CERTAIN if not doubts else SURE, doubts)
 
 
 def _failed(matter: SlurmCase) -> Ruling:
     """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
+    if job.started_at is None or is_array(job):
+        return _without_program(matter)
     if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
         return _out_of_memory(matter)
     code, signal = exit_of(job.exit) or (0, 0)
@@ -201,14 +251,22 @@ def _failed(matter: SlurmCase) -> Ruling:
         if "128" not in matter.facts.get("exit", "128"):
             return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN)
         doubts = (f"sacct leaves 128 out of exit codes: it may have been {code + BY_SHELL}",)
-        return Ruling(Code.PROGRAM_FAILED, sentence, PLAUSIBLE if code in ENDING else SURE, (), doubts)
+        return Ruling(Code.PROGRAM_FAILED, sentence, PLAUSIBLE if code in ENDING else SURE, doubts)
     doubts, word = ("its exit code is not known: accounting was not read",), job.reason.partition(":")[0]
-    if word == "NonZeroExitCode" or words_of("ended", word) is None or is_array(job):
+    if word == "NonZeroExitCode" or words_of("ended", word) is None:
         sentence = f"Its program failed{matter.after()}: {job.error}."
-        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, (), doubts)
+        return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, doubts)
     if word in LAUNCH_REASONS:  # also where a signal ended the script
-        return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", PLAUSIBLE, (), doubts)
+        return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", PLAUSIBLE, doubts)
     return Ruling(OF_REASON.get(word, Code.LAUNCH_FAILED), f"It failed: {job.error}.", SURE)
+
+
+def _without_program(matter: SlurmCase) -> Ruling:
+    """An array, whose tasks have the programs, or a job that never had nodes."""
+    if is_array(matter.job):
+        return Ruling(Code.PROGRAM_FAILED, "It has ended.", SURE)
+    sure = CERTAIN if matter.job.reason else LIKELY
+    return Ruling(Code.LAUNCH_FAILED, f"It never ran: {matter.job.error}.", sure)
 
 
 def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
@@ -224,17 +282,12 @@ def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
     if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
         sentence = f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}."
         sender = ("Slurm names only the signal: nothing says who sent it",)
-        return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), sender)
+        return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, sender)
     memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
     if memory and not any(matter.steps):
         doubts = (*doubts, "how much memory its steps took was not read")
-    return Ruling(
-        Code.KILLED_BY_SIGNAL,
-        f"Its program {how}{matter.after()}.{memory}",
-        LIKELY if doubts else CERTAIN,
-        _memory(matter) if memory else (),
-        doubts,
-    )
+    sentence = f"Its program {how}{matter.after()}.{memory}"
+    return Ruling(Code.KILLED_BY_SIGNAL, sentence, LIKELY if doubts else CERTAIN, doubts)
 
 
 def _not_started(matter: SlurmCase, fault: str) -> Ruling:
@@ -249,9 +302,8 @@ def _not_started(matter: SlurmCase, fault: str) -> Ruling:
     if is_proven:
         sentence = f"It never ran: {fault}{which}."
     sure = SURE if is_proven else PLAUSIBLE if at_once else GUESS
-    look = _step(matter, "see where its files should be, and who may write there", *SHOW)
     doubts = () if is_proven else ("a program that a real-time signal ended would look the same",)
-    return Ruling(Code.LAUNCH_FAILED, sentence, sure, (look,), doubts)
+    return Ruling(Code.LAUNCH_FAILED, sentence, sure, doubts)
 
 
 def _out_of_memory(matter: SlurmCase) -> Ruling:
@@ -261,9 +313,9 @@ def _out_of_memory(matter: SlurmCase) -> Ruling:
     if matter.job.native_status == "FAILED":
         sentence = f"It failed{matter.after()}, and the kernel killed a program, out of memory{of}.{asked}"
         doubts = ("the program that was out of memory may not be what made it fail",)
-        return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), doubts)
+        return Ruling(Code.OUT_OF_MEMORY, sentence, SURE, doubts)
     sentence = f"It was killed by the kernel{matter.after()}, out of memory{of}.{asked}"
-    return Ruling(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
+    return Ruling(Code.OUT_OF_MEMORY, sentence, CERTAIN)
 
 
 def _node_failed(matter: SlurmCase) -> Ruling:
@@ -271,10 +323,9 @@ def _node_failed(matter: SlurmCase) -> Ruling:
     words = [f"{capital(name)} is {text}" for name, text in matter.facts.items() if _is_node(name)]
     others = [f"Lost with it: {matter.facts[ALSO_LOST]}"] if ALSO_LOST in matter.facts else []
     sentence = f"It was lost{matter.after()}: {matter.job.error}{where}"
-    nodes = NextStep("see the nodes, and why they are down", Command("jobtui", "nodes", "is:broken"))
     doubts = (matter.facts[NODE_NOT_KNOWN],) if NODE_NOT_KNOWN in matter.facts else ()
     text = "".join(f"{part}. " for part in (sentence, *words, *others)).rstrip()
-    return Ruling(Code.NODE_FAILED, text, CERTAIN, (nodes,), doubts)
+    return Ruling(Code.NODE_FAILED, text, CERTAIN, doubts)
 
 
 def _is_node(name: str) -> bool:
@@ -319,22 +370,6 @@ BY_STATUS: Mapping[JobStatus, Rule] = {
     JobStatus.CANCELED: _canceled,
 }
 """The rules for any other job."""
-
-
-def _step(matter: SlurmCase, why: str, *words: str) -> NextStep:
-    return NextStep(why, Command(*words, about=[matter.job.id.partition("/")[2]]))
-
-
-def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
-    return (_step(matter, "see how much memory its steps took", "sacct", STEP_COLUMNS, "-j"),)
-
-
-def _look(matter: SlurmCase) -> Iterator[NextStep]:
-    printed = {"errors", "output", "own output"} & matter.facts.keys()
-    if matter.job.status is JobStatus.FAILED and printed and "not started" not in matter.facts:
-        yield NextStep("read what it printed", Command("jobtui", "logs", about=[matter.job.id]))
-    command = Command("jobtui", "show", about=[matter.job.id])
-    yield NextStep("see its record, its steps and where its output is", command)
 
 
 def _evidence(matter: SlurmCase) -> Iterator[Fact]:

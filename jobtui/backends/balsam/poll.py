@@ -127,7 +127,7 @@ class Questions:
 
     def __init__(self, client: BalsamClient, owner: str, since: Nanos, source: PolledSource) -> None:
         self._client = client
-        self._clock = source.clock
+        self._source = source
         self.parts = SourceParts(source, JOBS)
         self._due: dict[str, tuple[Question, Request | Batch | None]] = {}
         """Each with what it yielded and was not dealt with yet."""
@@ -217,7 +217,10 @@ class Questions:
             self.updated = Nanos(self.updated - from_seconds(before - ahead))
         self._ahead_s = ahead if before is None or is_back else max(before, ahead)
         is_framed = poll % FRAME_EVERY == 0
-        if is_framed or seconds_between(max(map(self.parts.read_at, FRAME)), self._clock.now()) > FRAME_S:
+        if (
+            is_framed
+            or seconds_between(max(map(self.parts.read_at, FRAME)), self._source.clock.now()) > FRAME_S
+        ):
             self._add_frame()  # first, so that nothing is judged by old heartbeats
             self._add(TRANSFERS, self._transfers())
         self._add(JOBS, self._changed_jobs(Nanos(self.updated - COMMIT_S * SECOND)))
@@ -252,7 +255,7 @@ class Questions:
         if self._are_lists_new and not any(map(self.parts.may_ask, self._due.keys() & FRAME.keys())):
             batch = merged((batch, self._frame()))
         if self.known.went_back:  # jobs that are known may be gone, or as they were before
-            self._back_at = self._clock.now()
+            self._back_at = self._source.clock.now()
             self.known.forget_events()
             self._begin()
             self._asked_for = dict.fromkeys(self.known.rows)
@@ -269,7 +272,7 @@ class Questions:
 
     @property
     def server_now(self) -> Nanos:
-        return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
+        return Nanos(self._source.clock.now() + from_seconds(self._client.ahead_s))
 
     def _read_at(self, *paths: str) -> Nanos:
         """When all of these lists were last read, by the server's clock."""
@@ -480,7 +483,7 @@ class Questions:
     def _events(self, overlap_s: int) -> Question:
         """Events since some time before the newest, then those of jobs in unexplained states."""
 
-        newest = min(self.known.newest, max(self.server_now, self._clock.now()))
+        newest = min(self.known.newest, max(self.server_now, self._source.clock.now()))
         since = ("timestamp_after", Nanos(newest - overlap_s * SECOND))
         asked: Parameters = {"ordering": "timestamp"}
         yield from _pages(EVENTS, asked, lambda page, begin: self._of_events(page), since)

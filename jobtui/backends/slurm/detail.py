@@ -119,6 +119,13 @@ def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
         ahead = sorted(order for one in rivals if (order := _order(one, queue)) < own_order)
         last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]
         known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
+    wants = licenses_of(job.licenses) if category in FOR_NODES else {}
+    running = (one for one in queue.jobs.values() if one.status is JobStatus.RUNNING)
+    if wants and (having := [one.id for one in running if wants.keys() & licenses_of(one.licenses)]):
+        names = ", ".join(having[:MOST_HOLDERS]) + and_more(len(having), MOST_HOLDERS)
+        known = msgspec.structs.replace(
+            known, note=f"it also asks for a license ({job.licenses}), as {names} did"
+        )
     if category is Category.BEGIN_TIME:
         begins_at = job.eligible_at or job.expected_at
         known = msgspec.structs.replace(known, eligible_at=begins_at, scheduler_estimate=None)
@@ -169,7 +176,8 @@ def _partition_words(partition: Partition) -> str:
     parts = [counted(most, "node")] if most is not None else []
     parts += [f"{partition.limit_s / 60:g} min"] if partition.limit_s else []
     given = f" and gives a job at most {' for '.join(parts)}" if parts else ""
-    return f"partition {partition.name} is {partition.state.lower()}{given}"
+    nodes = counted(partition.nodes, "node")
+    return f"partition {partition.name} of {nodes} is {partition.state.lower()}{given}"
 
 
 def _counts_for(one: SlurmJob, job: SlurmJob) -> bool:
@@ -530,7 +538,9 @@ def outputs_of(job: SlurmJob) -> tuple[str, ...]:
 
 def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: str) -> JobDetail:
     """An array as a whole: how many of its tasks are in which state, and which failed."""
-    states = Counter(task.state for task in tasks)
+    states = Counter[str]()
+    for task in tasks:
+        states[task.state] += slurm.task_count(task.task)
     failed = [task.task for task in tasks if task.status is JobStatus.FAILED]
     status = next(
         (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
@@ -542,13 +552,14 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         (f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}")
         for task, why in whys
     ]
-    first = msgspec.structs.replace(tasks[0], id=native, raw=native, array="", task="", exit=None)
+    one = next((task for task in tasks if task.status is status), tasks[0])
+    first = msgspec.structs.replace(one, id=native, raw=native, array="", task="", exit=None)
     job = msgspec.structs.replace(
         records.job_of(first, source, label),
         status=status,
         native_status=", ".join(f"{count} {state}" for state, count in states.most_common()),
         mode="array",
-        model=f"{len(tasks)} tasks",
+        model=counted(states.total(), "task"),
         queued_at=min(times, default=None),
         error=f"task{'s' * (len(failed) > 1)} {', '.join(failed[:20])} failed" if failed else None,
         message=None,

@@ -368,10 +368,15 @@ def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | 
     if ended.ended_at is None or ended.status.is_live or ended.submitted_at != queued.submitted_at:
         return None
     if not queued.status.is_live:
-        exits = {(one.exit.code % SHOWN_CODES, one.exit.signal) for one in (queued, ended) if one.exit}
+        exits = {as_accounted(one.exit) for one in (queued, ended) if one.exit}
         return queued if queued.state != ended.state else ended if len(exits) > 1 else None
     is_settled = seconds_between(ended.ended_at, asked_at) > SETTLED_S
     return ended if queued.state in GOES_ON and is_settled else None
+
+
+def as_accounted(exit_: SlurmExit) -> SlurmExit:
+    """How sacct writes the end of a program: code 1 for signal 1, and larger codes less 128."""
+    return SlurmExit(1) if exit_ == SlurmExit(0, 1) else SlurmExit(exit_.code % SHOWN_CODES, exit_.signal)
 
 
 def disputed(job: Job, other: SlurmJob, label: str, command: str = "") -> Job:

@@ -99,7 +99,8 @@ def test_earlier_reasons_for_waiting_are_shown() -> None:
     evidence = played("waiting-for-slot", 1, DriverName.DOCKER, 130).evidence()
     seen = tuple(ReasonSeen(evidence.job_id, ago(at), why) for at, why in ((90, "pending"), (30, "CPU")))
     for ops, first in ((evidence.ops, "the wait for the agent → CPU slot"), ((), "pending → CPU")):
-        assert f"So far: {first} since" in explain(replace(evidence, ops=ops, reasons=seen)).sentence
+        said = explain(replace(evidence, ops=ops, reasons=seen)).sentence
+        assert (f"So far: {first} since" in said, said.endswith("Z or earlier.")) == (True, not ops)
     job, facts = told(facts_of((submitted() + HELD_THEN_RELEASED).encode()))
     seen = (ReasonSeen(job.id, LATE, "IDLE: no match found"),)
     went = changes_of(job.id, CondorLife(facts).turns)
@@ -202,7 +203,7 @@ def test_each_state_has_its_verdict(row: dict[str, Any]) -> None:
     assert row.get("says", "") in verdict.sentence
     assert row.get("not", "?!") not in verdict.sentence
     assert row.get("sure", verdict.confidence >= 0.8) == (verdict.confidence >= 0.8)
-    assert verdict.next
+    assert row.get("next", "jobtui timeline balsam/17") in [step.command for step in verdict.next]
     assert all(one.at is not None for one in verdict.evidence)
 
 
@@ -425,36 +426,33 @@ def on_slurm(job: SlurmJob, **facts: str) -> Verdict:
     return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
 
 
-def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str, bool]:
-    facts, code, says = told.pop("facts", {}), Code[told.pop("code").upper()], told.pop("says")
-    sure = told.pop("sure", True)
-    fields: dict[str, Any] = {"exit": SlurmExit(*told.pop("exit"))} if "exit" in told else {}
-    if not told.pop("begun", True):
-        fields["started_at"] = None
-    return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says, sure
+TOLD = ("facts", "code", "says", "sure", "exit", "begun", "next")  # besides the fields of a job
 
 
-OF_SLURM = [a_case(told) for told in table("slurm/verdicts")["case"]]
+@pytest.mark.parametrize("row", table("slurm/verdicts")["case"])
+def test_a_slurm_state_gives_a_verdict(row: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {name: value for name, value in row.items() if name not in TOLD}
+    fields |= {"exit": SlurmExit(*row["exit"])} if "exit" in row else {}
+    fields |= {} if row.get("begun", True) else {"started_at": None, "nodes": ""}
+    verdict = on_slurm(a_slurm_job(**fields), **row.get("facts", {}))
+    assert (verdict.code, verdict.confidence >= 0.7) == (row["code"], row.get("sure", True))
+    assert row["says"] in verdict.sentence
+    assert verdict.evidence[0].text.startswith(f"state: {row['state']}")
+    assert row.get("next", "jobtui show slurm/17") in [step.command for step in verdict.next]
 
 
-@pytest.mark.parametrize(("job", "facts", "code", "words", "is_sure"), OF_SLURM)
-def test_a_slurm_state_gives_a_verdict(
-    job: SlurmJob, facts: dict[str, str], code: Code, words: str, is_sure: bool
-) -> None:
-    verdict = on_slurm(job, **facts)
-    assert (verdict.code, verdict.confidence >= 0.7) == (code, is_sure)
-    assert words in verdict.sentence
-    assert verdict.evidence[0].what == "slurm"
-    assert job.state in verdict.evidence[0].text
-    assert verdict.next
+def test_every_step_that_is_offered_is_in_the_table_and_no_step_is_never_offered() -> None:
+    systems = tables_of("jobtui.analysis.explain", "next_steps").copy()
+    steps, verdicts = systems.pop("steps"), [one for table in systems.values() for one in table.items()]
+    assert {step for _, offered in verdicts for step in offered} == steps.keys()
+    assert {key.partition(" ")[0] for key, _ in verdicts} <= {*Code, "any"}
 
 
 @pytest.mark.parametrize("state", sorted(SLURM_STATUSES))
 def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
     assert state in ENDED or SLURM_STATUSES[state] in BY_STATUS
     verdict = on_slurm(a_slurm_job(state, exit=SlurmExit(1) if state == "FAILED" else None))
-    failed = SLURM_STATUSES[state] is JobStatus.FAILED
-    assert (verdict.concern is Concern.FAILED) == failed
+    assert (verdict.concern is Concern.FAILED) == (SLURM_STATUSES[state] is JobStatus.FAILED)
 
 
 def test_an_exit_code_of_the_shell_or_a_late_end_is_less_sure() -> None:

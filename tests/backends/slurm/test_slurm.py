@@ -239,6 +239,8 @@ async def test_the_state_of_an_array_comes_from_its_tasks(cluster: StandIn) -> N
     detail = await Reading().detail("4")
     assert (detail.job.id, detail.job.status) == ("slurm/4", JobStatus.FAILED)
     assert (detail.job.native_status, detail.job.error) == ("3 COMPLETED, 1 FAILED", "task 3 failed")
+    said = (await verdict_on(Reading(), "4")).sentence
+    assert said == "It has ended. Its task 3 failed. Of its 4 tasks: 3 COMPLETED, 1 FAILED."
 
 
 async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandIn) -> None:
@@ -452,13 +454,13 @@ def test_accounting_and_the_queue_disagree(queue: str, accounts: str, later_s: i
     assert [one.native_status for one in job.others] == other.split()
 
 
-@pytest.mark.parametrize(("state", "accounts", "code", "is_sure"), ROWS["accounts of a Slurm job"])
+@pytest.mark.parametrize(("end", "state", "accounts", "code", "is_sure"), ROWS["accounts of a Slurm job"])
 async def test_what_is_known_last_of_a_run_counts_and_two_ends_are_doubted(
-    cluster: StandIn, state: str, accounts: list[dict[str, str]], code: str, is_sure: bool
+    cluster: StandIn, end: str, state: str, accounts: list[dict[str, str]], code: str, is_sure: bool
 ) -> None:
     known = ClusterJobs("local", "slurm")
     (job,) = known.take_queue(answer(SQUEUE, [queued("1", state, SUBMITTED)]), NOW).jobs
-    cluster.show("1", SHOWN.format(exit="137:0", out="/a", error="/a"))
+    cluster.show("1", SHOWN.format(exit=end, out="/a", error="/a"))
     cluster.accounts(*accounts)
     verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, detail=await Reading().detail("1")))
     assert (verdict.code.value, verdict.confidence >= LIKELY) == (code, is_sure)
