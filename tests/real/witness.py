@@ -57,8 +57,10 @@ def watch(notes: TextIO) -> None:
 
     def written(original: Function) -> Function:
         def record_written(cls: Any, record: Any) -> Any:
+            begun_at = time.time()  # the record may be seen before this ends
             result = original(cls, record)
-            note("written", jid=record.computeJid, state=record.status, message=record.jobStatusMessage)
+            status = {"state": record.status, "message": record.jobStatusMessage}
+            note("written", jid=record.computeJid, at=begun_at, **status)
             return result
 
         return record_written
