@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jobtui.formats.json_values import Document, decoded
+from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.formats.spans import ReadSpans, read_json, read_otlp, read_otlp_lists
 from jobtui.model.secrets import mask_text
 from jobtui.model.traces import Telemetry
@@ -110,38 +110,17 @@ def read_telemetry(data: bytes, where: str) -> Telemetry:
     return found.telemetry()
 
 
-ID_BYTES: Mapping[str, int] = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
-
-
 def _document_in(data: bytes, shape: str) -> Document | None:
-    """A message of this shape in the form of OTLP's JSON; None for bytes that are no such message."""
-    from google.protobuf.message import DecodeError, Message
-
-    names: dict[object, tuple[str, bool]] = {}  # asking a descriptor takes longer than the rest
-
-    def document_of(message: Message) -> Document:
-        found: Document = {}
-        for field, value in message.ListFields():
-            known = names.get(field)
-            if known is None:
-                known = names[field] = field.json_name, field.message_type is not None
-            name, is_message = known
-            if is_message:
-                found[name] = (
-                    document_of(value) if isinstance(value, Message) else list(map(document_of, value))
-                )
-            elif not isinstance(value, bytes):
-                found[name] = value
-            elif name not in ID_BYTES or (len(value) == ID_BYTES[name] and any(value)):
-                found[name] = value.hex()
-        return found
+    """A message of this shape in the form of JSON, ids in base64; None for bytes that are no such message."""
+    from google.protobuf.json_format import MessageToDict
+    from google.protobuf.message import DecodeError
 
     read = _new_message(shape)
     try:
         read.ParseFromString(data)
     except DecodeError:
         return None
-    return document_of(read)
+    return as_dict(MessageToDict(read, use_integers_for_enums=True))
 
 
 MOST_PARTS = 500_000
