@@ -57,10 +57,9 @@ def watch(notes: TextIO) -> None:
 
     def written(original: Function) -> Function:
         def record_written(cls: Any, record: Any) -> Any:
-            begun_at = time.time()  # the record may be seen before this ends
+            at, state = time.time(), record.status  # the record may be seen before this ends
             result = original(cls, record)
-            status = {"state": record.status, "message": record.jobStatusMessage}
-            note("written", jid=record.computeJid, at=begun_at, **status)
+            note("written", jid=record.computeJid, at=at, state=state, message=record.jobStatusMessage)
             return result
 
         return record_written
