@@ -206,18 +206,25 @@ def sources(flags: Flags, plain_environment: Path) -> Flags:
     return lambda site: [*flags(site), *more]
 
 
-def on_screen(sources: Sequence[str], scrap: str) -> Jump:
-    """Where `:` and a paste lead on a dashboard that has read this capture."""
+JUMPS: dict[str, dict[str, Jump]] = {}
+"""By site and scrap; a site is read once for all its scraps."""
 
-    async def jump(reader: Reader) -> Jump:
+
+def on_screen(site: str, sources: Sequence[str], scrap: str) -> Jump:
+    """Where `:` and a paste lead on a dashboard that has read this site."""
+
+    async def jumps(reader: Reader) -> dict[str, Jump]:
         await reader.read_jobs()
         await reader.read_logs(None)
         await reader.read_traces()
-        session = reader.session
-        return await look_up(scrap, session.store, session.logs().names(), Gatherer.of(session))
+        store, names = reader.session.store, reader.session.logs().names()
+        gatherer, every = Gatherer.of(reader.session), (*ONE, *SEVERAL)
+        return {text: await look_up(text, store, names, gatherer) for at, text, *_ in every if at == site}
 
-    asked = context(Dashboard(), "jobs", "--at", AT, *sources)
-    return asyncio.run(within(asked, configured(asked), jump))
+    if site not in JUMPS:
+        asked = context(Dashboard(), "jobs", "--at", AT, *sources)
+        JUMPS[site] = asyncio.run(within(asked, configured(asked), jumps))
+    return JUMPS[site][scrap]
 
 
 def ran(run: Runner, command: tuple[str, ...], capture: str, scrap: str, *more: str) -> Ran:
@@ -242,7 +249,7 @@ def test_every_command_takes_the_one_job_that_is_meant(
     monkeypatch.chdir(tmp_path)
     flags = sources(capture)
     if "/tracing/" not in scrap:
-        jump = on_screen(flags, scrap)
+        jump = on_screen(capture, flags, scrap)
         assert jump.is_clear, jump
         goal = jump.goals[0]
         assert goal.job == job_id or goal.trace is not None or f"{job_id}_" in (goal.filter or "")
@@ -265,7 +272,7 @@ def test_a_word_for_several_jobs_is_answered_for_each_of_them(
     capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner, sources: Flags
 ) -> None:
     flags = sources(capture)
-    (goal, *_), is_clear, _ = on_screen(flags, scrap)
+    (goal, *_), is_clear, _ = on_screen(capture, flags, scrap)
     assert is_clear
     assert goal.filter is not None
     assert goal.filter.startswith("user:") if kind == "a user" else goal.filter.count(",") == count - 1
