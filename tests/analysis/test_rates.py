@@ -51,10 +51,6 @@ def busy(
     )
 
 
-def stays(changes: Iterable[StateChange]) -> list[rates.Stay]:
-    return [stay for own in rates.by_job(changes) for stay in rates.stays_of(own)]
-
-
 def times(changes: Iterable[StateChange]) -> tuple[rates.StateTime, ...]:
     return rates.time_in_states(rates.by_job(changes), NOW, rates.BALSAM.unborn)
 

@@ -9,7 +9,7 @@ the notes of the series say what was estimated. Works for every system that repo
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
@@ -121,14 +121,13 @@ SIREPO = Words(
 
 
 class Stay(NamedTuple):
-    """A job in one state from one time to another; None where that is not known or not yet over.
+    """A job in a state from one time to another; None where that is not known or not yet over.
 
     `is_reversed`: by its reporters' clocks it ended before it began, and both times are those of its end.
     `is_torn`: changes are missing after it, so that it ended at some time before its end.
     """
 
     job_id: JobId
-    state: str
     begin: Nanos | None
     end: Nanos | None
     nodes: float | None = None
@@ -248,47 +247,38 @@ def jobs_per_state(
     """How many jobs are in each state at each time, one series for a state, in the order states appear."""
     moves = Moves(_until_now(window, now))
     for own in sorted(histories, key=lambda own: (own[0].at, own[0].job_id)):
-        _move_along(moves, in_order(own), unborn, window.since)
+        _move_along(moves, own, lambda state: None if state in unborn else state, window.since)
     sums = moves.sums()
     return tuple(Series(str(state), "jobs", *points) for state, points in sums.items())
 
 
+def within(histories: Histories, window: Window, now: Nanos, states: frozenset[str]) -> Series:
+    """How many jobs are in one of these states at each time."""
+    moves = Moves(_until_now(window, now))
+    for own in histories:
+        _move_along(moves, own, lambda state: BUSY if state in states else None, window.since)
+    return Series(" or ".join(sorted(states)), "jobs", *moves.points(BUSY))
+
+
 def _move_along(
-    moves: Moves, own: Sequence[StateChange], unborn: frozenset[str], since: Nanos | None
+    moves: Moves, own: Sequence[StateChange], sum_of: Callable[[str], Key | None], since: Nanos | None
 ) -> None:
-    state: str | None = own[0].before
-    if not state or state in unborn:
-        state = None
-    else:
-        moves.add(own[0].at if since is None else since, moves.effect(state))
+    """Move a job from sum to sum as it changes its state; None is that of states that do not count."""
+    own = in_order(own)
+    left = sum_of(own[0].before) if own[0].before else None
+    if left is not None:
+        moves.add(own[0].at if since is None else since, moves.effect(left))
     for change, after in zip_longest(own, own[1:]):
-        entered = None if change.after in unborn else change.after
+        entered = sum_of(change.after)
+        if entered == left:
+            continue
         if after is None or after.at >= change.at:
-            moves.add(change.at, moves.effect(entered, state))
+            moves.add(change.at, moves.effect(entered, left))
         else:
             # By its reporters' clocks it left before it entered
-            moves.add(change.at, moves.effect(None, state))
+            moves.add(change.at, moves.effect(None, left))
             moves.add(after.at, moves.effect(entered))
-        state = entered
-
-
-def within(histories: Histories, window: Window, now: Nanos, states: frozenset[str]) -> Series:
-    moves = Moves(_until_now(window, now))
-    comes, goes = moves.effect(BUSY), moves.effect(None, BUSY)
-    for own in histories:
-        is_in, at = own[0].before in states, window.since
-        if is_in and at is not None:
-            moves.add(at, comes)
-        else:
-            is_in = False
-        for change in in_order(own):
-            # A clock that is behind must not let a job leave before it entered
-            at = change.at if at is None else max(at, change.at)
-            if (change.after in states) is not is_in:
-                moves.add(at, goes if is_in else comes)
-                is_in = not is_in
-    x, y = moves.points(BUSY)
-    return Series(" or ".join(sorted(states)), "jobs", x, y)
+        left = entered
 
 
 def time_in_states(histories: Histories, now: Nanos, unborn: frozenset[str]) -> tuple[StateTime, ...]:
@@ -320,24 +310,24 @@ def _quantile(ordered: Sequence[int], tenths: int) -> float:
     return (ordered[index] * (10 - rest) + above * rest) / 10
 
 
-def stays_of(own: Sequence[StateChange], states: Collection[str] | None = None) -> Iterator[Stay]:
-    """A job's way from state to state, in these states only.
+def stays_of(own: Sequence[StateChange], states: Collection[str]) -> Iterator[Stay]:
+    """The stays of a job in these states.
 
     The order in which the system learnt of changes counts, not the clocks of who reported them.
     """
     own = in_order(own)
     first, last = own[0], own[-1]
     job_id = first.job_id
-    if first.before and (states is None or first.before in states):
-        yield Stay(job_id, first.before, None, first.at)
+    if first.before in states:
+        yield Stay(job_id, None, first.at)
     for entered, left in pairwise(own):
-        if states is None or entered.after in states:
+        if entered.after in states:
             is_reversed = left.at < entered.at
             begin = left.at if is_reversed else entered.at
             is_torn = left.before != entered.after
-            yield Stay(entered.job_id, entered.after, begin, left.at, entered.nodes, is_reversed, is_torn)
-    if states is None or last.after in states:
-        yield Stay(job_id, last.after, last.at, None, last.nodes)
+            yield Stay(job_id, begin, left.at, entered.nodes, is_reversed, is_torn)
+    if last.after in states:
+        yield Stay(job_id, last.at, None, last.nodes)
 
 
 def _begin(stay: Stay, window: Window) -> Nanos:
