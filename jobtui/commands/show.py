@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.analysis.explain.verdict import explain
-from jobtui.analysis.flags import differing, flags_of, waits_for
+from jobtui.analysis.flags import differing
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_words
 from jobtui.analysis.paths import OUTPUT_NAMES, AgentLog, log_of, output_dirs, run_dirs_of
 from jobtui.commands.find import FoundJob, print_not_found, resolve
@@ -25,13 +25,13 @@ from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Code, Concern, Verdict
 from jobtui.render.columns import TimeLook, printed
-from jobtui.render.facts import cluster_words
+from jobtui.render.facts import cluster_words, job_facts
 from jobtui.render.json_output import fields_of, history_records, stored_record
 from jobtui.render.runs import RUN_COLUMNS
 from jobtui.render.spans import Piece
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
 from jobtui.render.table import fact_lines, paint
-from jobtui.render.text import NONE, Zone, date_time, duration, show
+from jobtui.render.text import show
 from jobtui.session.evidence import Gatherer
 
 
@@ -133,8 +133,9 @@ def _lines(
     job: Job, now: Nanos, detail: JobDetail | None, found: Sequence[Location], width: int | None
 ) -> Iterator[str]:
     yield headline(job)
-    facts = ((name, Piece(show(text))) for name, text in (detail.facts if detail else ()))
-    yield from fact_lines((*_facts(job, now), *facts), width)
+    facts = (*job_facts(job, now), *(detail.facts if detail else ()))
+    styles = {"error": "error"}
+    yield from fact_lines(((name, Piece(show(text), styles.get(name, ""))) for name, text in facts), width)
     if detail and detail.runs:
         yield ""
         yield from printed(RUN_COLUMNS, detail.runs, TimeLook(now), width)
@@ -148,30 +149,6 @@ def headline(job: Job) -> str:
     state = f"{GLYPHS[job.status]} {job.status.value}"
     native = "" if job.native_status in ("", job.status.value, "error") else f" ({show(job.native_status)})"
     return f"{paint(show(job.id), 'heading')}  {paint(state, STATUS_STYLES[job.status])}{native}"
-
-
-def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Piece]]:
-    lengths = {"waited": job.waited_s(now), "ran": job.elapsed_s(now), "limit": job.limit_s}
-    texts = {
-        **fields_of(job, "error alert", masks=False),
-        "waits for": waits_for(job, now),
-        "message": job.message,
-        "flags": " ".join(flags_of(job, now)),
-        **fields_of(job, "user=owner name app model mode driver host plan", masks=False),
-        "progress": None if job.percent is None else f"{job.percent:.0f} %",
-        **{name: time_text(getattr(job, f"{name}_at")) for name in ("queued", "started", "updated", "ended")},
-        **{name: None if seconds is None else duration(seconds) for name, seconds in lengths.items()},
-    }
-    for name, text in texts.items():
-        if text:
-            yield name, Piece(show(str(text)), "error" if name == "error" else "")
-    for one in (job, *job.others) if job.others else ():
-        words = f"{one.source}: {one.status.value}, queued {time_text(one.queued_at) or NONE}"
-        yield "record in", Piece(show(f"{words}, written {time_text(one.written_at) or NONE}"))
-
-
-def time_text(at: Nanos | None) -> str | None:
-    return None if at is None else f"{date_time(at)}{Zone.mark()}"
 
 
 EXITS = {Concern.FAILED: Exit.FAILED, Concern.STUCK: Exit.ATTENTION}

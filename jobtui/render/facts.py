@@ -8,9 +8,10 @@ from jobtui.analysis.keys import slurm_words
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus, status_since
 from jobtui.model.tables import tables_of
+from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Line, Piece
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
-from jobtui.render.text import SEPARATOR, Zone, age, clock_time, date_time, duration, fit_facts, show
+from jobtui.render.text import NONE, SEPARATOR, Zone, age, clock_time, date_time, duration, fit_facts, show
 
 if TYPE_CHECKING:
     from jobtui.model.job_reader import SbatchStatus
@@ -81,6 +82,30 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
     if job.queued_at is not None:
         yield f"queued {date_time(job.queued_at)}{Zone.mark()}"
     yield from (FLAG_WORDS[flag] for flag in flags_of(job, now))
+
+
+def job_facts(job: Job, now: Nanos) -> Iterator[tuple[str, str]]:
+    """All that the record says, name by name: not safe for a terminal."""
+    lengths = {"waited": job.waited_s(now), "ran": job.elapsed_s(now), "limit": job.limit_s}
+    times = ("queued", "started", "updated", "ended")
+    texts = {
+        **fields_of(job, "error alert", masks=False),
+        "waits for": waits_for(job, now),
+        "message": job.message,
+        "flags": " ".join(flags_of(job, now)),
+        **fields_of(job, "user=owner name app model mode driver host plan", masks=False),
+        "progress": None if job.percent is None else f"{job.percent:.0f} %",
+        **{name: _time_text(getattr(job, f"{name}_at")) for name in times},
+        **{name: None if seconds is None else duration(seconds) for name, seconds in lengths.items()},
+    }
+    yield from ((name, str(text)) for name, text in texts.items() if text)
+    for one in (job, *job.others) if job.others else ():
+        words = f"{one.source}: {one.status.value}, queued {_time_text(one.queued_at) or NONE}"
+        yield "record in", f"{words}, written {_time_text(one.written_at) or NONE}"
+
+
+def _time_text(at: Nanos | None) -> str | None:
+    return None if at is None else f"{date_time(at)}{Zone.mark()}"
 
 
 def cluster_words(status: "SbatchStatus | None", slurm: Job | None = None) -> str:

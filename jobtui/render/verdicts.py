@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import usual_words
 from jobtui.analysis.times import age, duration
-from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, Pending, Run
@@ -25,8 +25,11 @@ from jobtui.model.verdicts import (
     OpWait,
     Verdict,
 )
+from jobtui.render.columns import TimeLook
+from jobtui.render.facts import job_facts
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
+from jobtui.render.runs import RUN_COLUMNS
 from jobtui.render.spans import Paragraph
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
@@ -356,26 +359,22 @@ def post_mortem_lines(of: PostMortem) -> Iterator[str]:
     yield ""
     yield f"**{_plain(of.verdict.sentence)}**"
     yield ""
-    yield f"Verdict {code(of.verdict.code.value)}, {sureness(of.verdict)}, {to_rfc3339(of.now)}."
-    if step := step_line(of.verdict):
-        yield f"Flow: {_plain(step)}."
-    if history := history_line(of.verdict):
-        yield f"Earlier runs: {_plain(history)}."
-    yield from _markdown_section("The job", _markdown_table(("", ""), _facts(of.job)))
-    yield from _markdown_section(
-        "Runs", _markdown_table(("run", "state", "queued", "started", "ended", "took"), _runs(of.runs))
-    )
+    yield f"As known at {to_rfc3339(of.now)}."
+    facts = ((name, code(text[:LONGEST])) for name, text in job_facts(of.job, of.now))
+    yield from _markdown_section("The job", _markdown_table(("", ""), facts))
+    cells = ([_plain(one.cell(run, TimeLook(of.now))) for one in RUN_COLUMNS] for run in of.runs)
+    yield from _markdown_section("Runs", _markdown_table([one.header for one in RUN_COLUMNS], cells))
     yield from _markdown_section("What happened", _timeline(of.ops))
-    yield from _markdown_section("What the verdict rests on", _quoted_evidence(of.verdict))
-    yield from _markdown_section("Sources disagree", _disputes(of.verdict.contradictions))
-    yield from _markdown_section(
-        "What is not known", (f"- {_plain(spot)}" for spot in of.verdict.blind_spots)
-    )
-    steps = (f"- {_plain(step.why)}: {code(step.command)}" for step in of.verdict.next)
-    yield from _markdown_section("What to do next", steps)
+    yield from _markdown_section("Why", _why_block(of.verdict))
     yield from _markdown_section(
         "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(of))
     )
+
+
+def _why_block(verdict: Verdict) -> Iterator[str]:
+    """What `explain` prints, as a block in which nothing has a meaning in Markdown."""
+    for part in why_parts(verdict, LONGEST):
+        yield f"    {part.text if part.whole else telling(part.text, LONGEST)}"
 
 
 def post_mortem_page(of: PostMortem) -> str:
@@ -423,28 +422,6 @@ def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iter
         yield from (f"| {' | '.join(row)} |" for row in filled)
 
 
-def _facts(job: Job) -> Iterator[tuple[str, str]]:
-    texts = {
-        "name": job.name, "owner": job.owner, "app": job.app, "model": job.model, "mode": job.mode,
-        "driver": job.driver, "host": job.host, "state in its system": job.native_status, "error": job.error,
-        "message": job.message, "alert": job.alert,
-    }  # fmt: skip
-    yield from ((name, code(text[:LONGEST])) for name, text in texts.items() if text)
-    times = {"queued": job.queued_at, "started": job.started_at, "ended": job.ended_at}
-    yield from ((name, to_rfc3339(at)) for name, at in times.items() if at is not None)
-
-
-def _runs(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    for run in runs:
-        took = (
-            NONE
-            if run.started_at is None or run.ended_at is None
-            else duration(seconds_between(run.started_at, run.ended_at))
-        )
-        times = (_time(at) for at in (run.queued_at, run.started_at, run.ended_at))
-        yield (str(run.number), _plain(run.status.value), *times, took)
-
-
 def _time(at: Nanos | None) -> str:
     return NONE if at is None else to_rfc3339(at)
 
@@ -465,19 +442,6 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
         for step, op in steps
     ]
     return _markdown_table(("time", "op", "who", "step", "line"), rows)
-
-
-def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
-    for one in verdict.evidence:
-        yield f"- {_plain(one.what)}, {_time(one.at)}, {code(_where(one))}:"
-        yield f"  {code(telling(show(one.text), LONGEST))}"
-
-
-def _disputes(found: Sequence[Contradiction]) -> Iterator[str]:
-    for one in found:
-        yield f"- {_plain(one.about)}"
-        for fact in (one.one, one.other):
-            yield f"    - {_time(fact.at)} {code(fact.source)}: {code(telling(show(fact.text), LONGEST))}"
 
 
 def _read(of: PostMortem) -> Iterator[tuple[str, ...]]:

@@ -51,10 +51,6 @@ def busy(
     )
 
 
-def times(changes: Iterable[StateChange]) -> tuple[rates.StateTime, ...]:
-    return rates.time_in_states(rates.by_job(changes), NOW, rates.BALSAM.unborn)
-
-
 def change(
     number: int, at_s: float, before: str, after: str, job: int = 1, nodes: float | None = None
 ) -> StateChange:
@@ -150,7 +146,7 @@ def test_time_in_states() -> None:
         *(change(number, 0, "CREATED", "READY", job=number) for number in range(1, 5)),
         *(change(10 + number, number, "READY", "RUNNING", job=number, nodes=1) for number in range(1, 4)),
     ]
-    ready, running = times(changes)
+    ready, running = rates.time_in_states(rates.by_job(changes), NOW, rates.BALSAM.unborn)
     assert (ready.state, ready.stays, ready.open, ready.p50_s, ready.longest_s) == ("READY", 3, 1, 2.0, 60.0)
     assert (running.state, running.stays, running.open) == ("RUNNING", 0, 3)
     assert running.longest_s == 59.0
