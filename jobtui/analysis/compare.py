@@ -26,22 +26,14 @@ def last_good(runs: Sequence[Run], number: int) -> Run | None:
     return next(reversed(before or good), None)
 
 
-def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """A completed job of the same name and user: the last one before, else the newest after it."""
-    done = (one for one in jobs if one.status is JobStatus.COMPLETED)
-    return _last_before(job, [one for one in done if _has_same_name(job, one)])
-
-
-def _has_same_name(job: Job, other: Job) -> bool:
-    """Whether two jobs have one name and user. Tasks of one array are no two jobs: they have one script."""
-    is_of_array = job.id.partition("_")[0] == other.id.partition("_")[0]
-    same = (job.system, job.owner, job.name) == (other.system, other.owner, other.name)
-    return same and not is_of_array
-
-
 def is_alike(job: Job, one: Job) -> bool:
+    """Whether two jobs can be compared: in Slurm they have one name and user, else one model.
+
+    Tasks of one array are no two jobs: they have one script.
+    """
     if job.system == SLURM:
-        return _has_same_name(job, one)
+        is_of_array = job.id.partition("_")[0] == one.id.partition("_")[0]
+        return (job.system, job.owner, job.name) == (one.system, one.owner, one.name) and not is_of_array
     same = job.app == one.app and (job.system, job.model, job.mode) == (one.system, one.model, one.mode)
     return same and job.id != one.id
 

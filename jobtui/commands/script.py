@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.analysis import scripts
-from jobtui.analysis.compare import last_good_like
+from jobtui.analysis.compare import choose
 from jobtui.backends.archive.search import Hit, ScriptQuery, Tally, find_script
 from jobtui.backends.archive.search import search as search_scripts
 from jobtui.backends.registry import SLURM, SOURCES, Gives, gives
@@ -27,7 +27,7 @@ from jobtui.render.text import safe, show
 from jobtui.session.evidence import Gatherer
 
 GOOD = "good"
-"""The word for the last good run of the same name and user."""
+"""The word for the last good job with which `compare` compares it."""
 CSV_COLUMNS = ("name", "value")
 VARIABLE_HEADS = (head("VARIABLE", 12), head("VALUE", 20))
 
@@ -133,10 +133,10 @@ async def _other(reader: Reader, side: Side, text: str) -> Side | None:
     job = side.found.job
     if job is not None:
         await reader.read_jobs()
-        good = last_good_like(job, reader.session.store.jobs.values())
+        good = choose(job, (), reader.session.store.jobs.values())
         if good is not None:
-            return await _side(reader, good.id)
-    complain(f"{side.text}: no good run of the same name and user is known; name a job: --diff OTHER")
+            return await _side(reader, good.job_id)
+    complain(f"{side.text}: no good run like it is known; name a job: --diff OTHER")
     return None
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.compare import FileDiff, RunSide, last_good_like
+from jobtui.analysis.compare import FileDiff, RunSide, choose
 from jobtui.analysis.scripts import (
     RowKind,
     diff_scripts,
@@ -125,9 +125,9 @@ def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
         slurm(f"slurm/{native}", queued_at=ago(age), status=status, name=name, owner=owner)
         for native, age, status, name, owner in rows
     ]
-    assert last_good_like(jobs[0], jobs) == jobs[2]
-    assert last_good_like(jobs[0], [jobs[0], jobs[-1]]) == jobs[-1]
-    assert last_good_like(jobs[0], jobs[:2]) is None
+    assert some(choose(jobs[0], (), jobs)).job_id == jobs[2].id
+    assert some(choose(jobs[0], (), [jobs[0], jobs[-1]])).job_id == jobs[-1].id
+    assert choose(jobs[0], (), jobs[:2]) is None
 
 
 def slurm(native: str, **fields: object) -> Job:
