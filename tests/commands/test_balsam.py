@@ -108,8 +108,7 @@ def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
     assert "jobtui login balsam" in ran.out
 
 
-WAITING_FOR_AGENT = ("PREPROCESSED", "RESTART_READY")
-"""States of which the verdict depends on whether the agent of the site was heard of."""
+WAITING_FOR_AGENT = {"PREPROCESSED", "RESTART_READY"}
 
 
 @pytest.mark.parametrize("refreshed", ["2100-01-01T00:00:00", "2026-11-20T13:00:00"])
@@ -127,9 +126,8 @@ def test_a_part_that_is_broken_from_the_start_is_named_and_doubted_where_it_matt
         ran = site(command)
         assert (unread in ran.err, ran.code == Exit.NO_SOURCE) == (True, part == "jobs"), command
     every = {row["state"]: row["id"] for row in site.balsam.jobs}
-    for state, number in every.items():
-        if refreshed < AT and state not in WAITING_FOR_AGENT:
-            continue
+    for state in every if refreshed > AT else every.keys() & WAITING_FOR_AGENT:
+        number = every[state]
         for command in ("timeline", "show", "explain"):
             ran, shown = site(command, f"balsam/{number}", "--json"), ran
             assert (ran.code == Exit.NO_SOURCE) is (part == "jobs")
@@ -207,7 +205,6 @@ def test_bundle_and_report_have_the_verdict_that_explain_has(
     assert f"    {live.json['verdict']}  " in site("report", job, "--markdown").out
 
 
-TOLERANCE = 1e-9
 TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
 
@@ -234,7 +231,7 @@ def check(ran: Ran, truth: dict[str, Any], refusal: str = "nothing ran") -> None
         return
     (series,) = ran.json["series"]
     assert [nanos(text.removesuffix("Z")) for text in series["x"]] == [nanos(text) for text in truth["x"]]
-    assert series["y"] == pytest.approx(truth["y"], abs=TOLERANCE)
+    assert series["y"] == pytest.approx(truth["y"], abs=1e-9)
 
 
 @pytest.mark.parametrize("truth", TRUTH, ids=[" ".join(words_of(one)) for one in TRUTH])
