@@ -94,6 +94,7 @@ def test_a_new_source_and_system_appear_everywhere_by_one_line_each(tmp_path: Pa
         "--help": "--toy FILE", "completion bash -- --t": "--toy", "config": "toy",
         "doctor --json": '"kind":"toy_file"', "jobs --json": "toy/1",
         "explain toy/1": "It is going, as toys do",
+        "jobs --at 2026-11-20T10:00Z --json": '"queued_at":"2026-11-20T10:00:00',
     }  # fmt: skip
     told = in_turn(*(["--config", str(config), *line.split()] for line in asked), before=TOY)
     for line, ran in zip(asked, told, strict=True):

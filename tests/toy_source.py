@@ -19,7 +19,7 @@ class Toy(PolledSource):
     def job(self) -> Job:
         return Job(
             id=system_job_id("toy", 1), source=self.name, system="toy", status=JobStatus.RUNNING,
-            native_status="going", owner="u",
+            native_status="going", owner="u", queued_at=self.clock.now(),
         )  # fmt: skip
 
     async def read(self, *, begins: bool) -> Batch:

@@ -130,9 +130,10 @@ async def with_steps_here(
     typed = partial(typed_here, hosts, hosts.get(job.source, "") if job is not None else "")
 
     def with_steps() -> Verdict:
-        files = [(one, name) for name, those in output_dirs(evidence.detail, reach).items() for one in those]
-        is_there = any(_SSH.match(one) or seen(posixpath.join(one, name)) for one, name in files)
-        has_lines = is_there or bool(evidence.ops or verdict.cause)
+        named = output_dirs(evidence.detail, reach).items()
+        paths = [posixpath.join(one, name) for name, those in named for one in those]
+        paths += [verdict.cause.source] if verdict.cause is not None else []
+        has_lines = bool(evidence.ops) or any(_SSH.match(path) or seen(path) for path in paths)
         return on_sources(verdict, flags, seen, typed, has_traces, has_lines)
 
     return await asyncio.to_thread(with_steps)
@@ -486,9 +487,10 @@ class Gatherer:
         if job is not None and job.mode == CLUSTER_MODE:
             slurm = slurm_of(job, self._slurm_jobs if slurm_jobs is None else slurm_jobs, slurm_id)
         return Evidence(
-            job_id=job_id, now=self.now, job=job, detail=detail, sources=self._sources,
-            origins=store.origins, writers_read=knows.writers_read, ops=knows.ops_of(job_id),
-            restarted_ops=knows.restarted_ops(job_id), slurm=slurm, changes=store.changes_of(job_id),
+            job_id=job_id, now=self.now, is_now_set=store.is_now_set, job=job, detail=detail, slurm=slurm,
+            sources=self._sources, origins=store.origins, writers_read=knows.writers_read,
+            ops=knows.ops_of(job_id), restarted_ops=knows.restarted_ops(job_id),
+            changes=store.changes_of(job_id),
             reasons=store.reasons_of(job_id) + (store.reasons_of(slurm.id) if slurm is not None else ()),
             facts=store.facts_of(job_id),
         )  # fmt: skip

@@ -15,7 +15,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
 from jobtui.model.bounded import Bounded
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import Clock, Nanos, seconds_between
+from jobtui.model.clock import Clock, FixedClock, Nanos, seconds_between
 from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState, contained
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import MOST_REASONS, Job, JobDetail, JobStatus, ReasonSeen, together
@@ -404,6 +404,11 @@ class Store:
         times += [change.at for change in batch.changes if change.job_id in went]
         times += [site.seen_at for site in batch.sites if self._sites.get((site.source, site.id)) != site]
         return max((at for at in times if at is not None), default=None)
+
+    @property
+    def is_now_set(self) -> bool:
+        """Whether the present time is one that a user gave."""
+        return isinstance(self._clock, FixedClock)
 
     def now_at(self, source: str, now: Nanos) -> Nanos:
         """The time by the clock of a source at its last successful read."""

@@ -84,7 +84,7 @@ NO_FLAPS = Flaps(())
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One job: what its sources say about it, and the health of these sources.
+    """One job: what its sources say about it, and the health of these sources. A user may have set `now`.
 
     `detail` is its whole record, if that was read; `unread` says in words what could not be read,
     `left_out` which outputs do not count, `origins` which source gave a stream of another name. From
@@ -102,6 +102,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     job_id: JobId
     now: Nanos
+    is_now_set: bool = False
     job: Job | None = None
     detail: JobDetail | None = None
     sources: tuple[SourceHealth, ...] = ()

@@ -246,7 +246,8 @@ def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> I
             needed = (one for one in health.failing if system_of(evidence.job).needs(evidence, one.name))
             yield from (f"{health.name}: its {one.words}" for one in needed)
             if is_live:
-                yield from _clock_doubts(health, evidence.now, _times_of(health, verdict, evidence))
+                times = _times_of(health, verdict, evidence)
+                yield from _clock_doubts(health, evidence.now, times, is_set=evidence.is_now_set)
     if evidence.detail is not None:
         yield from (text for name, text in evidence.detail.facts if name == NOT_READ)
     if verdict.code not in TELL_OF_DISPUTE or (evidence.job is not None and differing(evidence.job)):
@@ -283,13 +284,17 @@ def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Ite
     return (at for at in times if at is not None)
 
 
-def _clock_doubts(health: SourceHealth, now: Nanos, times: Iterable[Nanos] = ()) -> Iterator[str]:
-    """Doubts about impossible times: later than now, or already old when they came."""
+def _clock_doubts(
+    health: SourceHealth, now: Nanos, times: Iterable[Nanos] = (), *, is_set: bool = False
+) -> Iterator[str]:
+    """Doubts about impossible times: later than now, which may be set, or already old when they came."""
     there = health.now_at(now)
     ahead_s = max((seconds_between(there, at) for at in times), default=0.0)
     late_s = min(health.news_late, default=None)  # negative if its clock is ahead
     most_s = CLOCK_S if BALSAM_SERVER.made(health) else AHEAD_S
-    if ahead_s > most_s:
+    if ahead_s > most_s and is_set:
+        yield f"{health.name} was read later: it gives times {age(ahead_s)} after --at"
+    elif ahead_s > most_s:
         yield f"the clock of {health.name} is ahead: it gives times {age(ahead_s)} in the future"
     elif late_s is not None and late_s > CLOCK_S:
         yield f"{health.name} is late, or its clock is behind: its records arrive {age(late_s)} late"

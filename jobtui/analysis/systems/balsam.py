@@ -167,8 +167,8 @@ def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
         for at, state in ((one.submitted_at, "queued"), (one.start_at, "running"), (one.end_at, one.state)):
             if at is not None and at > since:
                 yield at, f"batch job {one.scheduler_id or one.id} {state}"
-    if site is not None and site.seen_at is not None and site.is_down(matter.sites_at):
-        yield max(site.seen_at, since), f"nothing was heard from the agent of site {site.name}"
+    if site is not None and (site.seen_at or since) > since and site.is_down(matter.sites_at):
+        yield site.seen_at or since, f"nothing was heard from the agent of site {site.name}"
 
 
 def _waits(

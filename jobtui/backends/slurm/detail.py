@@ -20,7 +20,7 @@ from jobtui.backends.slurm.client import INVALID_JOB, Commands, NoAccounting
 from jobtui.formats import slurm, slurm_nodes
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
-from jobtui.model.health import SourceError
+from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.jobs import (
     FOR_NODES,
     MOST_HOLDERS,
@@ -119,19 +119,23 @@ def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
         ahead = sorted(order for one in rivals if (order := _order(one, queue)) < own_order)
         last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]
         known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
-    wants = licenses_of(job.licenses) if category in FOR_NODES else {}
-    running = (one for one in queue.jobs.values() if one.status is JobStatus.RUNNING)
-    if wants and (having := [one.id for one in running if wants.keys() & licenses_of(one.licenses)]):
-        names = ", ".join(having[:MOST_HOLDERS]) + and_more(len(having), MOST_HOLDERS)
-        known = msgspec.structs.replace(
-            known, note=f"it also asks for a license ({job.licenses}), as {names} did"
-        )
+        known = msgspec.structs.replace(known, note=_license_note(queue.jobs[key], queue))
     if category is Category.BEGIN_TIME:
         begins_at = job.eligible_at or job.expected_at
         known = msgspec.structs.replace(known, eligible_at=begins_at, scheduler_estimate=None)
     if category is Category.DEPENDENCY:
         known = msgspec.structs.replace(known, needs=chain_of(job, queue.jobs))
     return known
+
+
+def _license_note(job: SlurmJob, queue: Queue) -> str:
+    """That it waits for a license too, which its reason does not say; "" if no other job has that."""
+    mine = licenses_of(job.licenses)
+    running = (one for one in queue.jobs.values() if one.status is JobStatus.RUNNING)
+    if not (having := [one.id for one in running if mine.keys() & licenses_of(one.licenses)]):
+        return ""
+    names = ", ".join(having[:MOST_HOLDERS]) + and_more(len(having), MOST_HOLDERS)
+    return f"it also asks for the license {job.licenses}, which is used by {names}"
 
 
 def _answered(
@@ -284,6 +288,9 @@ async def fetch_detail(
     shown, away = await _shown(commands, native)
     accounted, fault = await _accounted(commands, native, shown)
     fault = away or fault
+    if isinstance(away, SourceMissing) and not accounted:  # the queue tells less
+        queued = _wanted(native, list((await queue_of()).jobs.values()))
+        shown, away = [(job, dict[str, str]()) for job in queued], None
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
     wanted = _wanted(native, list(known.values()))
     if not wanted:

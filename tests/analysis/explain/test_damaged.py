@@ -342,7 +342,8 @@ FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago
 def test_a_verdict_begins_with_what_is_wrong_with_the_source(health: dict[str, object], words: str) -> None:
     fine = explain(on_server("RUNNING", FINE))
     assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
-    verdict = explain(on_server("RUNNING", msgspec.convert(msgspec.to_builtins(FINE) | health, SourceHealth)))
+    source = msgspec.convert(msgspec.to_builtins(FINE) | health, SourceHealth)
+    verdict = explain(msgspec.structs.replace(on_server("RUNNING", source), is_now_set="is_set" in health))
     assert verdict.sentence.startswith(words)
     assert fine.confidence >= SURE > verdict.confidence
     assert verdict.doubts[0] in verdict.blind_spots

@@ -456,23 +456,22 @@ def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
 
 
 def test_an_exit_code_of_the_shell_or_a_late_end_is_less_sure() -> None:
-    by_shell = on_slurm(a_slurm_job("FAILED", exit=SlurmExit(139)))
-    by_slurm = on_slurm(a_slurm_job("FAILED", exit=SlurmExit(0, 11)))
+    by_shell, by_slurm = (on_slurm(a_slurm_job("FAILED", exit=SlurmExit(*end))) for end in ((139,), (0, 11)))
     assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL
     assert by_shell.confidence < by_slurm.confidence == CERTAIN
     late, early = (
         on_slurm(a_slurm_job("FAILED", exit=SlurmExit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
     )
     assert late.confidence < early.confidence < 0.5
-    told = a_slurm_job("FAILED", exit=SlurmExit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
-    assert on_slurm(told).confidence == SURE
+    told = {"exit": SlurmExit(0, 53), "reason": "JobLaunchFailure", "ended_at": ago(599)}
+    assert on_slurm(a_slurm_job("FAILED", **told)).confidence == SURE
 
 
 @pytest.mark.parametrize("code", [6, 9, 15])
 def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
     job = a_slurm_job("FAILED", exit=SlurmExit(code))
-    whole = on_slurm(job, exit=f"{code}:0")
-    short = on_slurm(job, exit=f"{code}:0, or {code + 128}: sacct leaves 128 out")
+    ends = (f"{code}:0", f"{code}:0, or {code + 128}: sacct leaves 128 out")
+    whole, short = (on_slurm(job, exit=end) for end in ends)
     assert (whole.confidence, whole.blind_spots) == (CERTAIN, ())
     assert on_slurm(job).confidence == short.confidence < SURE
     assert str(code + 128) in short.blind_spots[0]
