@@ -431,7 +431,8 @@ class Finding(NamedTuple):
 
     `steps` are the lines that support it. `missing` is the step that did not come, `limit_s` how long it may
     take. `doubts` say what would have made it surer. `silent_since` is the last line before the silence that
-    supports it: it is less sure if the whole log ends there. `needs_all_lines`: an unread line may change it.
+    supports it: it is less sure if the whole log ends there. `needs_all_lines`: an unread line may change it;
+    `needs_no_line`: none can, as its record and what its program wrote say it.
     """
 
     code: Code
@@ -443,6 +444,7 @@ class Finding(NamedTuple):
     doubts: tuple[str, ...] = ()
     silent_since: Step | None = None
     needs_all_lines: bool = False
+    needs_no_line: bool = False
 
 
 class Ruling(NamedTuple):

@@ -116,7 +116,7 @@ def _confidence(case: Case, finding: Finding) -> float:
     confidence = finding.confidence
     if case.record is None or case.unknown_word:
         confidence *= WITHOUT_PART
-    is_self_evident = finding.code in SELF_EVIDENT
+    is_self_evident = finding.code in SELF_EVIDENT or finding.needs_no_line
     if case.is_log_behind and not is_self_evident:
         confidence *= WITHOUT_END
     if case.run is not None and case.run.candidates:

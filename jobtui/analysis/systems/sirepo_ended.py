@@ -166,7 +166,8 @@ def program_failed(case: Case) -> Finding:
         PLAUSIBLE if doubts else SURE if exited is not None or is_caused else LIKELY,
         (sent, wrote, case.ended_in_log, exited),
         doubts=doubts,
-        needs_all_lines=_is_short(case),
+        needs_all_lines=_is_short(case) and not is_caused,
+        needs_no_line=is_caused and case.record is not None,
     )
 
 
