@@ -105,9 +105,8 @@ def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path
 def test_an_output_is_found_in_whichever_database_has_its_directory(run: Runner, tmp_path: Path) -> None:
     shutil.copytree(CAPTURES / "local-debug/supervisor-job", tmp_path / "a/supervisor-job")
     shutil.copytree(CAPTURES / "local-debug/user", tmp_path / "b/user")
-    flags = ["--srdb", tmp_path / "a", "--srdb", tmp_path / "b"]
     (log := tmp_path / "cut.log").write_text((CAPTURES / "local-debug/supervisor.log").read_text()[:50_000])
-    flags += ["--log", f"supervisor={log}"]  # which ends before the run, and makes it no less sure
+    flags = ["--srdb", tmp_path / "a", "--srdb", tmp_path / "b", "--log", f"supervisor={log}"]
     found = run("explain", "oXcGYsM2-ACYVbYcm-heightWeightReport", "--json", "--at", AT, *flags).json
     assert found["cause"]["source"] == f"{tmp_path}/b/user/oXcGYsM2/myapp/ACYVbYcm/heightWeightReport/run.log"
     assert found["confidence"] == 0.9
