@@ -25,7 +25,7 @@ from jobtui.model.health import Skip
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import read_json, real, whole, whole_of
 from jobtui.model.patterns import regex
-from jobtui.model.slurm import BY_PROGRAM, SlurmExit, SlurmJob, SlurmStep
+from jobtui.model.slurm import BY_PROGRAM, HANGUP, SlurmExit, SlurmJob, SlurmStep
 from jobtui.model.tables import tables_of
 
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE", "None assigned", "null"})
@@ -327,7 +327,14 @@ def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
         of, dot, number = row.get("JobID", "").partition(".")
         if dot and found and found[-1][0].id == of:
             found[-1][1].append(msgspec.convert(values_of(row, STEP) | {"id": number[:64]}, SlurmStep))
-    return [msgspec.structs.replace(job, steps=tuple(steps)) for job, steps in found]
+    return [_with_steps(job, tuple(steps)) for job, steps in found]
+
+
+def _with_steps(job: SlurmJob, steps: tuple[SlurmStep, ...]) -> SlurmJob:
+    """The same job with its steps. sacct writes signal 1 as exit code 1, but not for its script."""
+    by_script = [step.exit for step in steps if step.id == "batch"]
+    is_hangup = job.exit == SlurmExit(1) and by_script == [HANGUP]
+    return msgspec.structs.replace(job, steps=steps, exit=HANGUP if is_hangup else job.exit)
 
 
 _BEGIN = regex(r"^JobId=\d+ ", re.ASCII | re.MULTILINE)

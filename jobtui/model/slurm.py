@@ -19,6 +19,8 @@ STATUSES = statuses_of(SLURM)
 
 ALSO_LOST, NODE_NOT_KNOWN = "also lost", "node not known"
 """Facts of a job that a node took with it: the other jobs, and why the node is not named."""
+KNOWN_BY = "known by"
+"""The fact that only one of Slurm's daemons knows a job."""
 HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
 """States in which the exit code is that of the program; in others each command gives another one."""
@@ -42,6 +44,10 @@ class SlurmExit(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.code}:{self.signal}"
+
+
+HANGUP = SlurmExit(0, 1)
+"""The end that sacct writes as exit code 1."""
 
 
 class SlurmStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from jobtui.model.numbers import and_more
 from jobtui.model.patterns import regex
 from jobtui.model.slurm import (
     ALSO_LOST,
+    KNOWN_BY,
     LEFT,
     NODE_NOT_KNOWN,
     STATUSES,
@@ -229,6 +230,9 @@ def _canceled(matter: SlurmCase) -> Ruling:
     by = matter.job.message or "canceled"
     doubts = () if " by " in by else ("accounting does not say who canceled it",)
     sentence = f"It was {by}{matter.after()}."
+    if doubts and KNOWN_BY in matter.facts:
+        why = "accounting closes a job like this too when slurmctld has lost it"
+        return Ruling(Code.CANCELED, sentence, PLAUSIBLE, (*doubts, why))
     return Ruling(Code.CANCELED, sentence, CERTAIN if not doubts else SURE, doubts)
 
 

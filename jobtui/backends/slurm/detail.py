@@ -37,6 +37,7 @@ from jobtui.model.numbers import and_more, counted, whole
 from jobtui.model.slurm import (
     ALSO_LOST,
     HELD_STATES,
+    KNOWN_BY,
     LIMIT,
     NODE_NOT_KNOWN,
     STUCK_PER,
@@ -271,6 +272,7 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
 
 NODE_FAIL = "NODE_FAIL"
 REQUEUED = "requeued"
+ACCOUNTS_ALONE = "only accounting: slurmctld no longer knows it"
 MOST_STEPS = 20
 """The most steps listed one by one."""
 MOST_TASKS = 10_000
@@ -376,7 +378,7 @@ async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceEr
 def _whole(job: SlurmJob, end: SlurmJob | None) -> SlurmJob:
     if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
-    is_same = job.exit and end.exit and job.exit.code == end.exit.code % records.SHOWN_CODES
+    is_same = job.exit and end.exit and records.as_accounted(job.exit) == records.as_accounted(end.exit)
     return msgspec.structs.replace(
         job, exit=end.exit if is_same else job.exit, is_whole=bool(is_same), stdout=end.stdout,
         stderr=end.stderr,
@@ -411,7 +413,7 @@ def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: st
         path=f"{source}: scontrol show job {job.id}",
         changes=tuple(_changes(found, record)),
         directory=job.directory or None,
-        facts=tuple(_facts(job, runs[:-1], record)),
+        facts=(*_facts(job, runs[:-1], record), *(((KNOWN_BY, ACCOUNTS_ALONE),) if left else ())),
         outputs=outputs_of(job),
     )
 

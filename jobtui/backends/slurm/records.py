@@ -19,7 +19,7 @@ from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import jid_of_run_dir, system_job_id
 from jobtui.model.jobs import SLURM, Job, JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.slurm import LEFT, SlurmExit, SlurmJob, reason_of, words_of
+from jobtui.model.slurm import HANGUP, LEFT, SlurmExit, SlurmJob, reason_of, words_of
 
 OF_SIREPO = "sirepo"
 """The tag of a job that Sirepo submitted, with its id in Sirepo."""
@@ -376,7 +376,7 @@ def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | 
 
 def as_accounted(exit_: SlurmExit) -> SlurmExit:
     """How sacct writes the end of a program: code 1 for signal 1, and larger codes less 128."""
-    return SlurmExit(1) if exit_ == SlurmExit(0, 1) else SlurmExit(exit_.code % SHOWN_CODES, exit_.signal)
+    return SlurmExit(1) if exit_ == HANGUP else SlurmExit(exit_.code % SHOWN_CODES, exit_.signal)
 
 
 def disputed(job: Job, other: SlurmJob, label: str, command: str = "") -> Job:

@@ -459,12 +459,10 @@ def test_an_exit_code_of_the_shell_or_a_late_end_is_less_sure() -> None:
     by_shell, by_slurm = (on_slurm(a_slurm_job("FAILED", exit=SlurmExit(*end))) for end in ((139,), (0, 11)))
     assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL
     assert by_shell.confidence < by_slurm.confidence == CERTAIN
-    late, early = (
-        on_slurm(a_slurm_job("FAILED", exit=SlurmExit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
-    )
-    assert late.confidence < early.confidence < 0.5
-    told = {"exit": SlurmExit(0, 53), "reason": "JobLaunchFailure", "ended_at": ago(599)}
-    assert on_slurm(a_slurm_job("FAILED", **told)).confidence == SURE
+    early = a_slurm_job("FAILED", exit=SlurmExit(0, 53), ended_at=ago(599))
+    late, told = replace(early, ended_at=ago(510)), replace(early, reason="JobLaunchFailure")
+    least, more, most = (on_slurm(one).confidence for one in (late, early, told))
+    assert least < more < 0.5 < most == SURE
 
 
 @pytest.mark.parametrize("code", [6, 9, 15])

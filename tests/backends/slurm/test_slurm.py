@@ -271,6 +271,10 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: S
     assert detail.outputs == ("/x/1.out",)
     cluster.show("1", SHOWN.format(exit="138:0", out="/a", error="/a"))
     assert (await Reading().detail("1")).job.exit == "138:0"
+    cluster.accounts(
+        {"JobID": "2", "State": "FAILED", "ExitCode": "1:0"}, {"JobID": "2.batch", "ExitCode": "0:1"}
+    )
+    assert (await Reading().detail("2")).job.exit == "0:1"
 
 
 @pytest.mark.parametrize(("asked", "nodes", "used", "is_over"), ROWS["memory of a Slurm job"])
