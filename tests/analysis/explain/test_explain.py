@@ -426,12 +426,10 @@ def on_slurm(job: SlurmJob, **facts: str) -> Verdict:
     return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
 
 
-TOLD = ("facts", "code", "says", "sure", "exit", "begun", "next")  # besides the fields of a job
-
-
 @pytest.mark.parametrize("row", table("slurm/verdicts")["case"])
 def test_a_slurm_state_gives_a_verdict(row: dict[str, Any]) -> None:
-    fields: dict[str, Any] = {name: value for name, value in row.items() if name not in TOLD}
+    others = ("facts", "code", "says", "sure", "exit", "begun", "next")
+    fields: dict[str, Any] = {name: value for name, value in row.items() if name not in others}
     fields |= {"exit": SlurmExit(*row["exit"])} if "exit" in row else {}
     fields |= {} if row.get("begun", True) else {"started_at": None, "nodes": ""}
     verdict = on_slurm(a_slurm_job(**fields), **row.get("facts", {}))
