@@ -80,6 +80,12 @@ def _in_units(seconds: int) -> str:
     return f"{days}d {rest // _HOUR_S}h" if rest >= _HOUR_S and days < 10 else f"{days}d"
 
 
+ROUND_S = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
+    172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000,
+)  # fmt: skip
+"""Lengths of time in which people count, in seconds: what axes are divided into."""
+
 _UNITS_S = {
     "w": 7 * DAY_S, "d": DAY_S, "h": _HOUR_S, "m": _MINUTE_S, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
 }  # fmt: skip

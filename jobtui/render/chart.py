@@ -11,6 +11,7 @@ from typing import NamedTuple
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, CurveStep, rate, rate_at, rate_width, steps
 from jobtui.analysis.reports.rates import StateTime
+from jobtui.analysis.times import ROUND_S
 from jobtui.model.clock import DAY, SECOND, Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.render.columns import head, table_rows
@@ -86,12 +87,6 @@ def put_line(cells: Cells, found: Sequence[CurveStep], top: float, number: int, 
         before = row
 
 
-STEPS_S = (
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
-    172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000,
-)  # fmt: skip
-
-
 def time_text(at: Nanos, span: int) -> str:
     """A time in the precision that a window of this length needs: "14:20:31", "14:20", "11-20 14:20"."""
     if span > DAY:
@@ -142,7 +137,7 @@ def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
     """Round times in the window, at the smallest step at which their texts do not touch."""
     span = until - since
     room = len(time_text(since, span)) + 3  # blank cells between two times
-    for step_s in STEPS_S:
+    for step_s in ROUND_S:
         step = step_s * SECOND
         if span / step * room <= columns:
             break

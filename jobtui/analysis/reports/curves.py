@@ -10,6 +10,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple, cast
 
+from jobtui.analysis.times import ROUND_S
 from jobtui.model.clock import MINUTE, SECOND, Nanos
 
 DIGITS = 9
@@ -51,16 +52,6 @@ BLOCK = 256
 """How many points have their extremes computed together."""
 MOST = 1e15
 """The largest value drawn: nobody has more nodes, and axes must end somewhere."""
-WIDTHS = tuple(
-    count * unit
-    for unit, counts in (
-        (SECOND, (1, 2, 5, 10, 15, 30)),
-        (MINUTE, (1, 2, 5, 10, 15, 30)),
-        (60 * MINUTE, (1, 2, 3, 6, 12, 24, 48, 168)),
-    )
-    for count in counts
-)
-"""Periods for which rates are given, as people count them."""
 
 
 class CurveStep(NamedTuple):
@@ -139,7 +130,7 @@ def rate(curve: Curve, since: Nanos, until: Nanos, end: Nanos, most: int) -> Ser
 
 def rate_width(span: int, most: int) -> int:
     fewest = -(-span // max(1, most))
-    return next((width for width in WIDTHS if width >= fewest), max(WIDTHS[-1], fewest))
+    return next((seconds * SECOND for seconds in ROUND_S if seconds * SECOND >= fewest), fewest)
 
 
 def rate_at(curve: Curve, time: Nanos, width: int) -> float:

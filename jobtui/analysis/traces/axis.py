@@ -8,7 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from jobtui.analysis.times import ROUND_S
 from jobtui.analysis.traces.tree import SpanWait
+from jobtui.model.clock import SECOND
 
 WAIT_SHARE = 2
 """All squeezed stretches together take at most one cell in so many."""
@@ -116,22 +118,12 @@ class Axis:
 
 def _round_step(least: int) -> int:
     """The next round number of nanoseconds: 1, 2 or 5 with zeros; minutes and hours as people count them."""
-    for step in _CLOCK_STEPS:
-        if _SECOND <= least <= step:
-            return step
+    if least >= SECOND and (longer := [one * SECOND for one in ROUND_S if one * SECOND >= least]):
+        return longer[0]
     power = 1
     while power * 10 < least:
         power *= 10
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
-
-
-_SECOND = 10**9
-_CLOCK_STEPS = tuple(
-    seconds * _SECOND
-    for seconds in (
-        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800,
-    )
-)  # fmt: skip
 
 
 SHORTEST_NS = 100
