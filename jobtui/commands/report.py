@@ -113,8 +113,8 @@ def _made(
             return (rates.throughput(histories, window, query.to_state or words.done),), ()
         case "utilization":
             is_weighted = reader.context.flag("unweighted") is None and words is rates.BALSAM
-            weights = rates.Weights(material.nodes) if is_weighted else None
-            made = rates.utilization(histories, window, now, words.running, weights)
+            nodes_of = material.nodes if is_weighted else None
+            made = rates.utilization(histories, window, now, words.running, nodes_of)
             if _plots(reader) and material.allocations:
                 return (made, rates.available_nodes(material.allocations, window, now)), ()
             return (made,), ()

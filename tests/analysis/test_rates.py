@@ -46,9 +46,7 @@ def busy(
     now: Nanos = NOW,
     nodes_of: Mapping[JobId, float] | None = None,
 ) -> Series:
-    return rates.utilization(
-        rates.by_job(changes), window, now, rates.BALSAM.running, rates.Weights(nodes_of or {})
-    )
+    return rates.utilization(rates.by_job(changes), window, now, rates.BALSAM.running, nodes_of or {})
 
 
 def change(

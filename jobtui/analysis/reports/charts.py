@@ -165,8 +165,8 @@ def _drawn(chart: Chart, *found: Series) -> Chart:
 def _utilization(chart: Chart, material: ChartData, window: Window) -> Chart:
     histories, now = material.histories, material.now
     running, waiting = (material.states(attrgetter(name)) for name in ("running", "waiting"))
-    weights = rates.Weights({}) if material.is_weighted else None
-    chart = _drawn(chart, rates.utilization(histories, window, now, running, weights))
+    nodes_of: dict[JobId, float] | None = {} if material.is_weighted else None
+    chart = _drawn(chart, rates.utilization(histories, window, now, running, nodes_of))
     chart = chart._replace(waiting=Curve(rates.within(histories, window, now, waiting)))
     chart = _with_failures(chart, material, window)
     if not material.is_weighted or not material.allocations:

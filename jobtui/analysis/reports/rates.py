@@ -94,6 +94,7 @@ class Moves:
 
 
 ONE_NODE = 1.0
+WITHOUT_NODES = "runs without a number of nodes, counted with {}: {{n}}"
 REVERSED = "runs that ended before they started, by their clocks, left out: {n:,}"
 DONE, BUSY = "done", "busy"
 
@@ -172,32 +173,26 @@ def throughput(histories: Histories, window: Window, *to_states: str) -> Series:
     return Series(f"to {name}" if name else DONE, "jobs", x, y, notes)
 
 
-class Weights:
-    """How many nodes runs take, and how often that had to be guessed."""
-
-    def __init__(self, nodes_of: Mapping[JobId, float]) -> None:
-        self._nodes_of = nodes_of
-        self.estimates: Counter[str] = Counter()
-
-    def of(self, stay: Stay) -> float:
-        if stay.nodes is not None:
-            return stay.nodes
-        if stay.job_id in self._nodes_of:
-            self.estimates["runs without a number of nodes, counted with that of the job: {n}"] += 1
-            return self._nodes_of[stay.job_id]
-        self.estimates["runs without a number of nodes, counted with 1: {n}"] += 1
-        return ONE_NODE
-
-
 def utilization(
-    histories: Histories, window: Window, now: Nanos, running: frozenset[str], weights: Weights | None = None
+    histories: Histories,
+    window: Window,
+    now: Nanos,
+    running: frozenset[str],
+    nodes_of: Mapping[JobId, float] | None = None,
 ) -> Series:
-    """How many nodes (jobs, without weights) run at each time; give changes from before the window too."""
+    """How many nodes run at each time, jobs without `nodes_of`; give changes from before the window too.
+
+    `nodes_of` are those of jobs whose runs do not say it.
+    """
     estimates: Counter[str] = Counter()
     moves = Moves(_until_now(window, now))
     for own in histories:
         for stay in stays_of(own, running):
-            weight = weights.of(stay) if weights else 1.0
+            nodes = ONE_NODE if nodes_of is None else stay.nodes
+            if nodes is None:
+                known = (nodes_of or {}).get(stay.job_id)
+                estimates[WITHOUT_NODES.format("1" if known is None else "that of the job")] += 1
+                nodes = ONE_NODE if known is None else known
             if stay.begin is None:
                 estimates["runs that started before the first record, counted from there: {n}"] += 1
             if stay.is_reversed:
@@ -205,15 +200,14 @@ def utilization(
                 continue
             if stay.is_torn:
                 estimates["runs without a known end, counted until the next change of their job: {n}"] += 1
-            moves.add(_begin(stay, window), moves.effect(BUSY, None, weight))
+            moves.add(_begin(stay, window), moves.effect(BUSY, None, nodes))
             if stay.end is not None:
-                moves.add(stay.end, moves.effect(None, BUSY, weight))
+                moves.add(stay.end, moves.effect(None, BUSY, nodes))
     x, y = moves.points(BUSY)
-    estimates.update(weights.estimates if weights else {})
     notes = tuple(note.format(n=count) for note, count in sorted(estimates.items()))
     left_out = estimates[REVERSED]
     guessed = estimates.total() - left_out
-    return Series("utilization", "nodes" if weights else "jobs", x, y, notes, guessed, left_out)
+    return Series("utilization", "jobs" if nodes_of is None else "nodes", x, y, notes, guessed, left_out)
 
 
 def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nanos) -> Series:
