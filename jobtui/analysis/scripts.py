@@ -73,26 +73,14 @@ def masked_script(script: bytes) -> str:
     return "\n".join(masked_lines(text_of(script).split("\n")))
 
 
-class ShownVariable(NamedTuple):
-    """A variable as it may be shown. `value` is None where the entry had no `=`."""
-
-    name: str
-    value: str | None
-
-
-def shown_variables(environment: Environment) -> list[ShownVariable]:
-    return [shown_variable(variable) for variable in environment.variables]
-
-
-def shown_variable(variable: Variable) -> ShownVariable:
+def shown_variable(variable: Variable) -> tuple[str, str | None]:
+    """A variable as it may be shown: its name and value, None where the entry had no `=`."""
     name = text_of(variable.name)
     if variable.value is None:
-        return ShownVariable(mask_text(name), None)
+        return mask_text(name), None
     value = mask_document({name: text_of(variable.value)})
     assert isinstance(value, dict)
-    return ShownVariable(
-        mask_text(name), "\n".join(masked_lines(str(next(iter(value.values()))).split("\n")))
-    )
+    return mask_text(name), "\n".join(masked_lines(str(next(iter(value.values()))).split("\n")))
 
 
 MOST_LINES = 30_000
@@ -212,8 +200,8 @@ def _variables(this: Environment | None, other: Environment | None, ids: frozens
     for name in dict.fromkeys((*ours, *theirs)):
         pair = ours.get(name), theirs.get(name)
         shown = [None if one is None else shown_variable(one) for one in pair]
-        called = next(one.name for one in shown if one is not None)
-        mine, other_value = (None if one is None else one.value or "" for one in shown)
+        called = next(one[0] for one in shown if one is not None)
+        mine, other_value = (None if one is None else one[1] or "" for one in shown)
         yield DiffRow(_kind(*pair, ids), mine, other_value, name=called)
 
 

@@ -5,8 +5,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from msgspec import structs
-
 from jobtui.analysis import scripts
 from jobtui.analysis.paths import OUTPUT_ENDS, OUTPUT_NAMES
 from jobtui.model.clock import Nanos, to_rfc3339
@@ -163,9 +161,9 @@ def tried_lines(tried: Iterable[Tried]) -> Sequence[tuple[str, str]]:
 
 def variable_rows(environment: Environment, longest: int | None = None) -> list[tuple[str, str]]:
     """The variables by name, one per line, with long values cut."""
-    kept = [Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables]
-    shown = scripts.shown_variables(structs.replace(environment, variables=tuple(kept)))
-    return sorted((safe(one.name), "(no value)" if one.value is None else safe(one.value)) for one in shown)
+    kept = (Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables)
+    shown = map(scripts.shown_variable, kept)
+    return sorted((safe(name), "(no value)" if value is None else safe(value)) for name, value in shown)
 
 
 def script_record(
@@ -186,7 +184,7 @@ def script_record(
         "is_lossy": script.is_lossy,
         "environment": None
         if environment is None
-        else {one.name: one.value for one in scripts.shown_variables(environment)},
+        else dict(map(scripts.shown_variable, environment.variables)),
         "environment_announced": environment.announced if environment is not None else None,
         "archived_at": None if at is None else to_rfc3339(at),
         "source": show(script.source),

@@ -12,7 +12,7 @@ from jobtui.analysis.scripts import (
     diff_scripts,
     masked_script,
     outputs_of,
-    shown_variables,
+    shown_variable,
     unified,
     wanted_of_sirepo,
     wanted_of_slurm,
@@ -45,7 +45,7 @@ def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> No
     plain = "#!/bin/sh\nfor i in 1 2; do\techo $i; done\n"
     assert masked_script(plain.encode()) == plain
     made = a_script("", DB_PASSWORD="hunter2", URL="postgres://me:hunter2@db/x", PLAIN="a=b\nc", EMPTY="")
-    shown = {one.name: one.value for one in shown_variables(some(made.environment))}
+    shown = dict(map(shown_variable, some(made.environment).variables))
     assert "hunter2" not in str(shown)
     assert (shown["DB_PASSWORD"], shown["PLAIN"], shown["EMPTY"]) == (MASK, "a=b\nc", "")
 
