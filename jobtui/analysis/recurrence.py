@@ -162,11 +162,7 @@ def _more_or_less(one: Frequency) -> tuple[float, PeriodChange]:
     what = "more" if is_more else "less"
     if one.field == "signature":
         what = what if one.count and one.elsewhere else "new" if is_more else "gone"
-    found = one.share
-    change = PeriodChange(
-        what, found.field, found.value, one.count, one.of, found.share, found.usual_share, found.interval
-    )
-    return (one if is_more else other).chance, change
+    return (one if is_more else other).chance, PeriodChange(what, one.share)
 
 
 def _signatures(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
@@ -189,7 +185,7 @@ def _slower(before: RunCounts, now: RunCounts) -> Iterator[tuple[float, PeriodCh
             factor, low, high, deviations = found
             chance = erfc(deviations / sqrt(2)) / 2 if factor >= LEAST_LIFT else 1.0
             n = now.slow[key][0]
-            yield chance, PeriodChange("slower", *key, n, n, factor, 1.0, (low, high))
+            yield chance, PeriodChange("slower", Share(*key, n, n, factor, 1.0, (low, high)))
 
 
 class Day(NamedTuple):

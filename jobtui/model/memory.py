@@ -81,20 +81,14 @@ class JobMemory(msgspec.Struct, frozen=True):
 
 
 class PeriodChange(msgspec.Struct, frozen=True):
-    """One difference between two periods.
+    """One difference between two periods: `what` is new, gone, more, less or slower.
 
-    `what` is new, gone, more, less or slower; of `field` and `value`, where field `signature` is a failure.
-    Shares are of runs, and `interval` is that of `share`; of what is slower both are factors.
+    It is in `now`, whose usual share is that before; the field `signature` is a failure. Shares of what is
+    slower are factors.
     """
 
     what: str
-    field: str
-    value: str
-    count: int
-    of: int
-    share: float
-    before: float
-    interval: tuple[float, float]
+    now: Share
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -85,16 +85,17 @@ def sites_words(sites: tuple[Deviation, ...]) -> str:
     return "; ".join(words)
 
 
-def change_words(one: PeriodChange) -> str:
+def change_words(change: PeriodChange) -> str:
+    one, what = change.now, change.what
     name = show(one.value) if one.field == "signature" else f"{show(one.field)} {show(one.value)}".strip()
-    if one.what == "slower":
+    if what == "slower":
         low, high = one.interval
         return f"{name}: takes {one.share:.1f} times as long ({low:.1f}-{high:.1f})"
     now = f"{one.count:,} of {one.of:,} runs ({_within(one.interval)})"
+    before = f", before {percent(one.usual_share)} %"
     if one.field == "signature":
-        before = "" if one.what == "new" else f", before {percent(one.before)} %"
-        return f"{one.what}: {name}: {now}{before}"
-    return f"{name}: {one.what} failures, {now}, before {percent(one.before)} %"
+        return f"{what}: {name}: {now}{'' if what == 'new' else before}"
+    return f"{name}: {what} failures, {now}{before}"
 
 
 def share_record(share: Share) -> Document:
@@ -129,8 +130,9 @@ def overview_record(overview: MemoryOverview) -> Document:
 
 
 def change_record(one: PeriodChange) -> Document:
-    low, high = one.interval
-    return {**fields_of(one, "what field value count of share before"), "low": low, "high": high}
+    low, high = one.now.interval
+    fields = fields_of(one.now, "field value count of share before=usual_share")
+    return {"what": one.what, **fields, "low": low, "high": high}
 
 
 SEEN_COLUMNS: tuple[TableColumn[Seen, TimeLook], ...] = (

@@ -322,7 +322,7 @@ def test_a_change_on_a_node_is_reported_where_no_host_is_known(tmp_path: Path) -
         tmp_path / "memory", *(replace(run, ended_at=at) for run, at in zip(runs, ended, strict=True))
     )
     found = memory.compared(range(DAY, DAY + 1), range(DAY + 1, DAY + 2)).changes
-    assert ("node", "n0", "more") in {(one.field, one.value, one.what) for one in found}
+    assert ("node", "n0", "more") in {(one.now.field, one.now.value, one.what) for one in found}
 
 
 DAYS, RUNS = 21, 3_000
@@ -455,7 +455,7 @@ def stretch(one: World, part: slice) -> recurrence.RunCounts:
 
 def changes_said(one: World) -> Said:
     found = recurrence.changes(stretch(one, slice(RUNS // 2)), stretch(one, slice(RUNS // 2, RUNS)))
-    return {("changed", change.field, change.value) for change in found}
+    return {("changed", change.now.field, change.now.value) for change in found}
 
 
 def sites_said(one: World) -> Said:
@@ -544,5 +544,5 @@ def test_the_file_gives_the_answers_that_the_runs_give(kind: str, tmp_path: Path
     middle = FIRST_DAY + DAYS // 2
     compared = memory.compared(range(FIRST_DAY, middle), range(middle, LAST_DAY + 1))
     assert compared.before + compared.now == RUNS
-    new = {one.what for one in compared.changes if one.field == "signature"}
+    new = {one.what for one in compared.changes if one.now.field == "signature"}
     assert new == ({"new"} if kind == "version" else set())

@@ -33,12 +33,11 @@ Fall = tuple[Nanos, str]
 
 
 class Flapping(NamedTuple):
-    """What flaps, how often its agents ended, within how many seconds, and when last."""
+    """What flaps, how often its agents ended, and within how many seconds."""
 
     what: str
     falls: int
     span_s: float
-    last_at: Nanos
 
     @property
     def words(self) -> str:
@@ -77,7 +76,7 @@ def _recent(falls: Sequence[Fall], at: Nanos) -> list[Fall]:
 
 
 def _flapping(what: str, falls: Sequence[Fall]) -> Flapping:
-    return Flapping(what, len(falls), seconds_between(falls[0][0], falls[-1][0]), falls[-1][0])
+    return Flapping(what, len(falls), seconds_between(falls[0][0], falls[-1][0]))
 
 
 NO_FLAPS = Flaps(())
