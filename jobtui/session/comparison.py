@@ -14,13 +14,11 @@ from jobtui.analysis.compare import (
     diff_files,
     script_files,
 )
-from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.paths import run_dirs_of
-from jobtui.analysis.scripts import diff_scripts, wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.scripts import diff_scripts
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.job_reader import NoSuchFile, Unreadable
 from jobtui.model.jobs import SLURM, JobDetail
-from jobtui.model.scripts import Wanted
 from jobtui.model.verdicts import Verdict
 from jobtui.session.evidence import Gatherer
 
@@ -36,7 +34,7 @@ async def compared(
 ) -> Comparison:
     """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
     left, right = _side(gatherer, this, None, verdicts), _side(gatherer, other, choice.number, verdicts)
-    files = await texts_compared(gatherer.job_reader, left, right)
+    files = await texts_compared(gatherer, left, right)
     return compare(left, right, choice.why, gatherer.now, files, verdicts, gatherer.blind_spots())
 
 
@@ -52,12 +50,12 @@ def _side(gatherer: Gatherer, detail: JobDetail, number: int | None, verdicts: S
     return RunSide(job, run, ops, agent, dirs, detail, next(causes, None))
 
 
-async def texts_compared(job_reader: "JobReader", left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
+async def texts_compared(gatherer: Gatherer, left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
     names = () if left.job.system == SLURM and not left.dirs else FILES
     if left.job.id == right.job.id:
         return tuple(FileDiff(name, note=NOT_KEPT) for name in names)
-    files = [await _file(job_reader, name, left.dirs, right.dirs) for name in names]
-    return (*files, *await _scripts(job_reader, left, right))
+    files = [await _file(gatherer.job_reader, name, left.dirs, right.dirs) for name in names]
+    return (*files, *await _scripts(gatherer, left, right))
 
 
 async def _file(job_reader: "JobReader", name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
@@ -78,13 +76,16 @@ async def _text(job_reader: "JobReader", name: str, paths: Sequence[str]) -> str
     raise problem or Unreadable("the run directory is not known")
 
 
-async def _scripts(job_reader: "JobReader", left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
-    """The archived scripts of both; None without an archive, or if a job has no scheduler."""
-    wanted = [await _wanted(job_reader, side) for side in (left, right)]
-    if wanted[0] is None or wanted[1] is None:
+async def _scripts(gatherer: Gatherer, left: RunSide, right: RunSide) -> tuple[FileDiff, ...]:
+    """The archived scripts of both; none without an archive, or if a job has no scheduler."""
+    try:
+        ours, theirs = [(await gatherer.script_of(one.job, one.detail))[0] for one in (left, right)]
+    except Unreadable:
+        return ()
+    if ours is None or theirs is None:
         return ()
     try:
-        this, other = await job_reader.script(wanted[0]), await job_reader.script(wanted[1])
+        this, other = [await gatherer.job_reader.script(wanted) for wanted in (ours, theirs)]
     except Unreadable as error:
         return (FileDiff(SCRIPT, note=str(error)),)
     if this.script is not None and other.script is not None:
@@ -95,16 +96,3 @@ async def _scripts(job_reader: "JobReader", left: RunSide, right: RunSide) -> tu
         return ()
     tried = "; ".join(f"{one.where}: {one.result}" for one in missing.tried)
     return (FileDiff(SCRIPT, note=f"none of {side.job.id} was found ({tried})"),)
-
-
-async def _wanted(job_reader: "JobReader", side: RunSide) -> Wanted | None:
-    job = side.job
-    if job.system == SLURM:
-        return wanted_of_slurm(job, side.detail)
-    if job.mode != CLUSTER_MODE:
-        return None
-    try:
-        noted = await job_reader.noted_on_cluster(side.dirs)
-    except Unreadable:
-        return None
-    return wanted_of_sirepo(noted.status) if noted is not None else None

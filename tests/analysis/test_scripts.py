@@ -23,7 +23,9 @@ from jobtui.model.job_reader import FilePart, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
+from jobtui.session import Session
 from jobtui.session.comparison import texts_compared
+from jobtui.session.evidence import Gatherer
 from tests.builders import a_job, ago, some
 from tests.rows import ROWS
 
@@ -180,7 +182,8 @@ class Shelf:
 async def differing(*scripts: model.ArchivedScript) -> dict[str, FileDiff]:
     jobs = (a_job(number, id=f"slurm/{number}", system="slurm") for number in (7, 8))
     sides = (RunSide(job, None, (), None, (), JobDetail(job=job)) for job in jobs)
-    return {file.name: file for file in await texts_compared(cast(JobReader, Shelf(*scripts)), *sides)}
+    gatherer = Gatherer(Session([]).store, cast(JobReader, Shelf(*scripts)), ago(0))
+    return {file.name: file for file in await texts_compared(gatherer, *sides)}
 
 
 async def test_archived_scripts_and_environments_are_compared_and_noise_counted() -> None:
