@@ -35,7 +35,8 @@ from jobtui.render.columns import head, table_lines
 from jobtui.render.spans import Piece
 from jobtui.render.table import paint, painted
 from jobtui.render.text import Zone, date_time, show
-from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
+from jobtui.render.verdicts import page_of, post_mortem_lines
+from jobtui.session.evidence import Gatherer
 from jobtui.store.store import SKIPS_KEPT
 
 PAGES = frozenset({"markdown", "html"})
@@ -360,16 +361,10 @@ async def post_mortem(reader: Reader) -> Exit:
     if found.job is None:
         return reader.settle(found.code)
     verdict = await explained(reader, found)
-    report = PostMortem(
-        job=reader.session.store.with_agent(found.job),
-        verdict=verdict,
-        runs=found.detail.runs if found.detail is not None else (),
-        ops=reader.session.store.correlation.ops_of(found.job.id),
-        sources=reader.sources,
-        now=reader.now,
-    )
+    job, stated = reader.session.store.with_agent(found.job), Gatherer.of(reader.session).stated
+    lines = post_mortem_lines(job, verdict, stated(job.id, found.detail))
     if reader.context.flag("html") is None:
-        print_lines(post_mortem_lines(report))
+        print_lines(lines)
     else:
-        sys.stdout.write(post_mortem_page(report))
+        sys.stdout.write(page_of(job.id, lines))
     return reader.settle(Exit.FINE)

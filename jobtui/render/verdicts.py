@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from jobtui.analysis.explain.flow import usual_words
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, Pending, Run
+from jobtui.model.jobs import Job, Pending
 from jobtui.model.ops import Op, Step
 from jobtui.model.patterns import regex
 from jobtui.model.secrets import mask_text
@@ -35,6 +35,9 @@ from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, date_time, fit, show, telling
 from jobtui.render.text import width as cells_of
+
+if TYPE_CHECKING:
+    from jobtui.analysis.explain.case import Evidence
 
 INDENT = "  "
 MOST_RUNS = 3
@@ -343,32 +346,22 @@ LONGEST = 200
 _TICKS = regex("`+")
 
 
-class PostMortem(NamedTuple):
-    """All about a job: its verdict, its runs and ops, and what was read."""
-
-    job: Job
-    verdict: Verdict
-    runs: Sequence[Run]
-    ops: Sequence[Op]
-    sources: Sequence[SourceHealth]
-    now: Nanos
-
-
-def post_mortem_lines(of: PostMortem) -> Iterator[str]:
-    yield f"# {_plain(of.job.id)}: {_plain(of.job.status.value)}"
+def post_mortem_lines(job: Job, verdict: Verdict, of: "Evidence") -> Iterator[str]:
+    """What happened to a job, in Markdown: what its record, its logs and its verdict say."""
+    yield f"# {_plain(job.id)}: {_plain(job.status.value)}"
     yield ""
-    yield f"**{_plain(of.verdict.sentence)}**"
+    yield f"**{_plain(verdict.sentence)}**"
     yield ""
     yield f"As known at {to_rfc3339(of.now)}."
-    facts = ((name, code(text[:LONGEST])) for name, text in job_facts(of.job, of.now))
+    facts = ((name, code(text[:LONGEST])) for name, text in job_facts(job, of.now))
     yield from _markdown_section("The job", _markdown_table(("", ""), facts))
-    cells = ([_plain(one.cell(run, TimeLook(of.now))) for one in RUN_COLUMNS] for run in of.runs)
+    runs, look = of.detail.runs if of.detail is not None else (), TimeLook(of.now)
+    cells = ([_plain(one.cell(run, look)) for one in RUN_COLUMNS] for run in runs)
     yield from _markdown_section("Runs", _markdown_table([one.header for one in RUN_COLUMNS], cells))
     yield from _markdown_section("What happened", _timeline(of.ops))
-    yield from _markdown_section("Why", _why_block(of.verdict))
-    yield from _markdown_section(
-        "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(of))
-    )
+    yield from _markdown_section("Why", _why_block(verdict))
+    heads = ("source", "state", "read at", "records", "left out")
+    yield from _markdown_section("What was read", _markdown_table(heads, _read(of.sources)))
 
 
 def _why_block(verdict: Verdict) -> Iterator[str]:
@@ -377,20 +370,20 @@ def _why_block(verdict: Verdict) -> Iterator[str]:
         yield f"    {part.text if part.whole else telling(part.text, LONGEST)}"
 
 
-def post_mortem_page(of: PostMortem) -> str:
-    """The same as an HTML page that loads nothing and runs nothing."""
+def page_of(title: str, lines: Iterable[str]) -> str:
+    """Markdown as an HTML page that loads nothing and runs nothing."""
     from html import escape  # few ask for a page
 
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
-    policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(of.job.id))
+    policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(title))
     style = text_of("jobtui.render", "post_mortem.css")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style></head>\n'
-        f"<body>\n{parser.render(chr(10).join(post_mortem_lines(of)))}</body></html>\n"
+        f"<body>\n{parser.render(chr(10).join(lines))}</body></html>\n"
     )
 
 
@@ -444,8 +437,8 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
     return _markdown_table(("time", "op", "who", "step", "line"), rows)
 
 
-def _read(of: PostMortem) -> Iterator[tuple[str, ...]]:
-    for source in of.sources:
+def _read(sources: Iterable[SourceHealth]) -> Iterator[tuple[str, ...]]:
+    for source in sources:
         note = source.error or source.note or NONE
         yield (
             code(source.name), _plain(source.state.value), _time(source.read_at), f"{source.records:,}",

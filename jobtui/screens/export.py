@@ -122,17 +122,13 @@ def _to_file(screen: Screen[None], text: str, why: str) -> None:
 async def job_report(shared: Shared, job_id: JobId) -> str:
     """The report on a job as Markdown; "" if no source has a record of it."""
     from jobtui.analysis.explain.verdict import explain
-    from jobtui.render.verdicts import PostMortem, post_mortem_lines
+    from jobtui.render.verdicts import post_mortem_lines
 
     evidence = await shared.gatherer().whole(job_id)
-    job, detail = evidence.job, evidence.detail
-    if job is None:
+    if evidence.job is None:
         return ""
-    runs = detail.runs if detail is not None else ()
-    report = PostMortem(
-        shared.store.with_agent(job), explain(evidence), runs, evidence.ops, evidence.sources, evidence.now
-    )
-    return "\n".join(post_mortem_lines(report))
+    job = shared.store.with_agent(evidence.job)
+    return "\n".join(post_mortem_lines(job, explain(evidence), evidence))
 
 
 async def record_of(shared: Shared, job_id: JobId) -> JobDetail | None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from jobtui.analysis.explain.case import Evidence
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth
@@ -16,7 +17,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 from jobtui.render import json_output
 from jobtui.render.text import show
-from jobtui.render.verdicts import PostMortem, code, evidence_head, post_mortem_lines, post_mortem_page
+from jobtui.render.verdicts import code, evidence_head, page_of, post_mortem_lines
 from tests.builders import a_job, a_step, an_op
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS
@@ -66,8 +67,8 @@ AT = Nanos(1_795_206_870_000_000_000)
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
-def told(text: str) -> PostMortem:
-    """One job of which everything that comes from outside is this text."""
+def told(text: str) -> list[str]:
+    """The report on one job of which everything that comes from outside is this text."""
     job = a_job(1, status=JobStatus.FAILED, name=text, error=text, message=text)
     verdict = Verdict(
         job_id=job.id,
@@ -80,7 +81,8 @@ def told(text: str) -> PostMortem:
     )
     op = an_op(jid=job.id, steps=[a_step("sent")])
     source = SourceHealth(name=text or "x", kind="logfile", error=text or None)
-    return PostMortem(job, verdict, (), (op,), (source,), AT)
+    evidence = Evidence(job_id=job.id, now=AT, job=job, ops=(op,), sources=(source,))
+    return list(post_mortem_lines(job, verdict, evidence))
 
 
 ELEMENTS = frozenset(
@@ -115,10 +117,10 @@ def cells(lines: list[str]) -> list[str]:
 
 
 def test_a_report_has_everything_under_its_headings() -> None:
-    lines = list(post_mortem_lines(told("disk full")))
+    lines = told("disk full")
     heads = [line for line in lines if line.startswith("#")]
     assert heads == [
-        f"# {told('').job.id}: failed",
+        f"# {a_job(1).id}: failed",
         "## The job",
         "## What happened",
         "## Why",
@@ -137,7 +139,7 @@ def test_a_report_has_everything_under_its_headings() -> None:
     )
 )
 def test_no_text_from_outside_means_anything(text: str) -> None:
-    plain, lines = list(post_mortem_lines(told("x"))), list(post_mortem_lines(told(text)))
+    plain, lines = told("x"), told(text)
     assert all(line.isprintable() or line == "" for line in lines)
     kinds = [
         token.type for token in PARSER.parse("\n".join(lines)) if token.type.startswith(("heading", "table"))
@@ -150,7 +152,7 @@ def test_no_text_from_outside_means_anything(text: str) -> None:
         ]
     assert "<script" not in PARSER.render("\n".join(lines))
     page = Page()
-    page.feed(post_mortem_page(told(text)))
+    page.feed(page_of(text, lines))
     assert page.elements <= ELEMENTS
     assert not page.leads_to
 
