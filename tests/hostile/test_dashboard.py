@@ -18,8 +18,7 @@ from tests.waiting import LONG_S
 
 LARGE, SMALL = (110, 32), (40, 10)
 QUIET_S, ESCAPE_S, ENDING_S = 0.04, 0.08, 1.0
-ESCAPE_DELAY = {"ESCDELAY": "20"}
-"""Milliseconds for which the program waits for what may follow an escape."""
+ESCAPE_DELAY = {"ESCDELAY": "20"}  # the milliseconds in which more may follow an escape
 TABS = "owlhfrT"
 PLACEHOLDER = "jobs, sources"
 """What stands in the empty line for commands."""
