@@ -108,9 +108,6 @@ def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
     assert "jobtui login balsam" in ran.out
 
 
-WAITING_FOR_AGENT = {"PREPROCESSED", "RESTART_READY"}
-
-
 @pytest.mark.parametrize("refreshed", ["2100-01-01T00:00:00", "2026-11-20T13:00:00"])
 @pytest.mark.parametrize(("part", "states"), ROWS["parts of Balsam and the states that rest on them"])
 def test_a_part_that_is_broken_from_the_start_is_named_and_doubted_where_it_matters(
@@ -205,6 +202,7 @@ def test_bundle_and_report_have_the_verdict_that_explain_has(
     assert f"    {live.json['verdict']}  " in site("report", job, "--markdown").out
 
 
+WAITING_FOR_AGENT = {"PREPROCESSED", "RESTART_READY"}
 TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
 
