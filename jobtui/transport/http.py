@@ -48,6 +48,8 @@ PAGE_BYTES = 20_000
 TOKEN_BYTES = 1 << 16
 AUTHORITY_BYTES = 16 << 20
 LONGEST_PAUSE_S = 10.0
+LONGEST_WAIT_S = 600
+"""A server that asks for a longer wait is asked again after this time, as it may be back earlier."""
 LONGEST_RETRY_S = 86_400
 KEEP_ALIVE_S, KEEP_ALIVE_MISSES = 5, 3
 READ_BYTES = 1 << 16
@@ -150,6 +152,8 @@ class HttpClient:
         self._is_direct = is_direct
         self._http: httpx.AsyncClient | None = None
         self._requests = Requests(self.limits.connections)
+        self._busy, self._free_at = "", 0.0
+        """What it said when it was too busy, and until when by the monotonic clock it is not asked."""
         self._is_closed = False
 
     async def ask(
@@ -181,17 +185,22 @@ class HttpClient:
                 unpacker.end()
                 return Response(got.status_code, dict(got.headers), b"".join(parts))
 
+        if time.monotonic() < self._free_at:
+            raise SourceUnreachable(self._busy)
         async with self.deadline():
             for pause_s in (*self.limits.pauses_s, None):
                 answer = await self._requests.run(send)
-                if answer.status not in BUSY or pause_s is None:
+                if answer.status in fine:
+                    return answer
+                wait_s = _seconds_in(answer.headers.get("retry-after")) if answer.status in BUSY else None
+                if answer.status not in BUSY or pause_s is None or (wait_s or 0) > LONGEST_PAUSE_S:
                     break
-                wait_s = _seconds_in(answer.headers.get("retry-after"))
-                await asyncio.sleep(min(LONGEST_PAUSE_S, pause_s if wait_s is None else wait_s))
-        if answer.status in fine:
-            return answer
+                await asyncio.sleep(pause_s if wait_s is None else wait_s)
         is_form = (headers or {}).get("Content-Type", "").endswith("form-urlencoded")
-        raise self.refusal(answer, content or b"" if is_form else b"")
+        refusal = self.refusal(answer, content or b"" if is_form else b"")
+        if wait_s:
+            self._busy, self._free_at = str(refusal), time.monotonic() + min(wait_s, LONGEST_WAIT_S)
+        raise refusal
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -304,11 +313,11 @@ class HttpClient:
             kind, line = explained
         elif 300 <= answer.status < 400:
             kind, line = _sent_elsewhere(answer)
-        elif answer.status == 200 or (answer.status in (400, 404, 500) and answer.is_page):
+        elif 200 <= answer.status < 300 or (answer.status in (400, 404, 500) and answer.is_page):
             kind, line = _no_document(answer)
         else:
             statuses = tables_of("jobtui.transport", "faults")["statuses"]
-            named, line = statuses.get(str(answer.status), ("unreachable", "failed ({status}): {told}"))
+            named, line = statuses.get(str(answer.status), statuses["other"])
             kind = KINDS[named]
         wait_s = _seconds_in(answer.headers.get("retry-after"))
         words = in_words(answer.body)
@@ -541,6 +550,8 @@ def reason_of(error: BaseException) -> str:
 def in_words(body: bytes) -> str:
     """The beginning of a text in one line, without what is secret; of an error in JSON what it says."""
     text = body[:PAGE_BYTES].decode("utf-8", "replace")
+    if text.count("\ufffd") > len(text) // 8:
+        return "binary data"
     if text.lstrip()[:1] == "{" and (found := _REASON.search(text)):
         with contextlib.suppress(ValueError):
             text = f"{found[1] or ''}{': ' if found[1] else ''}{read_json(found[2])}"

@@ -118,7 +118,8 @@ def test_a_part_that_is_broken_from_the_start_is_named_and_doubted_where_it_matt
         row["last_refresh"] = refreshed
     for row in site.balsam.sessions:
         row["heartbeat"] = "2100-01-01T00:00:00"
-    unread = f"{part} cannot be read: failed (500): Internal Server Error; never read"
+    why = "failed (500): Internal Server Error; ask again, or see its log"
+    unread = f"{part} cannot be read: {why}; never read"
     for command in ("jobs", "status", "incidents"):
         ran = site(command)
         assert (unread in ran.err, ran.code == Exit.NO_SOURCE) == (True, part == "jobs"), command

@@ -7,13 +7,12 @@ import re
 import sys
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from email.utils import formatdate
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 import httpx
@@ -41,6 +40,7 @@ from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import HttpLimits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed
 from tests.carried import Client, carried
+from tests.loopback import response
 from tests.waiting import LONG_S, stop, wait_until
 
 
@@ -76,8 +76,7 @@ async def test_closing_cancels_the_running_requests() -> None:
         await asker
 
 
-@pytest.mark.parametrize("kind", ["elastic", "balsam", "traces"])
-async def test_an_answer_is_read_to_its_end_when_its_caller_is_gone(kind: str) -> None:
+async def test_an_answer_is_read_to_its_end_when_its_caller_is_gone() -> None:
     is_asked, may_answer, is_heard = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def answer(request: httpx.Request) -> httpx.Response:
@@ -86,23 +85,14 @@ async def test_an_answer_is_read_to_its_end_when_its_caller_is_gone(kind: str) -
         is_heard.set()
         return httpx.Response(200, content=b'{"hits": {"hits": []}}')
 
-    elastic = carried(ElasticClient("http://elastic.test/scripts"), answer)
-    balsam = carried(BalsamClient("http://balsam.test", lambda: None), answer)
-    traces = carried(TraceServer("http://jaeger.test", "Jaeger"), answer)
-    asks: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
-        "elastic": lambda: elastic.search({}),
-        "balsam": lambda: balsam._http.ask("/jobs/"),
-        "traces": lambda: traces.question("/"),
-    }
-    asker = asyncio.ensure_future(asks[kind]())
-    async with asyncio.timeout(LONG_S):
-        await is_asked.wait()
-        await stop(asker)
-        may_answer.set()
-        await is_heard.wait()
-        await asks[kind]()
-    for client in (elastic, balsam, traces):
-        await client.aclose()
+    async with aclosing(carried(ElasticClient("http://elastic.test/scripts"), answer)) as client:
+        asker = asyncio.ensure_future(client.search({}))
+        async with asyncio.timeout(LONG_S):
+            await is_asked.wait()
+            await stop(asker)
+            may_answer.set()
+            await is_heard.wait()
+            await client.search({})
 
 
 SECRET = 's3cr3t:t0k3n/of+an&oper"ator%41='
@@ -268,7 +258,11 @@ WRONG_JSON: dict[str, tuple[Answer, str]] = {
     ),
     "packs in its own way": (packed(b"x", "br"), "'br'; only gzip is accepted"),
     "packs badly": (packed(b"x" * 50, "gzip"), "cannot be unpacked"),
-    "packs a half": (packed(gzip.compress(b"{}" * 99)[:20], "gzip"), "is cut off"),
+    "packs a half": (
+        packed(gzip.compress(b"{}" * 99)[:20], "gzip"),
+        "ended half-way (the packed data is cut",
+    ),
+    "says bytes": (reply("500 No", bytes(range(128, 256))), "(500): binary data"),
     "says nothing in its answer": (reply("200 OK"), "answered with nothing"),
     "says half a document": (reply("200 OK", b'{"a": ['), "ended half-way, after 7 bytes"),
     "says no document": (reply("200 OK", b"hello\x1b[31m", Content_Type="text/plain"), "text/plain, not"),
@@ -367,3 +361,25 @@ async def test_a_login_that_no_header_may_have_is_not_shown() -> None:
         with pytest.raises(SourceError, match="its login, which has a line end") as raised:
             await client.ask("/a")
     assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_server_is_asked_again_and_left_alone_while_it_says_so(status: int) -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return response(200 if request.url.path == f"/{len(asked)}" else status, b"{}", {"retry-after": wait})
+
+    client, wait = carried(ElasticClient("http://elastic.test/logs"), answer), "0"
+    assert (await client.ask("/4")).body == b"{}"
+    with pytest.raises(SourceUnreachable, match=rf"\({status}\)"):
+        await client.ask("/1")
+    assert len(asked) == 4 + 5
+    wait = "70"
+    for _ in range(2):
+        with pytest.raises(SourceUnreachable, match=rf"\({status}\).*wait 70 s"):
+            await client.ask("/1")
+    assert len(asked) == 4 + 5 + 1
+    client._free_at -= 70
+    await client.ask("/11")
