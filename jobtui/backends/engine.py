@@ -8,6 +8,7 @@ again, and knows what it gave.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -79,12 +80,12 @@ def key_of(cursor: str) -> tuple[Nanos, str]:
     return (Nanos(number), identity) if number < LATEST_S * SECOND else (Nanos(0), "")
 
 
+@dataclass(slots=True)
 class ReadingState:
     """What an engine keeps between the pages of one reading, such as a point in time."""
 
-    def __init__(self) -> None:
-        self.point = ""
-        self.after: object = None
+    point: str = ""
+    after: object = None
 
 
 class RowQuery(NamedTuple):
@@ -194,22 +195,22 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
     if back and isinstance(start, At):
         at = Nanos(start.time - 1)
     found: dict[Key, EngineRow] = {}
-    is_all = is_open = False
-    while not is_all and (len(found) <= most or is_open):
-        seen = [row.id for row in found.values() if row.at == at]
+    seen = set[str]()  # what was given of an instant with more rows, also on the other side of the cursor
+    is_all = False
+    while not is_all and (len(found) <= most or seen):
         begin, end = (None, at) if back else (at, None)
-        asked = max(PAGE_ROWS if found else 0, most + SPARE_ROWS)
-        got = await engine.rows(RowQuery(begin, end, matches, asked, back, seen))
+        asked = max(PAGE_ROWS if found or seen else 0, most + SPARE_ROWS) + len(seen)
+        got = await engine.rows(RowQuery(begin, end, matches, min(INSTANT_ROWS, asked), back, seen))
         is_all, rows = got.is_all or not got.rows, got.rows
         if not is_all:
-            last = rows[-1].at
-            is_open = rows[0].at == last
-            if not is_open:
-                rows = [row for row in rows if row.at != last]  # that instant may not be whole
-            elif len(seen) >= INSTANT_ROWS or all((row.at, row.id) in found for row in rows):
+            at, ids = rows[-1].at, {row.id for row in rows}
+            if rows[0].at != at:
+                rows, seen = [row for row in rows if row.at != at], set()  # that instant may not be whole
+            elif len(seen) >= INSTANT_ROWS or ids <= seen:
                 engine.doubts.add(TOO_MANY_AT_ONCE)
-                last, is_open = Nanos(last + (-1 if back else INSTANT_NS)), False
-            at = last
+                at, seen = Nanos(at + (-1 if back else INSTANT_NS)), set()
+            else:
+                seen |= ids
         for row in rows:
             key = (row.at, row.id)
             if after is None or (key < after if back else key > after):
@@ -267,7 +268,7 @@ class EngineFollowing:
         self._is_closed = False
         self._is_at_edge = False
         self._tail: Lane | None = None
-        self._asked_at = 0.0
+        self._late_asked_at = 0.0
 
     async def take(self, most: int) -> Slice:
         self._news.clear()
@@ -276,17 +277,12 @@ class EngineFollowing:
         if self._tail is not None and self._tail.task.done():
             self._tail.task.result()
         now_s, lane = asyncio.get_running_loop().time(), self._tail
-        if (
-            self._is_at_edge
-            and lane is not None
-            and lane.at_edge
-            and now_s - self._asked_at < TAILED_PERIOD_S
-        ):
+        if lane is not None and lane.at_edge and self._is_at_edge and now_s < self._late_asked_at:
             if not lane.held:
                 return Slice((), None, True, note=self._words)
             self._begin = max(self._begin, Nanos(self._newest[0] - TOGETHER_S * SECOND))
         elif self._is_at_edge:
-            self._asked_at = now_s
+            self._late_asked_at = now_s + TAILED_PERIOD_S
         if lane is not None:
             lane.held.clear()
         rows, at_edge = await self.rows(most)

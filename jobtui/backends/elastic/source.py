@@ -1,5 +1,6 @@
 """An index of Elasticsearch or OpenSearch as a source of logs: presets, searches, hits read as a journal."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, partial
 
@@ -17,7 +18,7 @@ from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.model.tables import tables_of
 from jobtui.transport.unpacking import TooLarge
 
-LEFT_OUT_MOST = 1_000
+LEFT_OUT_MOST = 10_000
 """The most ids that a search excludes; other repeated rows are dropped here."""
 NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
@@ -89,9 +90,8 @@ def search_of(asked: engine.RowQuery, preset: Preset) -> dict[str, object]:
     if asked.words:
         text = {"query": " ".join(asked.words), "operator": "and" if asked.every else "or"}
         filters.append(_either([{"match": {path: text}} for path in preset.fields["MESSAGE"]]))
-    bounded: dict[str, object] = {"filter": filters}
-    if asked.without and not (walk and walk.after):
-        bounded["must_not"] = [{"ids": {"values": list(asked.without)[-LEFT_OUT_MOST:]}}]
+    left_out = list(() if walk and walk.after else asked.without)[-LEFT_OUT_MOST:]
+    bounded = {"filter": filters, "must_not": _these(left_out)}
     order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date"}
     query: dict[str, object] = {
         "query": {"bool": bounded}, "sort": [{preset.time: order}], "size": asked.most,
@@ -103,16 +103,23 @@ def search_of(asked: engine.RowQuery, preset: Preset) -> dict[str, object]:
     return query
 
 
+def _these(rows: Iterable[str]) -> list[Document]:
+    """Clauses for these rows: an id is unique in one index only, and a name may stand for several."""
+    by_index = defaultdict[str, list[str]](list)
+    for index, _, identity in (one.partition("/") for one in rows):
+        by_index[index].append(identity)
+    both = ([{"term": {"_index": index}}, {"ids": {"values": ids}}] for index, ids in by_index.items())
+    return [{"bool": {"filter": one}} for one in both]
+
+
 def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: bool) -> dict[str, object]:
     end = ".keyword" if keyword else ""
     groups = {
         str(nth): {"terms": {"field": path + end, "size": VALUES_MOST}}
         for nth, path in enumerate(preset.fields[field])
     }
-    query: dict[str, object] = {"size": 0, "aggs": groups, "timeout": SERVER_WAITS}
-    if begin is not None:
-        query["query"] = _within(preset, begin, None)
-    return query
+    within = {} if begin is None else {"query": _within(preset, begin, None)}
+    return {"size": 0, "aggs": groups, "timeout": SERVER_WAITS, **within}
 
 
 def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
@@ -144,12 +151,13 @@ def _either(clauses: list[Document]) -> Document:
 
 
 def row_of(hit: Document) -> engine.EngineRow:
-    """A hit as a row. Raises ValueError for one without an id, a time or a document."""
+    """A hit as a row, with its index in the id. Raises ValueError without an id, a time or a document."""
     identity, order = hit.get("_id"), as_list(hit.get("sort"))
     source = hit.get("_source")
     at = whole_of(order[0]) if order else None
     if not isinstance(identity, str) or at is None or not isinstance(source, dict):
-        raise ValueError("a hit has no id, no time, or no document")
+        raise ValueError("a hit has no id, no document, or no time that is mapped as a date")
+    identity = f"{hit.get('_index')}/{identity}"
     return engine.EngineRow(Nanos(at if at >= NANOS_FROM else at * MILLISECOND), identity, source)
 
 

@@ -37,7 +37,7 @@ class Refusal(Exception):
 
 @dataclass
 class StrictElastic:
-    """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got.
+    """Documents by id, or by `INDEX/ID`. `busy` is how often it is too busy first; `sent` are its requests.
 
     Texts are keywords where `keywords` says so, else words with a part `.keyword`, as without a template.
     `points` is how points in time are opened, if they are. `fault` answers instead, `told` is said too.
@@ -140,7 +140,8 @@ class StrictElastic:
         numbers = {i: number for number, i in enumerate(self.documents)}
         for i, d in found:
             order = [*(_sort_value(_field(d, key)) for key in keys), *([numbers[i]] if has_tie else [])]
-            hits.append({"_index": self.index, "_id": i, "_source": d, "sort": order})
+            index, _, own = i.rpartition("/")
+            hits.append({"_index": index or self.index, "_id": own, "_source": d, "sort": order})
         hits.sort(key=lambda hit: hit["sort"], reverse=is_back)
         if after := query.get("search_after"):
             hits = [hit for hit in hits if (hit["sort"] < after if is_back else hit["sort"] > after)]
@@ -177,8 +178,11 @@ class StrictElastic:
                 and not any(self._fits(identity, document, one) for one in body.get("must_not", []))
                 and sum(should) >= body.get("minimum_should_match", 0)
             )
+        index, _, own = identity.rpartition("/")
+        if "_index" in body:
+            return bool(body["_index"] == (index or self.index))
         if kind in ("match_none", "ids", "exists"):
-            return identity in body.get("values", ()) or _field(document, body.get("field", "")) is not None
+            return own in body.get("values", ()) or _field(document, body.get("field", "")) is not None
         ((name, value),) = body.items()
         field = _field(document, name)
         if kind == "match" and value.keys() == {"query", "operator"}:

@@ -49,21 +49,7 @@ from jobtui.transport.http import HttpLimits
 from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.engines.rigs import (
-    FILES,
-    LOKI_URL,
-    OUTPUT,
-    T0,
-    URL,
-    archive,
-    at_second,
-    backward,
-    ended_job,
-    forward,
-    journal_line,
-    journald_document,
-    loki_journal,
-)
+from tests.backends.engines.rigs import FILES, OUTPUT, T0, URL, at_second, journal_line, journald_document
 from tests.backends.journal.readers import LINE, UNIT
 from tests.carried import carried, timed
 from tests.commands.running import AT, Runner, in_turn
@@ -82,7 +68,9 @@ def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
 
 
 def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[str, Any]]:
-    return {f"d{n:05}": journald_document(n * every_s, LINE.format(n)) for n in range(first, first + count)}
+    return {
+        f"logs/d{n:05}": journald_document(n * every_s, LINE.format(n)) for n in range(first, first + count)
+    }
 
 
 def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngine:
@@ -100,13 +88,17 @@ def reader_of(elastic: StrictElastic) -> EngineJournal:
 
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
 @pytest.mark.parametrize("most", [1, 7, 1_000])
-async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
+async def test_both_ways_give_everything_once_in_the_same_order(
+    every_s: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "PAGE_ROWS", 5)
+    monkeypatch.setattr(engine, "SPARE_ROWS", 1)
     wanted = [LINE.format(n) for n in range(20)]
-    loki = StrictLoki([rigs.journal_line(n * every_s, wanted[n], unit=f"u{n % 3}") for n in range(20)])
+    loki = StrictLoki([journal_line(n * every_s, wanted[n], unit=f"u{n % 3}") for n in range(20)])
     reader: Any
     for reader in (reader_of(index_of(lines(20, every_s))), rigs.loki_journal(loki).make_reader()):
-        found = await forward(reader, most)
-        assert found == await backward(reader, most)
+        found = await rigs.forward(reader, most)
+        assert found == await rigs.backward(reader, most)
         assert sorted(found, key=wanted.index) == wanted
         parts = [await read(At(at_second(2.5)), (), 100) for read in (reader.backward, reader.forward)]
         assert [len(part.entries) for part in parts] == ([10, 10] if every_s else [20, 0])
@@ -116,7 +108,7 @@ async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, 
 async def test_only_what_is_wanted_is_asked_for(kind: str) -> None:
     unit, identifier, host = "ssh+x.service", 'ss"hd\\', "v4"
     more: dict[str, Any] = {"unit": unit, "syslog_identifier": identifier, "hostname": host}
-    of_loki = [rigs.journal_line(1, "other", **more), *(rigs.journal_line(0, f"{n}") for n in range(3))]
+    of_loki = [journal_line(1, "other", **more), *(journal_line(0, f"{n}") for n in range(3))]
     more = {"systemd": {"unit": unit}, "syslog": {"identifier": identifier}, "host": {"hostname": host}}
     elastic = index_of({**lines(3), "o": journald_document(1, "", **more)}, keywords=kind == "template")
     loki = rigs.loki_journal(StrictLoki(of_loki)).make_reader()
@@ -145,6 +137,9 @@ async def ids_to_edge(following: EngineFollowing) -> list[str]:
 @pytest.mark.parametrize("lapses", [False, True], ids=["", "a point lapses"])
 async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int, lapses: bool) -> None:
     elastic = index_of(lines(count, every_s), points=points)
+    elastic.documents |= {
+        name.replace("logs", "other"): one for name, one in lines(count // 3, every_s).items()
+    }
     following = following_of(elastic)
     first = [row.id for row in (await following.rows(300))[0]] if lapses else []
     elastic._points.clear()
@@ -170,10 +165,10 @@ async def test_a_loki_that_is_configured_to_give_less_is_asked_for_less() -> Non
 
 async def test_too_many_rows_of_one_instant_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic_source, "LEFT_OUT_MOST", 300)
-    elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
+    elastic = index_of({**lines(900, 0.0), "logs/last": journald_document(1, "last")}, points="")
     following = following_of(elastic)
     found = await ids_to_edge(following)
-    assert found[-1] == "last"
+    assert found[-1] == "logs/last"
     assert "some are missing" in following.engine.doubts.words
 
 
@@ -197,10 +192,13 @@ async def test_the_first_of_a_hundred_million_lines_come_soon_with_limited_memor
             nonlocal spent_s
             began_s, clauses, first_ms = time.process_time(), query["query"]["bool"], T0 // 1_000_000
             (begin,) = (one["range"]["@timestamp"]["gte"] for one in clauses["filter"])
-            known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
+            known = sum(len(one["bool"]["filter"][1]["ids"]["values"]) for one in clauses["must_not"])
             first = ((time_of_iso(begin) or 0) // 1_000_000 - first_ms) * 100 + known
             made = ((n, journald_document(0, LINE.format(n))) for n in range(first, first + query["size"]))
-            hits = [{"_id": f"d{n}", "_source": one, "sort": [first_ms + n // 100]} for n, one in made]
+            hits = [
+                {"_index": "logs", "_id": f"d{n}", "_source": one, "sort": [first_ms + n // 100]}
+                for n, one in made
+            ]
             spent_s += time.process_time() - began_s
             return {"_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
 
@@ -225,13 +223,13 @@ async def test_a_late_row_is_found_and_no_row_comes_twice() -> None:
     elastic = index_of(lines(10, every_s=1))
     following = following_of(elastic)
     assert len((await following.rows(100))[0]) == 10
-    elastic.documents["late"] = journald_document(3.5, "late")
-    elastic.documents["ahead"] = journald_document(3_000, "of a host whose clock is wrong")
-    elastic.documents["new"] = journald_document(12, "new")
-    assert {row.id for row in (await following.rows(100))[0]} == {"late", "ahead", "new"}
+    elastic.documents["logs/late"] = journald_document(3.5, "late")
+    elastic.documents["logs/ahead"] = journald_document(3_000, "of a host whose clock is wrong")
+    elastic.documents["logs/new"] = journald_document(12, "new")
+    assert {row.id for row in (await following.rows(100))[0]} == {"logs/late", "logs/ahead", "logs/new"}
     assert "ahead of this one" in following.engine.doubts.words
-    elastic.documents["later"] = journald_document(14, "later")
-    assert [row.id for row in (await following.rows(100))[0]] == ["later"]
+    elastic.documents["logs/later"] = journald_document(14, "later")
+    assert [row.id for row in (await following.rows(100))[0]] == ["logs/later"]
     assert (await following.rows(100)) == ([], True)
 
 
@@ -240,14 +238,14 @@ async def test_rows_of_failed_shards_are_reported_missing_and_read_later(count: 
     elastic = index_of(lines(count, every_s=200 / count))
     following = following_of(elastic)
     elastic.failed_shards = [{"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2"}}]
-    elastic.hidden = frozenset({"d00001", "d00002"})
+    elastic.hidden = frozenset({"logs/d00001", "logs/d00002"})
     assert len(set(await ids_to_edge(following))) == count - 2
-    elastic.documents["new"] = journald_document(201, "new")
-    assert await ids_to_edge(following) == ["new"]
+    elastic.documents["logs/new"] = journald_document(201, "new")
+    assert await ids_to_edge(following) == ["logs/new"]
     assert "1 of 5 shards failed" in following.engine.doubts.words
     assert "hunter2" not in following.engine.doubts.words
     elastic.failed_shards, elastic.hidden = (), frozenset()
-    assert await ids_to_edge(following) == ["d00001", "d00002"]
+    assert await ids_to_edge(following) == ["logs/d00001", "logs/d00002"]
     assert await ids_to_edge(following) == []
 
 
@@ -340,8 +338,9 @@ async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_nam
     beside: Any = Slurm(Commands("local"), label=label) if home else None
     rig.label, rig.elastic.keywords = label, bool(label)
     task, part = {"array_job_id": 5, "array_task_id": 0}, {"het_job_id": 5, "het_job_offset": 1}
-    kept = [ended_job(6, **task), ended_job(8, **part), ended_job(7, job_name="of c")]
-    kept += [ended_job(9, **{"@end": "2020-01-01T00:00:00"}), *([ended_job(7, cluster=other)] * bool(other))]
+    kept = [rigs.ended_job(6, **task), rigs.ended_job(8, **part), rigs.ended_job(7, job_name="of c")]
+    kept += [rigs.ended_job(9, **{"@end": "2020-01-01T00:00:00"})]
+    kept += [rigs.ended_job(7, cluster=other)] if other else []
     rig.elastic.documents |= {f"d{n}": one for n, one in enumerate(kept)}
     source: Any = rig.source()
     source.others = lambda: (source, beside)
@@ -382,7 +381,7 @@ async def test_slurm_jobs_are_named_by_their_clusters_and_looked_up_by_these_nam
 
 
 def loki_engine(loki: StrictLoki) -> LokiEngine:
-    return carried(timed(LokiEngine(parse_loki(LOKI_URL), Doubts()), FixedClock(NOW)), loki.answer)
+    return carried(timed(LokiEngine(parse_loki(rigs.LOKI_URL), Doubts()), FixedClock(NOW)), loki.answer)
 
 
 OWN = 'query={job="other"}', '{job="other"}'
@@ -393,11 +392,9 @@ async def test_entries_of_a_preset_and_of_a_query_of_ones_own_are_read(options: 
     whole = {"MESSAGE": LINE.format(5), "_SYSTEMD_UNIT": UNIT, "_HOSTNAME": "v3", "_PID": "7", "N": None}
     labels = {"job": "loki.source.journal.read"}
     lines: list[Any] = [(at_second(1), labels, json.dumps(whole)), (at_second(2), labels, "no json")]
-    lines += [
-        (at_second(3), {"job": "other"}, json.dumps(whole)),
-        journal_line(4, LINE.format(0), job="other"),
-    ]
-    source = loki_journal(loki := StrictLoki(lines), options)
+    lines.append((at_second(3), {"job": "other"}, json.dumps(whole)))
+    lines.append(journal_line(4, LINE.format(0), job="other"))
+    source = rigs.loki_journal(loki := StrictLoki(lines), options)
     (batch, *_) = await polled(source)
     (record,) = batch.records
     assert (record.pid, record.source) == (7, "sirepo_job_supervisor@v3")
@@ -515,7 +512,7 @@ async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts(unpacked:
 async def test_members_of_an_archive_that_are_not_understood_are_counted() -> None:
     sparse = tarfile.TarInfo("sparse")
     sparse.type = tarfile.GNUTYPE_SPARSE
-    data = gzip.decompress(archive({"a": "x"}))[:1024]
+    data = gzip.decompress(rigs.archive({"a": "x"}))[:1024]
     odd = data + sparse.tobuf(tarfile.GNU_FORMAT)
     for body, left_out in ((odd + b"no header".ljust(512), 2), (odd + bytes(512), 1), (data, 1)):
         server, _ = kept(gzip.compress(body))
@@ -523,7 +520,7 @@ async def test_members_of_an_archive_that_are_not_understood_are_counted() -> No
         assert ([file.name for file in listing.files], listing.left_out) == (["a"], left_out)
 
 
-CUT_FILES = gzip.compress(gzip.decompress(archive({"beam.out": OUTPUT}))[:1024])
+CUT_FILES = gzip.compress(gzip.decompress(rigs.archive({"beam.out": OUTPUT}))[:1024])
 
 
 @pytest.mark.parametrize("files", [FILES, CUT_FILES], ids=["whole", "without its end"])
@@ -629,11 +626,13 @@ def test_each_is_one_line_wherever_it_is_looked_for(
         flags += ["--condor-log", str(tmp_path / "job.log")] if setting == "fetchlog" else []
         doctor = run("doctor", "--json", *flags)
         logs = run("logs", JOB if setting == "fetchlog" else "sirepo_job_supervisor", *flags)
+        explained = run("explain", JOB, "--json", *flags) if setting == "fetchlog" else None
         screen = asyncio.run(on_screen({"config": (str(config),), setting.replace("-", "_"): (url,)}))
     says = [one for check in doctor.json["checks"] for one in check["says"]]
     told = {"doctor": says, "logs": logs.err.splitlines()}
     told |= {"the screen": screen} if setting != "fetchlog" or fault.status else {}  # it asks for no archive
+    told |= {"explain": explained.json["blind_spots"]} if explained else {}
     for place, lines in told.items():
         assert sum(words in one for one in lines if words) == bool(words), (place, lines)
     assert bool(logs.out) or words
-    assert SECRET not in f"{doctor}{logs}{screen}"
+    assert SECRET not in f"{doctor}{logs}{screen}{explained}"
