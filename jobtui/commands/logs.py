@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from jobtui.analysis.correlation.ops import STEPS_KEPT
+from jobtui.analysis.correlation.job_events import EVENTS_KEPT
+from jobtui.analysis.correlation.ops import FIRST_STEPS_KEPT, STEPS_KEPT
 from jobtui.analysis.find import (
     Candidate,
     Target,
@@ -37,6 +38,7 @@ from jobtui.commands.printing import Report, SourceNames, print_csv, print_lines
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
+from jobtui.model.commands import Command
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import LINES_BEHIND, Unreadable
@@ -169,8 +171,23 @@ async def run(reader: Reader) -> Exit:
         more = f", and {len(problems) - 1} more are not read" if found.job is None and problems[1:] else ""
         complain(f"its output {problem}{more}")
     shown = lines if (most := reader.context.most) is None else lines[max(0, len(lines) - most) :]
+    if unkept := _not_kept(lines, LAST_ROWS if reader.context.flag("grep") or most is None else most):
+        complain(unkept)
     follow = partial(_follow, reader, found.job, fresh, outputs, logs.values(), chosen)
     return await _printed(reader, shown, follow)
+
+
+def _not_kept(lines: Sequence[JobLine], most: int) -> str:
+    """Words if some of the last `most` lines may be missing: not all of an op and of a job are kept."""
+    own = [line for line in lines if line.component is not Component.JOB]
+    cut = [line for line in own if line.op is not None and line.op.dropped_steps]
+    last, loose = STEPS_KEPT - FIRST_STEPS_KEPT, sum(line.op is None for line in own)
+    if not (cut and most > last) and not (loose >= EVENTS_KEPT < most):
+        return ""
+    ids = {line.job_id if line.op is None else line.op.op for line in cut or own[-1:]}
+    kept = f"the first {FIRST_STEPS_KEPT} and the last {last} lines of an op, {EVENTS_KEPT} without one"
+    every = Command("jobtui", "logs", (cut or own)[-1].source, "--grep", "|".join(sorted(ids)))
+    return f"of its lines only some were kept ({kept}); for all: {every}"
 
 
 def _naming(reader: Reader, candidate: Candidate, chosen: Chosen) -> Chosen:

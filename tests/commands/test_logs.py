@@ -79,6 +79,15 @@ def test_op_agent_expression_and_time_select_lines(run: Runner) -> None:
     assert {line["at"] for line in bounded} == {"2026-11-20T20:35:45Z"}
 
 
+def test_lines_that_were_not_kept_are_reported(run: Runner, tmp_path: Path) -> None:
+    whole = (CAPTURES / "local" / "supervisor.log").read_text()
+    (line,) = re.findall(rf".*new status=running _ComputeJob\({JID}.*\n", whole)
+    (log := tmp_path / "supervisor.log").write_text(whole.replace(line, 300 * line))
+    for flags, is_told in (((), True), (("--grep", "new status"), True), (("-n", "20"), False)):
+        said = run("logs", JID, *flags, "--srdb", CAPTURES / "local", "--log", log).err
+        assert (f"for all: jobtui logs {log} --grep " in said) is is_told, said
+
+
 @pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
 def test_a_secret_in_the_line_after_its_key_is_masked(
     run: Runner, tmp_path: Path, flags: tuple[str, ...]
