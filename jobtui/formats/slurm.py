@@ -20,7 +20,7 @@ from itertools import islice, pairwise
 
 import msgspec
 
-from jobtui.model.clock import Nanos, time_of_iso, time_of_seconds
+from jobtui.model.clock import Nanos, from_seconds, time_of_iso, time_of_seconds
 from jobtui.model.health import Skip
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import read_json, real, whole, whole_of
@@ -375,6 +375,19 @@ def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
     ids = {"id": job_id, "raw": raw, "array": array, "task": task}
     values = {**values_of(said, SCONTROL), **names, **ids, "is_whole": True}
     return settled(msgspec.convert(values, SlurmJob)), said
+
+
+def answered_at(job: SlurmJob, said: Mapping[str, str]) -> Nanos | None:
+    """When slurmctld answered, by its own clock. Only a job that runs and was never suspended tells it."""
+    used_s = duration_of(said.get("RunTime", ""))
+    if (
+        job.state != "RUNNING"
+        or said.get("SecsPreSuspend") != "0"
+        or job.started_at is None
+        or used_s is None
+    ):
+        return None
+    return Nanos(job.started_at + from_seconds(used_s))
 
 
 def fields_of_line(text: str, last_counts: Set[str] = frozenset()) -> dict[str, str]:

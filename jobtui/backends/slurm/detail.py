@@ -276,6 +276,8 @@ ACCOUNTS_ALONE = "only accounting: slurmctld no longer knows it"
 MOST_STEPS = 20
 """The most steps listed one by one."""
 MOST_TASKS = 10_000
+OFF_S = 60.0
+"""An answer that is this much older than its question, or younger, is doubted."""
 
 
 async def fetch_detail(
@@ -311,7 +313,7 @@ async def fetch_detail(
             other = records.disputing(said[0], runs[-1], asked_at) if runs else None
             if other is not None:
                 detail = msgspec.structs.replace(detail, job=records.disputed(detail.job, other, label))
-            detail = await _with_question(detail, said, commands, queue_of)
+            detail = await _with_question(_with_age(detail, said, asked_at), said, commands, queue_of)
     return detail if away is None else _not_read(detail, away)
 
 
@@ -320,6 +322,16 @@ def _not_read(detail: JobDetail, error: SourceError) -> JobDetail:
     if not detail.job.status.is_live:
         return detail
     return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(error))))
+
+
+def _with_age(detail: JobDetail, said: Shown, asked_at: Nanos) -> JobDetail:
+    """The record, with a doubt if slurmctld answered as of another time: that is old, or a clock is off."""
+    there = slurm.answered_at(*said)
+    if there is None or abs(late_s := seconds_between(there, asked_at)) <= OFF_S:
+        return detail
+    how = f"{abs(late_s) / 60:.0f} min {'before' if late_s > 0 else 'after'} it was asked"
+    doubt = f"slurmctld answered as of {to_rfc3339(there)}, {how}"
+    return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, doubt)))
 
 
 async def _with_question(detail: JobDetail, said: Shown, commands: Commands, queue_of: QueueOf) -> JobDetail:
