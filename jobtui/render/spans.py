@@ -77,7 +77,11 @@ def difference(before: Line, after: Line) -> range | None:
 
 
 def styled(line: Line, style: str) -> Line:
-    return tuple(span._replace(style=f"{span.style} {style}".strip()) for span in line)
+    """The line with a style on top; blanks get only that one, as reversed they would show their colour."""
+    return tuple(
+        span._replace(style=style if span.text.isspace() else f"{span.style} {style}".strip())
+        for span in line
+    )
 
 
 def padded(line: Line, cells: int, style: str = "") -> Line:

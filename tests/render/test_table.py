@@ -130,7 +130,7 @@ def test_two_ends_fill_the_line(left: Line, right: Line, cells: int) -> None:
 def test_lines_are_padded_and_styled_and_only_changed_cells_differ() -> None:
     assert width_of(padded((Piece("表"),), 5)) == 5
     assert padded((Piece("abc"),), 2) == (Piece("abc"),)
-    assert styled((Piece("a"), Piece("b", "x")), "y") == (Piece("a", "y"), Piece("b", "x y"))
+    assert styled((Piece("b", "x"), Piece(" ", "x")), "y") == (Piece("b", "x y"), Piece(" ", "y"))
     before = (Piece("state  "), Piece("41s"), Piece("  rest"))
     after = (Piece("state  "), Piece("42s"), Piece("  rest"))
     assert difference(before, after) == range(7, 10)
