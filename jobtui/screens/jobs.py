@@ -166,7 +166,7 @@ class JobsScreen(JobsFilteringScreen):
         jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
         self._table.apply(jobs, changes.gone)
         self._lookup.note(changes.jobs)
-        if self._judged.job_id in changes.jobs:
+        if changes.sources or self._judged.job_id in changes.jobs:
             self.show_about()
         self._show_surroundings()
 

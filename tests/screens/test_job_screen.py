@@ -17,6 +17,7 @@ from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo import run_dir as sirepo_run_dir
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceMissing
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import Reached
 from jobtui.model.ops import Component, OpStatus
@@ -169,6 +170,9 @@ async def test_the_verdict_is_on_top_and_changes_with_the_record() -> None:
         assert "Its agent is being started for 3s" in line
         scene.db.add(batch(a_job(1, status=JobStatus.COMPLETED, ended_at=ago(1), started_at=ago(2))))
         assert "It completed" in await first(scene, pilot, "completed")
+        await press(pilot, "escape", until=lambda: "90 % sure" in text(scene.app))
+        scene.db.add(SourceMissing("no such directory"))
+        await see(scene.app, pilot, "40 % sure")
 
 
 async def test_a_verdict_is_late_once_its_sources_are_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
