@@ -6,6 +6,7 @@ from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, Shar
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.numbers import counted
+from jobtui.model.verdicts import AS_KNOWN
 from jobtui.render.json_output import fields_of
 from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
@@ -41,8 +42,9 @@ def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
     if len(one.jobs) == 1:  # the line and its place, without the words before it
-        _, found, rest = one.sentence.partition(f": {text}")
-        return show((text + rest).removesuffix(".") if found else one.sentence)
+        claim = one.sentence.rpartition(AS_KNOWN)[2]
+        _, found, rest = claim.partition(f": {text}")
+        return show((text + rest).removesuffix(".") if found else claim)
     part = f"{count:,} of {of:,}" if of == len(one.jobs) else f"in {count:,} of {counted(of, 'output')} read"
     return show(text) + (f" ({part})" if count < len(one.jobs) else "")
 
@@ -84,8 +86,10 @@ def _codes(one: Incident) -> str:
 
 
 def _doubt(one: Incident) -> str:
-    """How many of several are in doubt; the sentence about a single one says that itself."""
-    return f"not sure of {one.doubtful:,} of them" if one.doubtful and len(one.jobs) > 1 else ""
+    """What is doubtful about a single one, or how many of several are in doubt."""
+    if len(one.jobs) == 1:
+        return show(one.sentence.rpartition(AS_KNOWN)[0].rstrip())
+    return f"not sure of {one.doubtful:,} of them" if one.doubtful else ""
 
 
 def _span(one: Incident, now: Nanos) -> str:

@@ -17,7 +17,8 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
-from jobtui.model.verdicts import Cause, Code, Verdict
+from jobtui.model.verdicts import AS_KNOWN, Cause, Code, Verdict
+from jobtui.render.incidents import common_words, incident_facts
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, JobRecord, ReadCache
 from jobtui.store.store import Store
@@ -60,6 +61,14 @@ def test_alike_failures_are_one_and_name_the_host_or_user_they_share() -> None:
     (group,) = incidents([*others, *bad]).groups
     assert (group.error, group.cause) == ("crystal N has no size", ("crystal N has no size", 5, 5))
     assert group.shared == (("user", "vn9m3eZW", 5, 0, 20),)
+
+
+def test_a_single_failure_is_told_before_what_is_doubtful_about_it() -> None:
+    job, sentence = a_job(status=JobStatus.MISSING), f"A log is gone. {AS_KNOWN}It has run."
+    verdict = Verdict(job_id=job.id, code=Code.RUN_DIR_GONE, sentence=sentence, confidence=0.4)
+    (found,) = incidents([Sample(job, verdict, None)]).alone
+    assert common_words(found) == "It has run."
+    assert [part.text for part in incident_facts(found, NOW)][:2] == ["It has run.", "A log is gone."]
 
 
 FACT = st.sampled_from(("v1", "v2", "v3", None))
