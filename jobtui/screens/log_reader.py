@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from jobtui.actions import key_of
 from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import of_kind
 from jobtui.model import pages
@@ -58,7 +59,7 @@ class LogReader:
         """The position when another log was chosen; None at the end."""
         self.extent = pages.Extent(0, 0)
         self.search: pages.LogSearch | None = None
-        self.is_filtered = False
+        self.is_filtered = self.is_counting = False
         self.left_from: int | None = None
         """The position when all lines but the hits were hidden."""
         self.problem = ""
@@ -80,6 +81,13 @@ class LogReader:
     @property
     def lines(self) -> pages.LineSource:
         return FoldedLines(self.unfolded, self.folds) if self.folds else self.unfolded
+
+    @property
+    def hidden_words(self) -> str:
+        """Why there is no line where some may be left out, "" where all are shown."""
+        if not (self.is_filtered or self.conditions):
+            return ""
+        return "searching" if self.is_searching else f"no line passes; {key_of('back')} shows the others"
 
     def end_search(self) -> None:
         if self.search is not None:
@@ -139,6 +147,7 @@ def status_words(reader: LogReader | None, view: LogView, place: pages.FilePosit
         return [("no logs to read", "warning")]
     problem = reader.problem.removeprefix(f"{reader.name}: ")
     words = [(fit(show(problem), PROBLEM_CELLS).rstrip(), "error")] if problem else []
+    words += [("counting …", "accent")] if reader.is_counting else []
     if reader.search is not None:
         line = view.line_at_cursor
         begin, end = (line.position, line.end) if line else (0, 0)

@@ -2,13 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from time import monotonic
 
 from textual import events, on, work
 from textual.app import ComposeResult
+from textual.screen import Screen
 
 from jobtui.actions import ScreenName, hints_at
 from jobtui.analysis.log_shapes import Condition, continues, count_facets
@@ -147,6 +148,7 @@ class LogScreen(LiveScreen):
         if self._reader is not None:
             self._reader.position = None if self._view.follows else self._view.position
         self._chosen = chosen
+        self.workers.cancel_group(self, "facets")  # those of the other log
         name = self._names[chosen]
         reader = self._readers.get(name)
         if reader is None:
@@ -200,12 +202,10 @@ class LogScreen(LiveScreen):
 
     async def _show_lines(self, reader: LogReader) -> None:
         feed = LogFeed(reader.lines)
-        try:
+        with self._told(reader):
             found = await self._opened_at(reader.log)
             reader.position = reader.position if found is None else found
             await feed.jump(reader.position)
-        except LogUnreadable as error:
-            self._set_problem(reader, str(error))
         self._view.take_over(feed, reader.position)
         self._shown.set()
 
@@ -253,14 +253,20 @@ class LogScreen(LiveScreen):
     async def _work(self, reader: LogReader) -> bool:
         until = monotonic() + WORK_S
         extent = reader.extent
-        try:
+        with self._told(reader):
             while await reader.log.work():
                 if monotonic() >= until:
                     return True
-        except LogUnreadable as error:
-            self._set_problem(reader, str(error))
         self._worked_at = extent
         return False
+
+    @contextmanager
+    def _told(self, reader: LogReader) -> Iterator[None]:
+        """While a log is read: if it cannot be, the header says why."""
+        try:
+            yield
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
 
     def _set_problem(self, reader: LogReader, problem: str) -> None:
         if reader.problem != problem:
@@ -293,7 +299,7 @@ class LogScreen(LiveScreen):
         whole = "all" if self._set is None else counted(len(self._set), "log")
         names = tuple(whole if name is None else self._labels[name] for name in self._names)
         if self._reader is not None:
-            self._view.empty = (show(self._reader.problem),)  # "" where it can be read
+            self._view.empty = (show(self._reader.problem) or self._reader.hidden_words,)
         words = status_words(self._reader, self._view, self._place)
         self._header.status = LogStatus(names, self._chosen, tuple(words))
 
@@ -379,9 +385,11 @@ class LogsScreen(LogScreen):
 
     async def action_open(self) -> None:
         line, reader = self._view.line_at_cursor, self._reader
-        if line is not None and reader is not None:
-            from jobtui.screens.text import ReadingScreen
+        if line is None or reader is None:
+            return
+        from jobtui.screens.text import ReadingScreen
 
+        with self._told(reader):
             record = [one async for one in self._record(reader, line)]
             taken = await self.taken()
             self.app.push_screen(ReadingScreen(self.shared, "log line", self._about(line, record), taken))
@@ -421,28 +429,35 @@ class LogsScreen(LogScreen):
         line, reader = self._view.line_at_cursor, self._reader
         if reader is None or line is None:
             return
-        if not line.folded:
-            before = (await reader.unfolded.before(line.position, FOLDED)).lines
-            after = (await reader.unfolded.after(line.position, FOLDED)).lines
-            run = next(run for run in runs_of((*before, *after)) if run[-1].end > line.position)
-            if len(run) < 2:
-                self.say("no lines here to fold")
-                return
-            line = folded(run)
-        reader.folds.toggle(line.position, line.end)
-        self._show_again(reader, line.position)
+        with self._told(reader):
+            if not line.folded:
+                before = (await reader.unfolded.before(line.position, FOLDED)).lines
+                after = (await reader.unfolded.after(line.position, FOLDED)).lines
+                run = next(run for run in runs_of((*before, *after)) if run[-1].end > line.position)
+                if len(run) < 2:
+                    self.say("no lines here to fold")
+                    return
+                line = folded(run)
+            reader.folds.toggle(line.position, line.end)
+            self._show_again(reader, line.position)
 
     @work(group="facets", exclusive=True)
     async def action_facets(self) -> None:
         if (reader := self._reader) is None:
             return
+        reader.is_counting = True
+        self._show_status()
         try:
-            position = (await reader.log.look()).end  # what the screen shows may be older, or nothing yet
-        except LogUnreadable as error:
-            self.say(str(error))
-            return
+            with self._told(reader):
+                self.open_late(await self._counted(reader))
+        finally:
+            reader.is_counting = False
+            self._show_status()
+
+    async def _counted(self, reader: LogReader) -> Screen[None]:
         lines: list[LogLine] = []
         at_edge = False
+        position = (await reader.log.look()).end  # what the screen shows may be older, or nothing yet
         while len(lines) < COUNTED_LINES and not at_edge:
             page = await reader.unfolded.before(position, COUNTED_LINES // 10)
             lines[:0], at_edge = page.lines, page.at_edge or not page.lines
@@ -453,7 +468,8 @@ class LogsScreen(LogScreen):
             self._set_conditions((*reader.conditions, one))
 
         of = counted(len(lines), "line") if at_edge else f"the newest {len(lines):,} lines"
-        self.open_late(screen_at(ScreenName.FACETS, self.shared, counts, of, add))
+        found: Screen[None] = screen_at(ScreenName.FACETS, self.shared, counts, of, add)
+        return found
 
     def _set_conditions(self, conditions: tuple[Condition, ...]) -> None:
         if self._reader is not None:
@@ -495,16 +511,13 @@ class LogsScreen(LogScreen):
         reader, line, chosen = self._reader, self._view.line_at_cursor, self._view.selection
         if reader is None or line is None:
             return
-        try:
+        with self._told(reader):
             if chosen is None:
                 lines = [one async for one in self._record(reader, line)]
             else:
                 page = await reader.unfolded.after(chosen[0], COPIED_LINES)
                 lines = [one for one in page.lines if one.position <= chosen[1]]
-        except LogUnreadable as error:
-            self._set_problem(reader, str(error))
-            return
-        self.copy("\n".join(show(one.text) for one in lines))
+            self.copy("\n".join(show(one.text) for one in lines))
 
     # Errors.
 
@@ -516,20 +529,17 @@ class LogsScreen(LogScreen):
     @work(group="seek", exclusive=True, description="")
     async def _seek(self, reader: LogReader, find: Callable[[], Awaitable[int | None]], nowhere: str) -> None:
         """Go to the line searched for among all lines; `nowhere` is shown if there is none."""
-        try:
+        with self._told(reader):
             found = await find()
-        except LogUnreadable as error:
-            self._set_problem(reader, str(error))
-            return
-        if reader is not self._reader:
-            return
-        if found is None:
-            self.say(nowhere)
-        elif reader.is_filtered:
-            reader.set_filtered(None, on=False)
-            self._view.show(reader.lines, found)
-        else:
-            self._view.go_to(found)
+            if reader is not self._reader:
+                return
+            if found is None:
+                self.say(nowhere)
+            elif reader.is_filtered:
+                reader.set_filtered(None, on=False)
+                self._view.show(reader.lines, found)
+            else:
+                self._view.go_to(found)
 
     # What is typed.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import JobStatus
-from jobtui.model.pages import LogLine
+from jobtui.model.pages import LogLine, LogUnreadable, MaskedLines
 from jobtui.render.log_lines import LineLook, Tags, body, gutter
 from jobtui.render.text import Zone, width
 from jobtui.screens.choices import LogSetScreen
@@ -249,6 +250,37 @@ async def test_a_broken_journal_shows_among_the_lines_and_in_the_header() -> Non
         await until(app, pilot, "not reached after this", "connection refused")
         other.broken = ""
         await until(app, pilot, "read later, nothing missing")
+
+
+@pytest.mark.parametrize("key", ["space", "c", "enter", "Y"])
+async def test_a_log_that_a_key_cannot_read_is_no_fault(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*asked: object) -> None:
+        raise LogUnreadable("no route to host")
+
+    (log := tmp_path / "x.log").write_text("one\ntwo\n")
+    async with on_logs(log) as (app, pilot):
+        await until(app, pilot, "two")
+        monkeypatch.setattr(MaskedLines, "before", broken)
+        monkeypatch.setattr(MaskedLines, "after", broken)
+        await press(pilot, key, until=lambda: "no route to host" in text(app))
+
+
+async def test_counts_of_a_log_are_not_shown_over_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = threading.Event()
+    monkeypatch.setattr("jobtui.screens.logs.count_facets", lambda lines: ends.wait(60) and ())
+    for name in ("x", "y"):
+        (tmp_path / name).write_text(f"of {name}\n")
+    async with on_logs(tmp_path / "x", tmp_path / "y") as (app, pilot):
+        await until(app, pilot, "of x", "of y")
+        await press(pilot, "c", until=lambda: "counting" in text(app))
+        await press(pilot, "tab", until=lambda: "of y" not in text(app))
+        ends.set()
+        await wait_until(lambda: not any(one.group == "facets" for one in app.workers), pilot)
+        assert isinstance(app.screen, LogsScreen)
 
 
 LINE = LogLine(position=1, end=2, text="the message", size=11, at=T0, stamped=True)
