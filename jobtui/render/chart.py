@@ -17,7 +17,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.render.columns import head, table_rows
 from jobtui.render.spans import Line, Piece, fitting, padded, width_of
 from jobtui.render.styles import STATUS_STYLES
-from jobtui.render.text import Zone, clock_time, date_time, duration, fit, show, width
+from jobtui.render.text import NONE, Zone, clock_time, date_time, duration, fit, show, width
 
 DOTS_WIDE, DOTS_HIGH = 2, 4
 """Dots of one cell."""
@@ -458,8 +458,8 @@ def time_rows(times: Sequence[StateTime]) -> list[tuple[str, ...]]:
             fit(show(one.state), NAME_CELLS).rstrip(),
             f"{one.stays:,}",
             f"{one.open:,}",
-            duration(one.p50_s),
-            duration(one.p90_s),
+            duration(one.p50_s) if one.stays else NONE,
+            duration(one.p90_s) if one.stays else NONE,
             duration(one.longest_s),
         )
         for one in times

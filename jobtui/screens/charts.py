@@ -13,8 +13,8 @@ from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
 from jobtui.model.commands import Command
 from jobtui.model.numbers import counted
-from jobtui.render.chart import HEADS, time_rows, title_of
-from jobtui.render.spans import Paragraph
+from jobtui.render.chart import times_lines, title_of
+from jobtui.render.spans import Paragraph, words_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
 from jobtui.screens.base import test_of
 from jobtui.screens.jobs import JobsFilteringScreen
@@ -234,8 +234,8 @@ class ChartsScreen(JobsFilteringScreen):
         yield Paragraph(title_of(chart), "title")
         if self._view.words:
             yield Paragraph(self._view.words)
-        for row in (HEADS, *time_rows(chart.times)) if chart.times else ():
-            yield Paragraph("  ".join(f"{text:<12}" for text in row).rstrip())
+        for line in times_lines(chart.times, self._view.cells - 2) if chart.times else ():
+            yield Paragraph(words_of(line))
         for curve in chart.curves:
             words = f"{curve.series.name}: {counted(len(curve.series.x), 'point')}, in {curve.series.unit}"
             yield Paragraph(show(words))
