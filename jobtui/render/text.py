@@ -97,6 +97,8 @@ def telling(text: str, cells: int) -> str:
     if found is not None and width(text[: found.end()]) <= 2 * cells // 3:
         return fit(text, cells)
     tail = text[found.start() if found is not None else len(text) - cells // 2 :]
+    while found is None and width(tail) > cells // 2:
+        tail = tail[1:]
     room = min(width(tail), cells - cells // 3)
     return fit(text, cells - room).rstrip() + fit(tail, room).rstrip()
 
@@ -244,7 +246,8 @@ def _broken_down(at: Nanos, local: bool | None = None) -> time.struct_time:
 
 
 def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
-    """A safe text in lines of at most this many cells, broken at blanks where there are any.
+    """A safe text in lines of at most this many cells, broken at blanks where there are any, and among wide
+    characters, as their languages write none.
 
     Lines after the first begin with `hang` blanks, unless that would take more than half of the width; the
     same holds for the blanks that the text itself begins with.
@@ -261,9 +264,13 @@ def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
         if width(joined) <= cells:
             line = joined
             continue
-        if line.strip():
+        if line.strip() and width(word) > len(word) and width(line) + 3 <= cells:
+            line += " "
+        elif line.strip():
             lines.append(line)
-        *full, last = chop_cells(word, cells - len(indent)) or [""]
-        lines += [indent + part for part in full]
-        line = indent + last
+            line = indent
+        first = (chop_cells(word, cells - width(line)) or [""])[0]
+        parts = chop_cells(word[len(first) :], cells - len(indent)) if len(first) < len(word) else ()
+        *full, line = (line + first, *(indent + part for part in parts))
+        lines += full
     return [*lines, line]
