@@ -134,13 +134,15 @@ offers "$@"
 FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_script_is_understood_by_its_shell(shell: str, run: Runner) -> None:
+@pytest.mark.parametrize(("shell", "unsorted"), [("bash", " -o nosort "), ("zsh", " -V "), ("fish", " -k ")])
+def test_a_script_is_understood_by_its_shell_and_keeps_failed_jobs_first(
+    shell: str, unsorted: str, run: Runner
+) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here")
     script = run("completion", shell).out
     checked = subprocess.run([shell, "-n", "/dev/stdin"], input=script, capture_output=True, text=True)
-    assert (checked.returncode, checked.stderr) == (0, "")
+    assert (checked.returncode, checked.stderr, unsorted in script) == (0, "", True)
 
 
 def test_every_command_and_flag_is_offered(run: Runner) -> None:

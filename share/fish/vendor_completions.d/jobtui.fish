@@ -11,4 +11,4 @@ function __jobtui_offer
             printf '%s\n' $found
     end
 end
-complete -c jobtui -f -a '(__jobtui_offer)'
+complete -c jobtui -f -k -a '(__jobtui_offer)'
