@@ -8,11 +8,9 @@ import pytest
 from textual import events
 from textual.command import CommandList
 from textual.keys import _character_to_key
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
-from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
@@ -121,26 +119,6 @@ async def test_other_colours_are_found_and_used_at_once() -> None:
             theme = scene.app.theme
             await press(pilot, "ctrl+t", until=lambda theme=theme: scene.app.theme != theme)  # type: ignore[misc]
         assert len(set(map(str, seen))) > 3
-
-
-async def test_the_palette_finds_actions_of_other_screens_and_goes_there() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        app = scene.app
-        for begin, query, line, there in (
-            ("1", "verdict", "w           Why", lambda: "evidence" in text(app)),
-            ("6", "stuck", "F           Show only", lambda: "/failed or stuck" in text(app)),
-            ("4", "recurring", ":seen       Failures", lambda: isinstance(app.screen, SeenScreen)),
-        ):
-            await pilot.press(begin)
-            found = await opened(scene, pilot, query)
-            await pick(pilot, found, line)
-            await press(pilot, "enter", until=there)
-
-
-async def pick(pilot: Pilot[None], found: CommandList, line: str) -> None:
-    await wait_until(lambda: [one.startswith(line) for one in words(found)][:1] == [True], pilot)
-    await wait_until(lambda: found.highlighted == 0, pilot)
 
 
 KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}

@@ -17,41 +17,14 @@ from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.screens import export
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from tests.builders import job_id
 from tests.screens.captured import CAPTURE, CAPTURED, WORDS, app_on, shown, until
-from tests.screens.scene import FAILED, Scene, on_jobs, say
+from tests.screens.scene import on_jobs, say
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press
-
-JOBTUI = "jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log"
-
-
-@pytest.fixture
-def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    texts: list[str] = []
-    monkeypatch.setattr(JobsScreen, "copy", lambda self, text: texts.append(text))
-    return texts
 
 
 def only_file(directory: Path) -> Path:
     (path,) = directory.iterdir()
     return path
-
-
-async def test_a_job_is_taken_as_a_block_a_command_or_markdown_and_marked_ones_as_commands(
-    copied: list[str],
-) -> None:
-    async with on_jobs() as (_, pilot, _):
-        for count, keys in enumerate(("Y", "ctrl+y", "m", "b"), 1):
-            await press(pilot, keys, until=lambda count=count: len(copied) == count)  # type: ignore[misc]
-        await press(pilot, "space", "space", "b", until=lambda: len(copied) == 5)
-    assert "name      Beamline 7 test" in copied[0]
-    assert f"id        {FAILED}" in copied[0]
-    assert copied[1] == f"{JOBTUI} jobs"
-    assert copied[2].startswith(f"# {FAILED}: ")
-    assert "## What to do next" in copied[2]
-    assert copied[3] == f"{JOBTUI} bundle {FAILED}"
-    assert copied[4].splitlines() == [f"{JOBTUI} bundle {job}" for job in (job_id(1), FAILED)]
 
 
 async def test_a_text_too_long_for_the_clipboard_goes_to_a_named_file(
@@ -113,7 +86,7 @@ async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
     return shlex.split(taken.command)
 
 
-async def test_jobs_are_shown_with_their_filter_and_what_may_be_meant_is_found_outside_too() -> None:
+async def test_jobs_are_shown_outside_with_their_filter() -> None:
     async with shown(app_on(SirepoDb(CAPTURE), *CAPTURED, words=WORDS)) as (app, pilot):
         await until(app, pilot, "jobs, ")
         await say(pilot, 'filter -app:srw name:"a b"')
@@ -125,9 +98,3 @@ async def test_jobs_are_shown_with_their_filter_and_what_may_be_meant_is_found_o
         text = " ".join(await command_of(app, pilot))
         assert "hunter2" not in text
         assert "\x1b" not in text
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await until(scene.app, pilot, "jobs, ")
-        await say(pilot, "goto heights")
-        await until(scene.app, pilot, "may mean")
-        assert (await command_of(scene.app, pilot))[-2:] == ["find", "heights"]
