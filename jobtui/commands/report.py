@@ -166,7 +166,7 @@ def _lines(
         yield from lowered(plot_lines(series, window, reader.now), reader.context)
     if times:
         rows = [list(map(Piece, row)) for row in time_rows(times)]
-        yield from table_lines(HEADS, rows, width)
+        yield from lowered(table_lines(HEADS, rows, width), reader.context)
         return
     for one in () if _plots(reader) else series:
         yield paint(f"{show(one.name)}, {one.unit}", "heading")
