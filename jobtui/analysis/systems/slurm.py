@@ -18,7 +18,7 @@ from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.find import is_array
 from jobtui.analysis.times import capital, duration, for_words, waits_words
 from jobtui.formats.slurm import exit_of
-from jobtui.model.clock import Nanos, time_of_iso
+from jobtui.model.clock import Nanos, since_s, time_of_iso
 from jobtui.model.health import unread
 from jobtui.model.jobs import SLURM, Category, Job, JobStatus, Pending
 from jobtui.model.numbers import and_more
@@ -55,6 +55,8 @@ OF_REASON: Mapping[str, Code] = {
     "RaisedSignal": Code.KILLED_BY_SIGNAL, "TimeLimit": Code.TIMED_OUT,
 }  # fmt: skip
 """What a reason of a failed job means that is not about its launch."""
+PASSED_S = 120.0
+"""A job is no longer said to wait for a time this long after it."""
 AT_ONCE_S = 1.0
 """A job that slurmd cannot start is over within this time."""
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
@@ -198,6 +200,10 @@ def _pending(matter: SlurmCase) -> Ruling:
     if job.reason and pending.words == job.reason:
         odd = f'"{job.reason}" is a reason that jobtui does not know'
         return Ruling(code, sentence, PLAUSIBLE, (odd,))
+    begins_at = pending.eligible_at or pending.scheduler_estimate
+    late_s = since_s(begins_at, matter.now) if pending.category is Category.BEGIN_TIME else None
+    if (late_s or 0.0) > PASSED_S:
+        return Ruling(code, sentence, PLAUSIBLE, ("that time is over",))
     return Ruling(code, sentence, SURE if job.reason else LIKELY)
 
 
