@@ -112,13 +112,14 @@ def _read(path: str, answer: Response) -> _Archive:
         data = b"".join(unpacker.feed(answer.body))
         unpacker.end()
         files: dict[str, _File] = {}
-        left_out = 0
+        left_out = lost = 0
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 name = basename(member.name)
                 is_plain = member.isfile() and not member.issparse()
                 if not is_plain or not name or name in files or len(files) >= MOST_FILES:
                     left_out += not member.isdir()
+                    lost += is_plain
                     continue
                 begin, size = member.offset_data, member.size
                 body = memoryview(data)[begin : begin + size]
@@ -130,8 +131,10 @@ def _read(path: str, answer: Response) -> _Archive:
             is_cut = end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
     except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}; ask again") from error
-    note = "the archive is incomplete: its end is missing, perhaps also files" if is_cut else ""
-    return _Archive(files, left_out + is_cut, note)
+    notes = ["the archive is incomplete: its end is missing, perhaps also files"] if is_cut else []
+    if lost:
+        notes.append(f"{lost:,} of its files are not read: of one name the first, {MOST_FILES} in all")
+    return _Archive(files, left_out + is_cut, "; ".join(notes))
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> FetchLog:

@@ -518,6 +518,8 @@ async def test_members_of_an_archive_that_are_not_understood_are_counted() -> No
         server, _ = kept(gzip.compress(body))
         listing = await server.list_files(f"{LANDSCAPE}/job/{JOB}")
         assert ([file.name for file in listing.files], listing.left_out) == (["a"], left_out)
+    server, _ = kept(rigs.archive({"a/out": "x", "b/out": "y"}))
+    assert "1 of its files are not read" in (await server.list_files(f"{LANDSCAPE}/job/{JOB}")).note
 
 
 CUT_FILES = gzip.compress(gzip.decompress(rigs.archive({"beam.out": OUTPUT}))[:1024])
