@@ -203,7 +203,7 @@ def _pending(matter: SlurmCase) -> Ruling:
     begins_at = pending.eligible_at or pending.scheduler_estimate
     late_s = since_s(begins_at, matter.now) if pending.category is Category.BEGIN_TIME else None
     if (late_s or 0.0) > PASSED_S:
-        return Ruling(code, sentence, PLAUSIBLE, ("that time is over",))
+        return Ruling(code, sentence, PLAUSIBLE, ("that time has passed, and it has not started",))
     return Ruling(code, sentence, SURE if job.reason else LIKELY)
 
 
