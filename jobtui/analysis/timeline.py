@@ -13,7 +13,7 @@ import msgspec
 
 from jobtui.analysis.times import duration
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.clock import SECOND, Nanos, Window, seconds_between
 from jobtui.model.ids import JobId, OpPrefix, condor_id, numbered
 from jobtui.model.jobs import SLURM, Job, JobStatus, Run
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
@@ -25,36 +25,23 @@ SLACK = 2 * SECOND
 """A request is logged shortly before the queue time in the record, and logs cut off fractions."""
 
 
-class RunWindow(NamedTuple):
-    """From `begin` to before `end`; None for no bound."""
-
-    begin: Nanos | None = None
-    end: Nanos | None = None
-
-    def holds(self, at: Nanos | None) -> bool:
-        """Whether a time is in it; None is in every window."""
-        if at is None:
-            return True
-        return (self.begin is None or at >= self.begin) and (self.end is None or at < self.end)
-
-
-def window_of(runs: Sequence[Run], number: int) -> RunWindow:
+def window_of(runs: Sequence[Run], number: int) -> Window:
     """The window of the run with this number; anything before the first run belongs to it."""
     starts: list[tuple[int, Nanos | None]] = []
     for run in runs:
         at = run.queued_at if run.queued_at is not None else run.started_at
         starts.append((run.number, None if at is None else Nanos(at - SLACK)))
     begin = next((at for known, at in starts if known == number), None)
-    end = next((at for known, at in starts if known > number and at is not None), None)
+    end = next((Nanos(at - 1) for known, at in starts if known > number and at is not None), None)
     is_first = all(known >= number for known, _ in starts)
-    return RunWindow(None if is_first else begin, end)
+    return Window(None if is_first else begin, end)
 
 
-def ops_in(window: RunWindow, ops: Iterable[Op]) -> tuple[Op, ...]:
+def ops_in(window: Window, ops: Iterable[Op]) -> tuple[Op, ...]:
     return tuple(op for op in ops if window.holds(began_at(op)))
 
 
-def unlinked_in(window: RunWindow, lines: Iterable[Unlinked]) -> tuple[Unlinked, ...]:
+def unlinked_in(window: Window, lines: Iterable[Unlinked]) -> tuple[Unlinked, ...]:
     return tuple(line for line in lines if window.holds(line.step.at))
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from jobtui.analysis.reports import rates
 from jobtui.analysis.reports.charts import Chart, ChartKind, changes_of_job
-from jobtui.analysis.reports.curves import Curve, Series, Window
+from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates_exact import ReportError
 from jobtui.analysis.reports.rates_exact import available_nodes as exact_nodes
 from jobtui.analysis.reports.rates_exact import throughput as exact_throughput
@@ -26,7 +26,7 @@ from jobtui.commands.printing import Report, lowered, print_lines
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
-from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, Window, to_rfc3339
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered, system_job_id
 from jobtui.model.specs import SourceSpec

@@ -134,6 +134,19 @@ HERE = ""
 """The clock of log files: the machine on which they were written is not known by name."""
 
 
+class Window(NamedTuple):
+    """A stretch of time with its ends; None for no bound."""
+
+    since: Nanos | None = None
+    until: Nanos | None = None
+
+    def holds(self, at: Nanos | None) -> bool:
+        """Whether a time is in it; None is in every window."""
+        if at is None:
+            return True
+        return (self.since is None or self.since <= at) and (self.until is None or at <= self.until)
+
+
 class Offset(NamedTuple):
     """How far a clock is ahead of another, in seconds: at least `low`, at most `high`; None if not known."""
 

@@ -11,9 +11,9 @@ from textual.app import ComposeResult
 from jobtui.actions import ScreenName, hints_at, key_of
 from jobtui.analysis.compare import last_good
 from jobtui.analysis.keys import CLUSTER_MODE
-from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
+from jobtui.analysis.timeline import ops_in, unlinked_in, window_of
 from jobtui.backends.registry import Gives, kinds_that_give
-from jobtui.model.clock import DAY, SECOND, Nanos
+from jobtui.model.clock import DAY, SECOND, Nanos, Window
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_reader import Unreadable
@@ -304,7 +304,7 @@ class JobScreen(LiveScreen):
 
     def _subject(self) -> Subject:
         store, job_id, runs, run = self.shared.store, self.job_id, self._runs, self._run
-        window = window_of(runs, run.number) if run else RunWindow()
+        window = window_of(runs, run.number) if run else Window()
         all_ops = store.correlation.ops_of(job_id) or self._ops_of_states()
         ops, unlinked = ops_in(window, all_ops), unlinked_in(window, store.correlation.unlinked_of(job_id))
         traced = self._tracing.ops(ops, unlinked)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.reports import rates, rates_exact
-from jobtui.analysis.reports.curves import Series, Window
+from jobtui.analysis.reports.curves import Series
 from jobtui.backends.balsam import records
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, Window
 from jobtui.model.ids import JobId, system_job_id
 from tests.balsam_server import FOLDER, nanos, recorded
 from tests.rows import ROWS

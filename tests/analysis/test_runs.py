@@ -10,7 +10,7 @@ from jobtui.analysis import timeline
 from jobtui.analysis.compare import StepPair, StepTime, step_pairs
 from jobtui.analysis.paths import run_dirs_of
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, Window
 from jobtui.model.ids import JobId, RunDir
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus, Step, Unlinked
@@ -75,10 +75,10 @@ RUNS = (a_run(1, 900), a_run(2, 600), a_run(3, None, 300))
 
 
 def test_a_run_has_what_is_of_its_time_until_the_next_is_queued() -> None:
-    assert timeline.window_of(RUNS, 1) == timeline.RunWindow(None, ago(602))
-    assert timeline.window_of(RUNS, 2) == timeline.RunWindow(ago(602), ago(302))
-    assert timeline.window_of(RUNS, 3) == timeline.RunWindow(ago(302), None)
-    assert timeline.window_of((), 1) == timeline.RunWindow()
+    assert timeline.window_of(RUNS, 1) == Window(None, Nanos(ago(602) - 1))
+    assert timeline.window_of(RUNS, 2) == Window(ago(602), Nanos(ago(302) - 1))
+    assert timeline.window_of(RUNS, 3) == Window(ago(302), None)
+    assert timeline.window_of((), 1) == Window()
     old = an_op(created_at=ago(700))
     new = an_op(created_at=None, steps=[a_step(at=None), a_step(at=ago(601))])
     timeless = an_op(created_at=None)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from jobtui.analysis.keys import ENDS
 from jobtui.analysis.reports import rates
-from jobtui.analysis.reports.curves import Curve, Series, Window
+from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.model.changes import Allocation, StateChange
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, Window
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 

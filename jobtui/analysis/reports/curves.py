@@ -36,18 +36,6 @@ class Series(NamedTuple):
         return self.y[index - 1] if index else 0.0
 
 
-class Window(NamedTuple):
-    """The time that a report is about; None for no bound."""
-
-    since: Nanos | None = None
-    until: Nanos | None = None
-
-    def clip(self, time: Nanos) -> Nanos:
-        if self.since is not None and time < self.since:
-            return self.since
-        return self.until if self.until is not None and time > self.until else time
-
-
 BLOCK = 256
 """How many points have their extremes computed together."""
 MOST = 1e15

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from jobtui.analysis.reports.curves import DIGITS, Series, Window
+from jobtui.analysis.reports.curves import DIGITS, Series
 from jobtui.model.changes import ENDED_ALLOCATIONS, RUNNING, Allocation, StateChange, in_order
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, Window
 from jobtui.model.ids import JobId
 
 SORTED_AT_ONCE = 8_192
@@ -163,7 +163,7 @@ def throughput(histories: Histories, window: Window, *to_states: str) -> Series:
     moves, again, wanted = Moves(window), 0, frozenset(to_states)
     done = moves.effect(DONE)
     for own in histories:
-        times = [one.at for one in own if one.after in wanted and window.clip(one.at) == one.at]
+        times = [one.at for one in own if one.after in wanted and window.holds(one.at)]
         if times:
             moves.add(min(times), done)
             again += len(times) > 1
