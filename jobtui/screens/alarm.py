@@ -36,14 +36,16 @@ TIMEOUT_S = 30.0
 def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
     """Wait for the end of these jobs, or stop if all are waited for. Returns what to tell the user."""
     live = [job_id for job_id in chosen if (job := shared.live.jobs.get(job_id)) and job.status.is_live]
-    name = show((live or chosen)[0]) if len(live or chosen) == 1 else counted(len(live or chosen), "job")
+    about, is_one = live or chosen, len(live or chosen) == 1
+    name = show(about[0]) if is_one else counted(len(about), "job")
     if not live:
         return f"already ended: {name}" if chosen else ""
+    ends = f"{name} ends" if is_one else f"each of {name} ends"
     if shared.awaited.issuperset(live):
         shared.awaited.difference_update(live)
-        return f"no notification when {name} ends"
+        return f"no notification when {ends}"
     shared.awaited.update(live)
-    return f"you will be notified when {name} ends"
+    return f"you will be notified when {ends}"
 
 
 class AlarmCommand:
