@@ -6,6 +6,7 @@ job while rows move. On the first row it stays there until somebody moves it, so
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
+from time import monotonic
 
 from textual.message import Message
 
@@ -21,6 +22,8 @@ MOST_KEPT = 400
 """Rows kept drawn at most; a page or a few of them."""
 TICKED = 4
 """Rows that may be painted in a second because of time alone; with more the ages go on by turns."""
+ROOM_S = 60.0
+"""How long columns keep the room that they needed: rows come and go, and nothing should jump."""
 WORK_EVERY_S = 0.004
 """Pause between two slices of work on a new order."""
 
@@ -45,6 +48,7 @@ class JobTable(RecordTable[Job]):
         self._drawn: dict[JobId, Line] = {}
         self._measured: list[Job] = []
         """The jobs whose texts were measured, and have not changed since then."""
+        self._measured_at = 0.0
         self._next_tick = 0
         self._is_working = False
 
@@ -110,7 +114,7 @@ class JobTable(RecordTable[Job]):
             self.post_message(self.Recounted())
         context = self._look()
         visible = self.visible_jobs
-        self._measure(only_more=True)
+        self._measure(only_more=not visible or monotonic() - self._measured_at < ROOM_S)
         painted = 0
         for offset in range(len(visible)):
             at = (self._next_tick + offset) % len(visible)
@@ -170,6 +174,8 @@ class JobTable(RecordTable[Job]):
         Of jobs that were measured before, then only the columns that time changes.
         """
         jobs, columns = self.visible_jobs, self.columns
+        if not only_more:
+            self._measured_at = monotonic()
         if only_more and jobs == self._measured:
             columns = tuple(column for column in columns if column.key in TIMED)
         self._measured = jobs

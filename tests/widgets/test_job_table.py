@@ -145,6 +145,16 @@ async def test_a_short_reason_leaves_its_room_to_a_name_that_would_be_cut(stage:
         await wait_until(lambda: "n" * 32 in text_of(stage.table)[1], pilot)
 
 
+async def test_a_column_that_became_empty_leaves(stage: TableStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.widgets.job_table.ROOM_S", 0.0)
+    async with stage.run_test(size=(120, 11)) as pilot:
+        stage.table.apply([a_job(1, host="v1")])
+        await wait_until(lambda: "HOST" in text_of(stage.table)[0], pilot)
+        stage.table.apply([a_job(1)])
+        stage.table.tick()
+        await wait_until(lambda: "HOST" not in text_of(stage.table)[0], pilot)
+
+
 async def test_moves_go_where_they_should(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 11)) as pilot:
         table = stage.table
