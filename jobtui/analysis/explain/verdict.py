@@ -158,11 +158,12 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     elif job is None or is_live:
         doubts = doubts or evidence.unread
     others = (one for one in found.blind_spots if not any(doubt.startswith(one) for doubt in doubts))
+    left_out = () if found.code is Code.PREPARE_FAILED else evidence.left_out  # no program ran
     found = msgspec.structs.replace(
         found,
         rests_on=sources,
         confidence=min(found.confidence, most),
-        blind_spots=tuple(dict.fromkeys((*doubts, *others, *evidence.unread, *evidence.left_out))),
+        blind_spots=tuple(dict.fromkeys((*doubts, *others, *evidence.unread, *left_out))),
     )
     if not doubts:
         return found
