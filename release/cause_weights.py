@@ -5,7 +5,7 @@
 The model is a conditional logit: one is chosen of the lines of an output and none of them, and what is learnt
 is the weight of each feature that `jobtui.analysis.cause` gives a line. It learns from the marked outputs of
 the tests, but for a file that is held out: it can be judged by that.
-A line is given from the highest chance at which enough lines of programs not learnt from are right.
+A line is given from the lowest chance at which few lines of programs not learnt from are wrong.
 """
 
 import json
@@ -36,8 +36,8 @@ PASTED = ("issues", "pasted", "held_out_threads")
 ROUNDS, AVERAGED, RATE, SHRINK = 24, 18, 0.3, 4.0
 SHARE_ENDED_WELL, SHARE_PASTED = 0.5, 2.0
 """How much an output of a program that ended well counts, as that it did is mostly known, and a paste."""
-LEAST_RIGHT, PARTS = 0.9, 10
-"""The share of outputs that say why whose line must be found; parts of the programs, each left out once."""
+MOST_WRONG, PARTS = 0.04, 10
+"""The share of outputs for which a wrong line may be given; parts of the programs, each left out once."""
 
 
 class Sample(NamedTuple):
@@ -178,10 +178,9 @@ def left_out(of: Sequence[Sample], found: Sequence[Choice]) -> Iterator[Outcome]
 
 
 def least_chance(outcomes: Sequence[Outcome]) -> float:
-    """The highest chance from which enough lines are right."""
-    right = sorted((one.chance for one in outcomes if one.is_right), reverse=True)
-    wanted = ceil(LEAST_RIGHT * sum(one.is_told for one in outcomes))
-    return floor(100 * right[wanted - 1]) / 100
+    """The lowest chance from which few enough lines are wrong."""
+    wrong = sorted((one.chance for one in outcomes if not one.is_right), reverse=True)
+    return ceil(100 * wrong[floor(MOST_WRONG * len(outcomes))]) / 100
 
 
 def curve(outcomes: Sequence[Outcome]) -> Iterator[tuple[float, int, int]]:

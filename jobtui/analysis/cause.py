@@ -31,7 +31,7 @@ MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 300, 30_000, 400
 MOST_PASTED, FRAMED = 500, 0.8
 """Lines of a text that may have been pasted; the share of lines, from the first, that a frame is around."""
 SHORTEST_SAID, FEWEST_AGAIN = 16, 3
-"""Characters of a line that another may say again; lines after an exception that are as those before it."""
+"""Characters of a line that another may say again; lines after an exception that are as others."""
 MOST_CERTAIN, MOST_CERTAIN_OF_CUT, LEAST_WEIGHED = 0.95, 0.75, 0.02
 """How sure a cause is at most, and where what followed is missing; the chance from which a line counts."""
 WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
@@ -333,11 +333,15 @@ class Output:
         """What comes after a line, by what it is: a program that went on has handled what it tells."""
         rank, kind = self._ranks[at], roles[0] if roles else "other"
         head = self._raised[at].head if at in self._raised else at
-        plain = self._plain[bisect_left(self._plain, at) :]
-        after = bisect_left(GOES_ON, len(plain))
-        again = bisect_left(GOES_ON, sum(self._alike[self._templates[one]][0] < head for one in plain))
-        yield from (f"ON {after}", f"ON {kind} {after} {min(self._ranks.get(head, rank), 2)}")
-        yield from (f"AGAIN {again}", f"AGAIN {kind} {again}")
+        # What is said again after every step was not got over before it was said last
+        plain = self._plain[bisect_left(self._plain, self._alike[self._templates[at]][-1]) :]
+        kin = [self._alike[self._templates[one]] for one in plain]
+        # A program that ends writes lines of many kinds; one that goes on writes many of a kind
+        of_many, first = sum(len(ats) >= FEWEST_AGAIN for ats in kin), min(self._ranks.get(head, rank), 2)
+        counts = {"ON": len(kin), "AGAIN": sum(ats[0] < head for ats in kin), "SERIES": of_many}
+        after = {name: bisect_left(GOES_ON, count) for name, count in counts.items()}
+        yield from (f"{name} {count}" for name, count in after.items())
+        yield from (f"{name} {kind} {count} {first}" for name, count in after.items())
         yield f"LEFT {kind} {min(len(self._with_words) - 1 - rank, 3)}"
         later = [role for role, ats in self._places.items() if ats[-1] > at]
         yield from (f"{role} BEFORE {other}" for role in roles or ("other",) for other in later)
