@@ -157,7 +157,6 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
         most = LIKELY
     elif job is None or is_live:
         doubts = doubts or evidence.unread
-    left_out = () if found.code is Code.PREPARE_FAILED else evidence.left_out  # it ran no program
     others = (one for one in found.blind_spots if not any(doubt.startswith(one) for doubt in doubts))
     left_out = () if found.code is Code.PREPARE_FAILED else evidence.left_out  # no program ran
     found = msgspec.structs.replace(
