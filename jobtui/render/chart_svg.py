@@ -6,7 +6,7 @@ from html import escape
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, steps
 from jobtui.model.clock import Nanos
-from jobtui.render.chart import Frame, axis_ticks, main_curves, nice_top, number_text, side_values
+from jobtui.render.chart import Frame, axis_ticks, main_curves, nice_top, number_text, side_values, title_of
 from jobtui.render.text import Zone, date_time, show
 
 WIDTH, HEIGHT = 960, 400
@@ -25,7 +25,7 @@ def chart_svg(chart: Chart, since: Nanos, until: Nanos) -> Iterator[str]:
     beside = {"nodes available": chart.outline, "jobs waiting": chart.waiting}
     shown = [*curves, *(curve for curve in beside.values() if curve is not None)]
     top = nice_top(max((curve.step(since, until).high for curve in shown), default=0.0))
-    title = f"{date_time(since)} to {date_time(until)}{Zone.mark()}, {curves[0].series.unit}"
+    title = f"{title_of(chart)}, {date_time(since)} to {date_time(until)}{Zone.mark()}"
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
     yield f'<style>{STYLE}</style><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
     yield _text(LEFT, 20, title, "t")

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from jobtui.actions import ScreenName
 from jobtui.analysis.reports.charts import Chart, ChartData, ChartKind, KnownJobs, chart_of, material_of
 from jobtui.backends.registry import Gives, kinds_that_give
-from jobtui.model.clock import SECOND
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.numbers import counted
 from jobtui.render.chart import times_lines, title_of
@@ -222,8 +222,15 @@ class ChartsScreen(JobsFilteringScreen):
         return self._view.words
 
     def action_picture(self) -> None:
-        command = self.shared.command("report", REPORTS.get(self._kind, self._kind), "--svg")
-        self.copy(f"{command} > chart.svg" if command else "")
+        from jobtui.render.chart_svg import chart_svg
+        from jobtui.screens.export import write_file
+
+        chart, window = self._chart, self._view.window
+        if chart is None or not chart.curves:
+            self.notify("there is no chart to make a picture of", timeout=3)
+            return
+        since = Nanos(window.until - window.span)
+        write_file(self, "\n".join(chart_svg(chart, since, window.until)), ending=".svg")
 
     def command(self) -> Command:
         return self.shared.command("report", REPORTS.get(self._kind, self._kind))

@@ -39,7 +39,7 @@ def copy(screen: Screen[None], wish: str, text: str) -> None:
         case CopyWay.OFF:
             screen.notify("copying is off: --clipboard off", severity="warning")
         case CopyWay.FILE:
-            _to_file(screen, text, "")
+            write_file(screen, text)
         case CopyWay.TMUX:
             screen.run_worker(_through_tmux(screen, text), group="copy")
         case CopyWay.OSC52:
@@ -50,7 +50,7 @@ def _through_terminal(screen: Screen[None], text: str) -> None:
     try:
         sequence = clipboard_sequence(text, os.environ)
     except TooLong as error:
-        _to_file(screen, text, f", as {error}")
+        write_file(screen, text, f", as {error}")
         return
     write_sequence(screen.app, sequence)
     _say_copied(screen, text)
@@ -105,16 +105,17 @@ def _say_copied(screen: Screen[None], text: str) -> None:
     screen.notify(f"copied {fit(safe(text), COPIED_CELLS).rstrip()}", timeout=2, markup=False)
 
 
-def _to_file(screen: Screen[None], text: str, why: str) -> None:
+def write_file(screen: Screen[None], text: str, why: str = "", ending: str = ".txt") -> None:
+    """Write a text to a new file that is this user's, and say where; `why` begins with a comma."""
     from tempfile import NamedTemporaryFile
 
     try:
         with NamedTemporaryFile(
-            "w", prefix="jobtui-", suffix=".txt", delete=False, encoding="utf-8", errors="replace"
+            "w", prefix="jobtui-", suffix=ending, delete=False, encoding="utf-8", errors="replace"
         ) as file:
             file.write(text)
     except OSError as error:
-        screen.notify(f"not copied{why}; {error.strerror}", severity="error", markup=False)
+        screen.notify(f"not written{why}; {error.strerror}", severity="error", markup=False)
         return
     screen.notify(f"written to {safe(file.name)}{why}", timeout=10, markup=False)
 
