@@ -381,9 +381,21 @@ class Output:
             before = Counter(kind for kind in kinds[max(0, first - NEAR) : first] if kind[0] == tag)
             # If a launcher tells of a failure later, only other processes went on
             again = sum(before[kind] > 1 for kind in kinds[after]) if max(fails, default=0) < one.at else 0
-            if is_tried or is_logged or again >= FEWEST_AGAIN:
+            if is_tried or is_logged or again >= FEWEST_AGAIN or (not fails and self._came_further(one)):
                 handled.add(one.at)
         return handled
+
+    def _came_further(self, one: "RaisedException") -> bool:
+        """Whether its program failed at another line of its own later: it cannot have ended here."""
+        place, tag = self._outermost(one), self.lines[one.at].tag
+        later = (other for other in self._raised.values() if other.head > one.at + 1)
+        there = [self._outermost(other) for other in later if self.lines[other.at].tag == tag]
+        return place is not None and any(one and one[0] == place[0] and one != place for one in there)
+
+    def _outermost(self, one: "RaisedException") -> tuple[str, ...] | None:
+        """The file and line at the top of a traceback."""
+        found = OUTERMOST.match(self.lines[min(one.head + 1, one.at)].text)
+        return found and found.groups()
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -499,6 +511,7 @@ class RaisedException(NamedTuple):
 
 HEAD = re.compile(r"Traceback \(most recent call last\)(?::|$)")
 """Of a traceback, with a colon by Python and without one by IPython."""
+OUTERMOST = re.compile(r' *File "([^"]+)", line (\d+), in <module>')
 LINKS = ("The above exception was the direct cause", "During handling of the above exception")
 
 

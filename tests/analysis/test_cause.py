@@ -114,10 +114,7 @@ def test_what_people_say_of_a_failure_is_no_cause(talk: str) -> None:
 
 def test_a_line_that_a_terminal_broke_is_whole_and_one_that_is_said_again_counts_once() -> None:
     said = f"ERROR: cannot open {'/scratch/run' * 8}/restart.h5: No such file or directory"
-    lines = [
-        *(f"{name} is read from {f'/scratch/{name}' * 6}" for name in ("mesh", "beamline", "grid")),
-        said,
-    ]
+    lines = [f"{name} is read from {f'/scratch/{name}' * 6}" for name in ("mesh", "beam", "grid")] + [said]
     broken = "\n".join(line[at : at + 80] for line in lines for at in range(0, len(line), 80))
     assert some(find_cause(f"{broken}\n")).text == said
     long = "ERROR: cannot open restart.h5: No such file or directory while the last step was written again"
@@ -141,6 +138,9 @@ def test_an_error_in_a_loop_that_goes_on_is_handled_and_one_before_files_are_clo
         assert find_cause(f"valves open\n{said}\n{loop}") is None
         for text in (f"valves open\n{said}\n", f"valves open\n{loop}{said}\n"):
             assert some(find_cause(f"{text}valves shut\nlog is in pump.log\nelapsed 3 s\n")).text == said
+    traced = 'Traceback (most recent call last):\n  File "a.py", line {}, in <module>\n    read()\n{}\n'
+    tried = (traced + "record 3 skipped\n").format(4, "ValueError: could not convert string to float: '-'")
+    assert some(find_cause(tried * 2 + traced.format(7, "KeyError: 'flow'"))).text == "KeyError: 'flow'"
 
 
 def test_a_cause_is_as_sure_as_lines_of_its_chance_were_right_of_programs_left_out() -> None:
