@@ -22,7 +22,7 @@ from jobtui.model.tables import text_of
 def nearest(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, "" if none is near."""
     found = spelling.nearest(word, known)
-    return f'; did you mean "{found}"?' if found else ""
+    return f'; did you mean "{found}"?' if found and found != word else ""
 
 
 ENVIRONMENT_PREFIX = "JOBTUI_"
