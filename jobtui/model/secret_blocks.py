@@ -198,7 +198,8 @@ class SecretBlocks:
         has_text = '"""' in line or "'''" in line
         if has_text or line.rstrip(" \t\r\n+-0123456789")[-1:] in _KEY_ENDS or "#" in line:
             head = end_of(_RECORD_HEAD, line, 0)
-            if key := _BLOCK_KEY.search(line, head if has_text else max(head, len(line) - _KEY_CHARACTERS)):
+            key = _BLOCK_KEY.search(line, head if has_text else max(head, len(line) - _KEY_CHARACTERS))
+            if key and not (key["data"] and _HEADER.search(line, head)):
                 margin = _MARGIN.fullmatch(line, head, key.start())
                 kind = "data" if key["data"] else key.lastgroup or ("block" if margin else "word")
                 self._begin(kind, "" if margin else line[: key.start()], len(margin[0]) if margin else 0)

@@ -215,6 +215,9 @@ class ChartsScreen(JobsFilteringScreen):
     def action_open(self) -> None:
         from jobtui.screens.text import ReadingScreen
 
+        if self._chart is None:
+            self.notify("the chart is still being made", timeout=2)
+            return
         taken = CopyTarget("", self.command())
         self.app.push_screen(ReadingScreen(self.shared, "chart", self.paragraphs(), taken))
 

@@ -191,8 +191,6 @@ async def written_by(gatherer: "Gatherer", job: Job, detail: JobDetail, path: st
 
 
 class Gatherer:
-    """Gathers what is known at one moment."""
-
     def __init__(
         self,
         store: Store,

@@ -249,8 +249,6 @@ Form = TypeVar("Form")
 
 
 class LoginServer:
-    """Asks one server for a login."""
-
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._name = shown_address(url)
