@@ -85,7 +85,7 @@ def test_lines_that_were_not_kept_are_reported(run: Runner, tmp_path: Path) -> N
     (log := tmp_path / "supervisor.log").write_text(whole.replace(line, 300 * line))
     for flags, is_told in (((), True), (("--grep", "new status"), True), (("-n", "20"), False)):
         said = run("logs", JID, *flags, "--srdb", CAPTURES / "local", "--log", log).err
-        assert (f"for all: jobtui logs {log} --grep " in said) is is_told, said
+        assert (f"for more: jobtui logs {log} --grep " in said) is is_told, said
 
 
 @pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
