@@ -389,8 +389,8 @@ class Output:
         """Whether its program failed at another line of its own later: it cannot have ended here."""
         place, tag = self._outermost(one), self.lines[one.at].tag
         later = (other for other in self._raised.values() if other.head > one.at + 1)
-        there = [self._outermost(other) for other in later if self.lines[other.at].tag == tag]
-        return place is not None and any(one and one[0] == place[0] and one != place for one in there)
+        places = [self._outermost(other) for other in later if self.lines[other.at].tag == tag]
+        return place is not None and any(it and it[0] == place[0] and it != place for it in places)
 
     def _outermost(self, one: "RaisedException") -> tuple[str, ...] | None:
         """The file and line at the top of a traceback."""
