@@ -5,9 +5,10 @@ Imported for every log that is printed, so it compiles little.
 
 import re
 
+from jobtui.model.patterns import regex
 from jobtui.model.secret_words import KEY_LENGTH, MASK, SECRET_WORDS, decoded, holds_any, is_key, without_keys
 
-_RECORD_HEAD = re.compile(
+_RECORD_HEAD = regex(
     r"(?:[A-Z][a-z]{2} [ \d]\d |\d{4}-\d\d-\d\d[ T])\d\d:\d\d:\d\d[^\n]{0,300}?:\d{1,7}(?::\w+|\]) ", re.ASCII
 )
 """What comes before the message of a log record, see `formats.parser.LINE` and the logs of Balsam's sites."""
@@ -15,19 +16,19 @@ _STYLE = r"[|>][+\-\d]{0,2}"
 _TEXT = r"(?<!\w:)(?<!\w: )[bBuU]?(?P<text>'{3}|\"{3})(?:(?!(?P=text)).)*"
 _SIGN = rf"(?:(?P<word>=)|:)(?:[ \t]*(?:(?P<block>{_STYLE})|(?P<group>[{{\[(])|{_TEXT}))?"
 """What is between a key and its value: the last group is the kind of the value, see `SecretBlocks`."""
-_TEXT_REST = re.compile("(?s).*?(?='{3}|\"{3})")
-_BLOCK_KEY = re.compile(
+_TEXT_REST = regex("(?s).*?(?='{3}|\"{3})")
+_BLOCK_KEY = regex(
     rf"(?<![\w.\-])[{{(]?['\"]?(?:[\w.\-]{{0,60}}(?:{SECRET_WORDS})[\w.\-]{{0,60}}"
     r"|(?P<data>data(?=['\"]?:[ \t]*\{?\s*$)))"
     r"(?:[ ](?:key|code|phrase))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?(?:[ ](?:is|was)(?:[ ]now)?)?"
     rf"['\"]?[ \t]*{_SIGN}[ \t]*(?:[ \t]#.*)?\s*$",
     re.IGNORECASE | re.ASCII,
 )
-_MARGIN = re.compile(r"[ \t]*(?:-[ \t]+)?")
+_MARGIN = regex(r"[ \t]*(?:-[ \t]+)?")
 _KEY_ENDS = ":=|>{[("
 _KEY_CHARACTERS = 300
 """How far from the end of a line its key begins at most."""
-_ITEM_NAME = re.compile(
+_ITEM_NAME = regex(
     r"(?:(?<=\s)|^)[ \t]*(?:-[ \t]+)?(?:['\"]?(?:name|key|stringValue)['\"]?:[ \t]*['\"]?|['\"]?--?)"
     rf"[\w.\-]*(?:{SECRET_WORDS})[\w.\-]*['\"]?,?\s*$"
     r"|(?:(?<=\s)|^)[ \t]*(?:expect\b|-\w+|(?P<bare>['\"]))[^\n]*?ass(?:word|phrase)"
@@ -35,50 +36,50 @@ _ITEM_NAME = re.compile(
     r"|(?<!\S)(?:default[ \t]+)?(?:(?:machine|login|account)[ \t]+\S+\s*)+$",
     re.IGNORECASE | re.ASCII,
 )
-_ITEM_VALUE = re.compile(
+_ITEM_VALUE = regex(
     rf"[ \t]*(?:['\"]?(?:value|stringValue)['\"]?:[ \t]+(?!{_STYLE}\s*$)(?=[^\s{{])"
     r"|-[ \t]+(?=\S)|\{?[ \t]*(?:exp_)?send[ \t]+(?:--[ \t]+)?(?=['\"])|(?=['\"][^'\"]*['\"][\s,]*$)"
     r"|(?:(?:login|account)[ \t]+\S+[ \t]+)*passw(?:or)?d[ \t]+(?=\S))"
 )
-_ITEM_BLOCK = re.compile(rf"[ \t]*value:[ \t]*(?:{_STYLE})?\s*")
-_ITEM_GOES_ON = re.compile(r"[ \t]*(?:['\"]?value['\"]?:[ \t]*)?[\s{}\[\],]*(?:#.*)?")
+_ITEM_BLOCK = regex(rf"[ \t]*value:[ \t]*(?:{_STYLE})?\s*")
+_ITEM_GOES_ON = regex(r"[ \t]*(?:['\"]?value['\"]?:[ \t]*)?[\s{}\[\],]*(?:#.*)?")
 """Environments and arguments in YAML and JSON, `.netrc`, prompts: the lines of a name and its value."""
-_DATA_VALUE = re.compile(
+_DATA_VALUE = regex(
     r"['\"]?[\w.\-]+['\"]?:[ \t]+(?=['\"]?([A-Za-z0-9+/]{8,}={0,2}|[A-Za-z0-9+/]+={1,2})['\"]?,?\s*$)"
 )
 """A line of the data of a secret of Kubernetes, which may be above the one that says that it is a secret."""
-_HEADER = re.compile(
+_HEADER = regex(
     r"(?<!\S)(?:[\w\-]*(?:authorization|cookie)|x-[\w\-]*(?:auth|key|token|signature)[\w\-]*)\s*:\s*(?=\S)",
     re.I,
 )
 """A header of HTTP with a value, which indented lines may continue."""
-_CUT = re.compile(
+_CUT = regex(
     rf"(?:://[^\s/?#'\"@:]*:(?!\d{{1,5}}\\?\s*$)[^\s'\"@\\]*"
     rf"|[?&][\w.\-]*(?:{SECRET_WORDS}|sig)[\w.\-]*=[^\s&'\"\\]*|eyJ[\w.\-]{{8,}})\\?\s*$",
     re.IGNORECASE | re.ASCII,
 )
 """An address, or a token, at the end of a line, that may go on in the next one."""
-_HEAD_END = re.compile(r"\d[^'\"]*$")
-_ADDRESS_REST = re.compile(r"[^\s'\"/]*(?=@[\w.\-\[])")
-_LONE_VALUE = re.compile(r"(?=\S*\w{3})(?![\w.\-]+['\"]?[:=]|[\[<])\S{4,}\s*", re.ASCII)
+_HEAD_END = regex(r"\d[^'\"]*$")
+_ADDRESS_REST = regex(r"[^\s'\"/]*(?=@[\w.\-\[])")
+_LONE_VALUE = regex(r"(?=\S*\w{3})(?![\w.\-]+['\"]?[:=]|[\[<])\S{4,}\s*", re.ASCII)
 """A line of one word that begins no pair, section or tag."""
-_BLOCK_VALUE = re.compile(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
-WORDLIKE = re.compile(
+_BLOCK_VALUE = regex(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
+WORDLIKE = regex(
     r"[/~].*|\.{1,2}/.*|\d+(?:\.\d+)?(?:[eE][+\-]?\d+)?[\W_]?[a-z]*|[\d\W_]+"
     r"|(?:aes|base|hs|krb|md|oauth|rs|rsa|sha|utf|v)[\W_]?\d.*"
     r"|_?[A-Z]?[a-z]+(?:[\W_][A-Za-z]?[a-z]+)*|[\w/.\-]+\.[a-z]{1,4}(?::\d+)?|[A-Z]+|\w+://.*|\w+\(.*",
     re.ASCII,
 )
 """What is no secret in prose: words, paths, names of files, sizes, times, kinds of ciphers, addresses."""
-_WORD = re.compile(r"(\S+)(\s*)")
-_DIGITS = re.compile(r"\d+", re.ASCII)
-_PRIVATE_BEGIN = re.compile("-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?!.*-----END )")
-_PRIVATE_LINE = re.compile(
+_WORD = regex(r"(\S+)(\s*)")
+_DIGITS = regex(r"\d+", re.ASCII)
+_PRIVATE_BEGIN = regex("-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?!.*-----END )")
+_PRIVATE_LINE = regex(
     r"[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)(?:\\+n|[^\w+/=*])*", re.ASCII
 )
-_BODY_LINE = re.compile(r"[\s'\"|>]*[A-Za-z0-9+/=]{16,76}(?:\\+n|[\s'\",\\])*", re.ASCII)
+_BODY_LINE = regex(r"[\s'\"|>]*[A-Za-z0-9+/=]{16,76}(?:\\+n|[\s'\",\\])*", re.ASCII)
 """A line of a key below its head, and below another line of it."""
-_SETTLED = re.compile(
+_SETTLED = regex(
     r"(?!(?:string)?value\b|Proc-Type|DEK-Info|Comment|login\b|account\b|passw)[^\s\-'\"{}\[\],@][^\s@]*"
     r"(?: (?!\S{16,}$)\S+)+",
     re.I | re.A,

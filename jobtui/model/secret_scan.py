@@ -7,22 +7,23 @@ import re
 
 from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
+from jobtui.model.patterns import regex
 from jobtui.model.secret_blocks import WORDLIKE, SecretBlocks, end_of
 from jobtui.model.tables import tables_of
 
 _AGENT_ID = rf"[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b"
 _AGENT_BEGIN = rf"agent-local/|agent(?<!\wagent)\\*['\"]?[:=] ?\\*['\"]?(?={_AGENT_ID})"
-_AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
-_START = re.compile(
+_AGENT_KEY = regex(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
+_STARTS = (
     rf"(?P<agent>{_AGENT_BEGIN})|(?P<url>:/(?:/|(?<=(?:ttp|tps|sql|res|dis|mqp):/)))|(?P<bearer>bearer[ ]+)"
     rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})"
-    rf"|(?P<session>{secret_words.SESSION_WORDS})|(?P<unsure>{secret_words.UNSURE_WORDS})",
-    re.ASCII,
+    rf"|(?P<session>{secret_words.SESSION_WORDS})|(?P<unsure>{secret_words.UNSURE_WORDS})"
 )
-_ANY_START = re.compile(re.sub(r"\?P<\w+>", "?:", _START.pattern), re.ASCII)
+_START = regex(_STARTS, re.ASCII)
+_ANY_START = regex(re.sub(r"\?P<\w+>", "?:", _STARTS), re.ASCII)
 """What may announce a secret, in lower case, which is found much faster than in any case, or with groups."""
 _TIME = r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d "
-_RECORD = re.compile(_TIME)
+_RECORD = regex(_TIME)
 """The time at the head of a log record, which may be glued to the end of the one before."""
 _RECORD_LENGTH = len("Nov 20 20:34:30 ")
 _SNIP = "<SNIP>"
@@ -30,41 +31,37 @@ _KEPT_VALUES = {"", "#", "|", "|-", "|+", ">", ">-", ">+", "<REDACTED>", secret_
     *("None", "null", "true", "false", "True", "False", "yes", "no")
 }
 """Values that hold no secret, and tell something."""
-_ADDRESS = re.compile(
-    r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+|/\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:/\d+)?", re.I
-)
+_ADDRESS = regex(r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+|/\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:/\d+)?", re.I)
 """What a private network has, and no secret looks like."""
-_OF_PATH = re.compile(r"pwd\b|(?:file|path|dir)\b")
-_PATH = re.compile(r"~?/|\.{1,2}/|\$|[A-Za-z]:\\")
+_OF_PATH = regex(r"pwd\b|(?:file|path|dir)\b")
+_PATH = regex(r"~?/|\.{1,2}/|\$|[A-Za-z]:\\")
 """Names of which the value is a path, and how paths begin."""
 
-_WORD_END = re.compile(r"[\w.\-]*", re.ASCII)
-_SEPARATOR = re.compile(
+_WORD_END = regex(r"[\w.\-]*", re.ASCII)
+_SEPARATOR = regex(
     r"(?P<quote>\\*['\"]|%22)?\]?[ \t]*(?:==?|[=\-]>|<-|:=|:(?!:)|%3[dDaA])>?(?(quote)\s*|[ \t]*)"
     r"(?:%22|(?:!!?\w*|&\w+|[|>][+\-]?)[ \t]+(?=[^\s#]))?"
 )
 """What is between a key and its value, with a tag, an anchor or a style of YAML."""
-_OPTION_SEPARATOR = re.compile(
+_OPTION_SEPARATOR = regex(
     r"\\*['\"](?:\}, *\{ *\\*['\"]\w+\\*['\"]: *|, *)(?=[bBuU]?\\*['\"])"
     r"|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\]|\\+['\"])"
 )
-_PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
-_TAG_HEAD = re.compile(
-    r"<(?:[\w.:\-]*|name>\s*[\w.\-]*|\w+[ ][^<>]*\b(?:key|name|id)=\\*['\"][\w.\-]*)$", re.A
-)
-_TAG_SEPARATOR = re.compile(r"(?:\\*['\"][^<>]*|\s*</name>\s*<value)?>(?=[^<]+</)")
-_ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*(?:\\*['\"])?[\w.\-]*$", re.I | re.A)
-_ITEM_SEPARATOR = re.compile(
+_PAIR_SEPARATOR = regex(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
+_TAG_HEAD = regex(r"<(?:[\w.:\-]*|name>\s*[\w.\-]*|\w+[ ][^<>]*\b(?:key|name|id)=\\*['\"][\w.\-]*)$", re.A)
+_TAG_SEPARATOR = regex(r"(?:\\*['\"][^<>]*|\s*</name>\s*<value)?>(?=[^<]+</)")
+_ITEM_HEAD = regex(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*(?:\\*['\"])?[\w.\-]*$", re.I | re.A)
+_ITEM_SEPARATOR = regex(
     r"(?:\\*['\"])?(?:[ ,]|\\{1,8}[nrt])+\\*['\"]?value\\*['\"]?[ ]*[=:][ ]*"
     r"(?:\{[ ]*\\*['\"]\w+\\*['\"][ ]*:[ ]*)?",
     re.IGNORECASE,
 )
 """Between the name and the value of `{"name": ..., "value": ...}`, of an attribute of a span, or in XML."""
-_PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
+_PAIR_HEAD = regex(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
 _OF_USER = r"(?:login|account)\s+"
 _LOGIN_HEAD = rf"(?:machine\s+[\w-]+\.\S+|(?:machine\s+\S+|default)(?=\s+{_OF_USER}))(?:\s+{_OF_USER}\S+)*\s+"
 _SETS = r"setenv\s+\w*|config(?:ure)?\s+(?:set|(?:--(?:set|add|global|system|local)\s+)+)\s*[\w.:/\-]*"
-_OPTION_HEAD = re.compile(rf"(?:^|[\s'\"=(\[,])--?[\w.\-]*$|\b(?:{_SETS}|{_LOGIN_HEAD})$", re.ASCII)
+_OPTION_HEAD = regex(rf"(?:^|[\s'\"=(\[,])--?[\w.\-]*$|\b(?:{_SETS}|{_LOGIN_HEAD})$", re.ASCII)
 _KEY_FORMS = (
     (_OPTION_HEAD, _OPTION_SEPARATOR),
     (_PAIR_HEAD, _PAIR_SEPARATOR),
@@ -73,7 +70,7 @@ _KEY_FORMS = (
 )
 """What is before a key that no sign of equality follows, and what is between it and its value."""
 _HEAD_LENGTH, _JUDGED = 64, 200
-_IN_PROSE = re.compile(
+_IN_PROSE = regex(
     r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
     r"(?::|[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?"
     r"|(?<=use token)|(?<=using token)|(?<=with token)"
@@ -83,11 +80,11 @@ _IN_PROSE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 """What follows a key in `the password for bob is X`, and a password that is the last word of a line."""
-_IN_BRACKETS = re.compile(r"(?<!\w)\w+ ?[(\[]['\"]?(?P<bare>[^\s'\"()\[\],=]{6,})['\"]?[)\]]", re.ASCII)
+_IN_BRACKETS = regex(r"(?<!\w)\w+ ?[(\[]['\"]?(?P<bare>[^\s'\"()\[\],=]{6,})['\"]?[)\]]", re.ASCII)
 """A key with its value in `password(X)`; what is called with one is no key: `get_password(X)`."""
-_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
-_LINE_NUMBER = re.compile(r"\d+:")
-_REFUSAL = re.compile(
+_NUMBER = regex(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
+_LINE_NUMBER = regex(r"\d+:")
+_REFUSAL = regex(
     r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
     r"|incorrect|lifetime|all|cannot|could|unable|wrong|bad|replayed|rewound|error|input/output|is|was|has|does"
     r"|must|should|file|cache|socket|helper|plugin|protocol|server|timed)(?=[\s.,;:)\]]|$)",
@@ -95,11 +92,11 @@ _REFUSAL = re.compile(
 )
 """What follows in a message about a credential."""
 
-_LINE_END_OR_QUOTE = re.compile(r"((?:\\+r)?\\+n|['\"])")
-_FOLD = re.compile(r"(?:\\+t)*")
+_LINE_END_OR_QUOTE = regex(r"((?:\\+r)?\\+n|['\"])")
+_FOLD = regex(r"(?:\\+t)*")
 """Ends of lines as programs write them in a text of one line, and tabs."""
 
-_LOGIN = re.compile(
+_LOGIN = regex(
     r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?|\bbasic(?:[ ]|%20)+)"
     r"([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
     re.ASCII | re.IGNORECASE,
@@ -116,46 +113,46 @@ def _form(pattern: str) -> str:
     return pattern
 
 
-_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_form, _TABLE['forms'].values()))})", re.ASCII)
+_FORM = regex(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_form, _TABLE['forms'].values()))})", re.ASCII)
 _OPTIONS = [
     (
-        re.compile(rf"\b{program.rstrip()}\b", re.IGNORECASE),
-        re.compile(option % r"(?:\\*['\"]?[\s,=]+)?(?P<quote>\\*['\"])?"),
+        regex(rf"\b{program.rstrip()}\b", re.IGNORECASE),
+        regex(option % r"(?:\\*['\"]?[\s,=]+)?(?P<quote>\\*['\"])?"),
     )
     for program, option in _TABLE["options"].items()
 ]
-_OPTION = re.compile(r"(?<=[ '\"])(?:--?(?=[a-zA-Z])|/(?=g?p:))")
+_OPTION = regex(r"(?<=[ '\"])(?:--?(?=[a-zA-Z])|/(?=g?p:))")
 _COMMAND_LENGTH = 400
-_WORD = re.compile(r"[^\s'\"]+")
-_QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
-_ENDS_LIST_ITEM = re.compile(r"\\*['\"](?:[ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])|\s*\{?\s*(?:exp_)?send\b)")
+_WORD = regex(r"[^\s'\"]+")
+_QUOTE = regex(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
+_ENDS_LIST_ITEM = regex(r"\\*['\"](?:[ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])|\s*\{?\s*(?:exp_)?send\b)")
 _INSIDE = r",(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
 """A comma or a bracket that is no end of a value without quotes."""
-_BARE = re.compile(
+_BARE = regex(
     r"(?:[^\s'\"&;,)\]}\\%]|(?<=\w)\\*['\"](?=\w)|[&;](?=[^\s'\"&;,=]+(?:[\s'\"&;,]|$))"
     rf"|{_INSIDE}"
     r"|\\ (?=\S)|\\(?!\\{0,8}[nrt'\"])|%(?!26|22))+"
 )
-_MORE_WORDS = re.compile(
+_MORE_WORDS = regex(
     r"(?:(?:[ \t]+(?!#|--?\w|[\w.\-]+[=:]|[|&<>])|\\{1,8}n(?=[^\s\\'\"=:]+(?:\\|['\"]|$)))"
     rf"(?:[^\s'\"\\,;)\]}}]|{_INSIDE})+)+"
 )
 """The words after the first of a secret without quotes, up to the next key, option or comment."""
-_TOKEN = re.compile(r"[\w./+=\-]{4,}", re.ASCII)
-_MASKED = re.compile(rf"{re.escape(secret_words.MASK)}(?![\w*])")
-_SHELL_NAME = re.compile(r"(?<![\w\\])\\*['\"](?:--[\w.\-]+|[A-Z\d_]+)$", re.ASCII)
-_SHELL_REST = re.compile(r"[^'\"=\n\\]*(?=\\*['\"])")
+_TOKEN = regex(r"[\w./+=\-]{4,}", re.ASCII)
+_MASKED = regex(rf"{re.escape(secret_words.MASK)}(?![\w*])")
+_SHELL_NAME = regex(r"(?<![\w\\])\\*['\"](?:--[\w.\-]+|[A-Z\d_]+)$", re.ASCII)
+_SHELL_REST = regex(r"[^'\"=\n\\]*(?=\\*['\"])")
 """A name in quotes, as a shell writes it with its value, and the words after the first of that."""
-_LINE_HEAD = re.compile(r"(?:^|\n|:\d+:\w+ |\\n)['\"]?[ \t\-]*(?:export |set )?[\w.\-]*$", re.ASCII)
+_LINE_HEAD = regex(r"(?:^|\n|:\d+:\w+ |\\n)['\"]?[ \t\-]*(?:export |set )?[\w.\-]*$", re.ASCII)
 """What is before a key that is the first word of a line or of the message of a log record."""
-_SCHEME = re.compile(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.IGNORECASE)
-_REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
-_AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}?", re.ASCII)
+_SCHEME = regex(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.IGNORECASE)
+_REST_OF_HEADER = regex(r"[^\r\n'\"\\]*")
+_REST_OF_LINE = regex(r"[^\r\n]*")
+_AGENT_VALUE = regex(r"[A-Za-z0-9]*", re.ASCII)
+_AGENT_PREFIX = regex(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}?", re.ASCII)
 _IN_LOGIN = r"['\"](?=[\w@])"
 _NO_SCHEME = r"(?!(?:(?<=ttp:)|(?<=tps:))//)"
-_PASSWORD = re.compile(
+_PASSWORD = regex(
     rf"(?:(?![\[/])(?:[^\s'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?:[/?#'\"]|$)){_NO_SCHEME}"
     rf"(?P<own>(?:(?!https?://)[^\s'\"]|{_IN_LOGIN}){{1,256}})|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{{20,}}))@(?!sha\d+:)",
     re.ASCII,
@@ -163,16 +160,16 @@ _PASSWORD = re.compile(
 """The password in an address, up to the last @ of the word, or the token that is its user. A number is a
 port; what follows an @ may be the digest of an image.
 """
-_CUT_PASSWORD = re.compile(
+_CUT_PASSWORD = regex(
     rf"(?!\[)(?:[^\s/?#'\":\\]|\\*{_IN_LOGIN}){{0,64}}:(?!\d{{1,5}}(?!\w)|[{{$<%*[]|port\b){_NO_SCHEME}"
     rf"(?P<own>(?:[^\s'\"\\,)\]}}]|{_INSIDE}|\\*{_IN_LOGIN})+)",
     re.IGNORECASE,
 )
 """What can be no port where the rest of an address, with its @, was cut off."""
-_HAS_TAG = re.compile(r"(?:docker[\w\-]*|file|git|gs|library|oci[\w\-]*|oras|s3|shub|ssh)$", re.IGNORECASE)
+_HAS_TAG = regex(r"(?:docker[\w\-]*|file|git|gs|library|oci[\w\-]*|oras|s3|shub|ssh)$", re.IGNORECASE)
 """Addresses in which something else follows a colon."""
-_CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
-_TORN = re.compile(
+_CREDENTIAL = regex(r"[A-Za-z0-9._~+/=\-]{12,}")
+_TORN = regex(
     r"(?P<forwarded>[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
     r"(?:(?P<tail>(?=[A-Za-z]*\d)[A-Za-z0-9]{8,32})(?=\\*'(?:[\s,)}\]]|\\n|$))"
     r"|(?P<key>(?:\w{0,40}\\*'?(?:=|: )|(?(forwarded) ?|(?!)))\\*')"
@@ -180,13 +177,13 @@ _TORN = re.compile(
     re.ASCII,
 )
 """The end of a secret whose key, or part of it, was cut off: forwarded output is cut anywhere."""
-_PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
-_STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
-_JOINED = re.compile(r"(?:\\{1,4}'|\\*\"\\*'\\*\"|(?<='))(?P<quote>\\*')")
-_CUT_GROUP = re.compile(r"[^\r\n]*(?:\r?\n(?=[ \t\"'\])}])[^\r\n]*)*")
+_PEM_END = regex(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
+_STOP = regex(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
+_JOINED = regex(r"(?:\\{1,4}'|\\*\"\\*'\\*\"|(?<='))(?P<quote>\\*')")
+_CUT_GROUP = regex(r"[^\r\n]*(?:\r?\n(?=[ \t\"'\])}])[^\r\n]*)*")
 """The rest of a line, and the lines after it that are indented or go on with a quote or a bracket."""
 _OPENERS = {"{": "}", "[": "]", "(": ")"}
-_GROUP_PART = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|(?P<open>[{{\[(])|[}}\])]|(?P<record>{_TIME})")
+_GROUP_PART = regex(rf"(?<!\\)\\*(?P<quote>['\"])|(?P<open>[{{\[(])|[}}\])]|(?P<record>{_TIME})")
 
 
 _Span = tuple[int, int]

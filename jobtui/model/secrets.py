@@ -115,7 +115,7 @@ _plain_shapes: set[bytes] = set()
 _NUMBER_SIGNS = (":543", ":6432", "7z", "ya29.", "{MD5", "$")
 """Signs with digits, which a shape does not show; also those of hashes, as in `$6$`."""
 _FORM_SIGNS = (
-    ":543", ":*:", "eyJ", "IA", "AIza", "pat-", "pat_", "xox", "xapp-", "GOCSPX-",
+    ":543", ":*:", "eyJ", "AKIA", "ASIA", "AIza", "pat-", "pat_", "xox", "xapp-", "GOCSPX-",
     "ya29.", "k_live_", "SG.", "npm_", "pypi-", "hf_", "hvs.", "sk-", "AGE-SECRET", "hooks.slack",
     "sqlplus", "sqlldr", "wandb", "ngrok", ":6432", "auth=(", "Auth(", "htpasswd",
 )  # fmt: skip
