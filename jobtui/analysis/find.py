@@ -372,7 +372,8 @@ class _Search:
             return
         weight = _NEAR_WEIGHT if condor_id(text) is None else _OFFERED_WEIGHT
         for job_id, alike in near(text, self._ids):
-            self._add("job", job_id, weight * alike**2, f"its id is {NEAR}", JobId(job_id))
+            what = "a part of its id" if 3 * len(text) < 2 * len(job_id) else "its id"
+            self._add("job", job_id, weight * alike**2, f"{what} is {NEAR}", JobId(job_id))
         names = {job.name: job.id for job in self._jobs.values() if job.name}
         for name, alike in near(text, names):
             why = f"its name is {NEAR}"

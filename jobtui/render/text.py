@@ -264,7 +264,8 @@ def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
         if width(joined) <= cells:
             line = joined
             continue
-        if line.strip() and width(word) > len(word) and width(line) + 3 <= cells:
+        is_label = width(line) < len(indent)  # the next line would begin no further to the left
+        if line.strip() and (is_label or (width(word) > len(word) and width(line) + 3 <= cells)):
             line += " "
         elif line.strip():
             lines.append(line)
