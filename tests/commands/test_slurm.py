@@ -59,6 +59,7 @@ def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: Stan
 def test_the_reason_is_found_where_its_own_script_writes_to(
     run: Runner, cluster: StandIn, tmp_path: Path, command: str
 ) -> None:
+    cluster.queue({"%i": "32", "%A": "32", "%F": "32"})
     cluster.accounts({"JobID": "31", "JobIDRaw": "31", "State": "FAILED", "ExitCode": "3:0"})
     cluster.show("31", shown(31, tmp_path, "beam.out") + f"   Command={command}\n")
     for name in ("run", "other"):
@@ -122,6 +123,7 @@ def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
     lines = {31: "sbatch -n 1 -H run.sh x", 32: "sbatch -o mine-%j.txt ./run.sh", 33: "sbatch --wrap ./x"}
     (run_dir := tmp_path / "user/VUlhaMOD/myapp/VUlhaMOD-fuSjgiZf-activityAnimation").mkdir(parents=True)
     files = {31: tmp_path / "slurm-31.out", 32: tmp_path / "mine-32.txt", 33: run_dir / "run.log"}
+    cluster.queue()
     cluster.accounts(
         *({"JobID": f"{number}", "JobIDRaw": f"{number}", "JobName": "beam" if number == 32 else "run.sh",
            "State": "FAILED", "ExitCode": "1:0", "WorkDir": f"{file.parent}", "SubmitLine": lines[number]}
