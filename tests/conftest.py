@@ -79,6 +79,16 @@ Worker.run = _counted_run  # type: ignore[assignment, method-assign]
 textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
 
 
+LONG = tuple(
+    f"tests/{name}.py::"
+    for name in (
+        "hostile/test_dashboard", "hostile/test_widgets", "hostile/test_commands", "fuzz/test_corpus",
+        "commands/test_open", "commands/test_secrets", "analysis/test_cause", "screens/test_pictures",
+        "screens/test_walks", "memory/test_memory", "web/test_serve",
+    )
+)  # fmt: skip
+"""Tests that take seconds each. They come first, so that at the end short ones are left to share out."""
+
 ALLOWED_SKIPS = {
     "another C library": "glibc is what Debian has",
     "it has to be asked": "a source that reports no change by itself",
@@ -98,6 +108,10 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     if isinstance(val, str | bytes) and len(val) > LONGEST_NAME:
         return f"{val[:LONGEST_NAME]!a}..."
     return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def skip_reasons(config: pytest.Config) -> Counter[str]:

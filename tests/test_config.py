@@ -19,6 +19,7 @@ from jobtui.model.settings import ANYWHERE, Alarms, Appearance, KeyWish
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import mistake_in_style, style_names
 from jobtui.theme import THEMES, VARIABLE
+from tests.offenders import each
 from tests.reference import CONFIGURATION
 from tests.rows import ROWS, table
 
@@ -80,7 +81,7 @@ def test_paths_of_a_file_are_relative_to_it_and_know_home(tmp_path: Path, plain_
     assert [spec.target for spec in config.sources] == [*map(str, places)]
 
 
-@pytest.mark.parametrize("text", ["a=b.log", "x=1"])
+@each("a=b.log", "x=1")
 def test_a_word_before_an_equals_sign_is_a_role_and_a_wrong_one_names_the_flag(text: str) -> None:
     with pytest.raises(ConfigError, match=rf"^--log: '{text}': unknown role"):
         load({"log": (text,)}, {})
@@ -136,9 +137,7 @@ def test_journals_are_named_in_every_way_there_is_and_have_their_units(tmp_path:
     assert [spec.units for spec in config.sources] == [("a.service", "b@*")]
 
 
-@pytest.mark.parametrize(
-    "text", ["ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ftp://host", "http://", "http://u:p@host"]
-)
+@each("ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ftp://host", "http://", "http://u:p@host")
 def test_a_value_that_is_not_a_journal_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--journal"):
         load({"journal": (text,)}, {})
@@ -241,7 +240,7 @@ GOOD_STYLES = ("red", "bold red", "not dim #0d0e11 on #dcae62", "on blue", "UNDE
 BAD_STYLES = ("", "on", "not", "red blue", "red on blue on green", "#12", "on bold", "not red", "blink")
 
 
-@pytest.mark.parametrize("style", [*GOOD_STYLES, *BAD_STYLES])
+@each(*GOOD_STYLES, *BAD_STYLES)
 def test_mistake_in_style_agrees_with_rich(style: str) -> None:
     from rich.style import Style
 
@@ -258,7 +257,7 @@ def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
     assert of_themes == known
 
 
-@pytest.mark.parametrize(("mouse", "environ", "takes"), ROWS["whether the mouse is taken"])
+@each(*ROWS["whether the mouse is taken"])
 def test_over_ssh_the_mouse_is_left_alone_and_it_paints_less_often(
     mouse: str, environ: dict[str, str], takes: bool
 ) -> None:
@@ -285,7 +284,7 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
 LINES = table("command_lines")["lines"]
 
 
-@pytest.mark.parametrize(("line", "command", "words", "settings", "flags"), LINES)
+@each(*LINES)
 def test_parse_reads_a_command_line(
     line: list[str], command: str, words: list[str], settings: dict[str, list[str]], flags: dict[str, str]
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.offenders import each
 from tests.rows import table
 
 TABLES: dict[str, dict[str, Any]] = table("texts")
@@ -58,12 +59,12 @@ def plain(made: Any, wanted: object) -> object:
     return msgspec.json.decode(msgspec.json.encode(made, enc_hook=str))
 
 
-@pytest.mark.parametrize(("name", "given", "value"), cases())
+@each(*cases())
 def test_each_function_gives_what_the_table_says(name: str, given: list[object], value: object) -> None:
     assert plain(called(name, given), value) == value
 
 
-@pytest.mark.parametrize(("name", "given", "words"), mistakes())
+@each(*mistakes())
 def test_a_mistake_is_reported_without_a_secret(name: str, given: list[object], words: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as raised:
         called(name, given)

@@ -3,9 +3,9 @@
 import re
 import shlex
 import subprocess
+from itertools import product
 
 import msgspec
-import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
@@ -36,6 +36,7 @@ from tests.analysis.lines import (
 )
 from tests.builders import ago, an_agent
 from tests.demo.sites import DriverName, Settings, World
+from tests.offenders import each
 from tests.rows import ROWS, table
 from tests.waiting import LONG_S
 
@@ -51,9 +52,7 @@ def the_agent(*lines: str) -> Agent:
     return agent
 
 
-@pytest.mark.parametrize("order", ["supervisor first", "agents first"])
-@pytest.mark.parametrize("seed", [None, 0, 1])
-@pytest.mark.parametrize("capture", CAPTURES)
+@each(*product(CAPTURES, [None, 0, 1], ["supervisor first", "agents first"]))
 def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None, order: str) -> None:
     found = dict(sorted(logs(capture).items(), reverse=order == "supervisor first"))
     correlator = correlate(found) if seed is None else correlate_interleaved(found, seed)
@@ -71,14 +70,14 @@ def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None,
         assert agent.starts - failed == truth[agent.agent]["alive"]
 
 
-@pytest.mark.parametrize(("capture", "agent", "told"), ROWS["what became of agents"])
+@each(*ROWS["what became of agents"])
 def test_agents_end_as_the_truth_of_a_capture_says(capture: str, agent: str, told: dict[str, object]) -> None:
     agents = {str(one.agent): one for one in correlate(logs(capture)).agents()}
     assert {name: getattr(agents[agent], name) for name in told} == told
     assert capture != "docker" or {one.host for one in agents.values()} == {"v1.sirepo.example"}
 
 
-@pytest.mark.parametrize(("lines", "state", "why"), TABLES["agents"]["state"])
+@each(*TABLES["agents"]["state"])
 def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
     (agent,) = read(lines)[0].agents()
     assert agent.state == state
@@ -86,7 +85,7 @@ def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
     assert bool(why) is bool(agent.why)
 
 
-@pytest.mark.parametrize(("line", "host", "container"), TABLES["agents"]["place"])
+@each(*TABLES["agents"]["place"])
 def test_a_start_line_tells_the_host_and_container_of_an_agent(line: str, host: str, container: str) -> None:
     (agent,) = read([line])[0].agents()
     assert (agent.host or "", agent.container, agent.uid) == (host, container, "VUlhaMOD")
@@ -114,7 +113,7 @@ def test_an_unread_op_is_held_by_a_live_agent_but_not_by_one_that_is_gone() -> N
     assert (gone.state, gone.ops) == (AgentState.LOST, ())
 
 
-@pytest.mark.parametrize("agent_first", [True, False])
+@each(True, False)
 def test_the_copy_of_a_clusters_log_tells_user_and_host(agent_first: bool) -> None:
     correlator = Correlator()
     copy = Log("/srv/db/user/VUlhaMOD/agent-sbatch/cori.example/20261120203431-remote-after-start.log")
@@ -131,7 +130,7 @@ def test_the_copy_of_a_clusters_log_tells_user_and_host(agent_first: bool) -> No
     assert (agent.uid, agent.host, agent.log) == ("VUlhaMOD", "cori.example", copy.name)
 
 
-@pytest.mark.parametrize(("sources", "log"), ROWS["logs of an agent"])
+@each(*ROWS["logs of an agent"])
 def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: list[str], log: str) -> None:
     correlator = correlated(STARTS)
     for at, name in enumerate(sources):
@@ -172,21 +171,18 @@ def typed(command: str) -> list[str]:
 LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
 
 
-@pytest.mark.parametrize(
-    ("agent", "hosts", "kind", "name"),
-    [
-        (LOCAL, {}, LogKind.SUPERVISOR, "supervisor.log"),
-        (but(LOCAL, log="other.log"), {}, LogKind.SUPERVISOR, "other.log"),
-        (DOCKER, {"v2": "ssh://v2"}, LogKind.REMOTE, None),
-        (but(DOCKER, log="supervisor.log"), {}, LogKind.REMOTE, None),
-        (but(DOCKER, host=None), {"v1": "ssh://v1"}, LogKind.REMOTE, None),
-        (DOCKER, {"v1.sirepo.example": "ssh://op@v1:22"}, LogKind.JOURNAL, "ssh://op@v1:22"),
-        (DOCKER, {"v1": "ssh://op@v1:22"}, LogKind.JOURNAL, "ssh://op@v1:22"),
-        (but(DOCKER, log="srj-p-VUlhaMOD@v1"), {}, LogKind.READ, "srj-p-VUlhaMOD@v1"),
-        (but(DOCKER, driver="OddDriver"), {}, LogKind.UNKNOWN, None),
-        (but(DOCKER, container="x; rm -rf /"), {}, LogKind.UNKNOWN, None),
-        (ON_CLUSTER, {"cori": "ssh://cori"}, LogKind.CLUSTER, "ssh://cori"),
-    ],
+@each(
+    (LOCAL, {}, LogKind.SUPERVISOR, "supervisor.log"),
+    (but(LOCAL, log="other.log"), {}, LogKind.SUPERVISOR, "other.log"),
+    (DOCKER, {"v2": "ssh://v2"}, LogKind.REMOTE, None),
+    (but(DOCKER, log="supervisor.log"), {}, LogKind.REMOTE, None),
+    (but(DOCKER, host=None), {"v1": "ssh://v1"}, LogKind.REMOTE, None),
+    (DOCKER, {"v1.sirepo.example": "ssh://op@v1:22"}, LogKind.JOURNAL, "ssh://op@v1:22"),
+    (DOCKER, {"v1": "ssh://op@v1:22"}, LogKind.JOURNAL, "ssh://op@v1:22"),
+    (but(DOCKER, log="srj-p-VUlhaMOD@v1"), {}, LogKind.READ, "srj-p-VUlhaMOD@v1"),
+    (but(DOCKER, driver="OddDriver"), {}, LogKind.UNKNOWN, None),
+    (but(DOCKER, container="x; rm -rf /"), {}, LogKind.UNKNOWN, None),
+    (ON_CLUSTER, {"cori": "ssh://cori"}, LogKind.CLUSTER, "ssh://cori"),
 )
 def test_log_of_finds_the_agent_log(
     agent: Agent, hosts: dict[str, str], kind: LogKind, name: str | None
@@ -231,13 +227,10 @@ def test_log_of_says_what_is_not_known() -> None:
     assert "cluster" in log_of(but(ON_CLUSTER, cluster_log=None)).described
 
 
-@pytest.mark.parametrize(
-    ("agent", "roots", "copies"),
-    [
-        (ON_CLUSTER, ("/srv/db/",), "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"),
-        (but(ON_CLUSTER, host=None), ("/srv/db",), "/srv/db/user/3pMDuIiL/agent-sbatch"),
-        (but(ON_CLUSTER, uid="3pMD"), ("/srv/db",), ""),
-    ],
+@each(
+    (ON_CLUSTER, ("/srv/db/",), "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"),
+    (but(ON_CLUSTER, host=None), ("/srv/db",), "/srv/db/user/3pMDuIiL/agent-sbatch"),
+    (but(ON_CLUSTER, uid="3pMD"), ("/srv/db",), ""),
 )
 def test_copies_of_the_log_of_a_clusters_agent(agent: Agent, roots: tuple[str, ...], copies: str) -> None:
     found = log_of(agent, ClusterAccess({}, {"cori": "ssh://cori"}, roots))
@@ -256,7 +249,7 @@ AGENTS: dict[str, Agent] = {
 }
 
 
-@pytest.mark.parametrize(("text", "found"), table("filters")["agents"].items())
+@each(*table("filters")["agents"].items())
 def test_filters_select_agents(text: str, found: str) -> None:
     passes = AGENT_FIELDS.parse(text)
     assert {name for name, agent in AGENTS.items() if passes(agent)} == set(found.split())
@@ -271,17 +264,14 @@ ELSEWHERE = [fallen(5, 60, uid=f"u{n}serabc", host="v9") for n in (1, 2)]
 OF_USER = "the parallel agent of user EPRSqtUW ended 3 times within "
 
 
-@pytest.mark.parametrize(
-    ("agents", "at_s", "words"),
-    [
-        ([fallen(10, 20)], 0, None),
-        ([fallen(10, 200, 400)], 0, f"{OF_USER}6m30s"),
-        ([fallen(10, 20, WITHIN_S + 1)], 0, None),
-        ([fallen(10), fallen(20), fallen(30)], 0, f"{OF_USER}20s"),  # with Docker each start is another
-        ([fallen(10, 20), *OTHERS], 0, "agents on v3.example.org ended 6 times within 55s"),
-        ([fallen(10, 20), *ELSEWHERE], 0, None),
-        ([fallen(10, 20, 30)], 25, None),  # what ended later does not count
-    ],
+@each(
+    ([fallen(10, 20)], 0, None),
+    ([fallen(10, 200, 400)], 0, f"{OF_USER}6m30s"),
+    ([fallen(10, 20, WITHIN_S + 1)], 0, None),
+    ([fallen(10), fallen(20), fallen(30)], 0, f"{OF_USER}20s"),  # with Docker each start is another
+    ([fallen(10, 20), *OTHERS], 0, "agents on v3.example.org ended 6 times within 55s"),
+    ([fallen(10, 20), *ELSEWHERE], 0, None),
+    ([fallen(10, 20, 30)], 25, None),  # what ended later does not count
 )
 def test_many_ends_in_a_short_time_flap(agents: list[Agent], at_s: float, words: str | None) -> None:
     found = Flaps(agents).around(agents[0], ago(at_s))
@@ -297,8 +287,7 @@ async def dies_again_and_again(scenario: Scenario, times: int) -> None:
         await scenario.browser.watch(simulation, answer)
 
 
-@pytest.mark.parametrize("driver", list(DriverName))
-@pytest.mark.parametrize("times", [1, FALLS + 1])
+@each(*product(list(DriverName), [1, FALLS + 1]))
 def test_the_jobs_of_an_agent_that_flaps_are_one_incident(driver: DriverName, times: int) -> None:
     world = World(5, Settings(users=0, driver=driver))
     world.start()

@@ -1,7 +1,6 @@
 """What charts are made of: changes of one system, records of another, and what is left out."""
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.builders import a_job, ago, some
 from tests.conftest import NOW
+from tests.offenders import each
 
 BALSAM = JobId("balsam/1")
 
@@ -73,7 +73,7 @@ def test_a_chart_says_what_it_leaves_out() -> None:
     assert chart_of(ChartKind.STATES, found).notes == found.notes
 
 
-@pytest.mark.parametrize("kind", ChartKind)
+@each(*ChartKind)
 def test_a_chart_of_nothing_draws_nothing(kind: ChartKind) -> None:
     assert made(kind).jobs == 0
     assert all(not curve.series.x for curve in made(kind).curves)
@@ -142,14 +142,10 @@ def test_arrivals_and_ends_are_counted_by_minute_and_old_ones_dropped() -> None:
     assert pulse.pace(NOW).is_still, "it was let go"
 
 
-@pytest.mark.parametrize(
-    ("steps", "arrivals", "ends"),
-    [
-        ([came(30), *(msgspec.structs.replace(came(30), percent=at) for at in (10.0, 20.0))], 1, 0),
-        ([came(50), came(50, ended_s=40), came(30), came(30, ended_s=20)], 2, 2),
-        ([came(55, ended_s=50), came(55, ended_s=20)], 1, 1),
-    ],
-    ids=["the same news again", "a job that runs again", "an end that becomes better known"],
+@each(
+    ([came(30), *(msgspec.structs.replace(came(30), percent=at) for at in (10.0, 20.0))], 1, 0),
+    ([came(50), came(50, ended_s=40), came(30), came(30, ended_s=20)], 2, 2),
+    ([came(55, ended_s=50), came(55, ended_s=20)], 1, 1),
 )
 def test_an_arrival_and_an_end_count_once(steps: list[Job], arrivals: int, ends: int) -> None:
     pulse = RateCounter(lambda: NOW)
@@ -159,9 +155,7 @@ def test_an_arrival_and_an_end_count_once(steps: list[Job], arrivals: int, ends:
     assert (sum(pace.arrivals.by_minute), sum(pace.ends.by_minute)) == (arrivals, ends)
 
 
-@pytest.mark.parametrize(
-    "job", [came(86_400.0), came(-86_400.0), msgspec.structs.replace(came(30), is_quasi=True)]
-)
+@each(came(86_400.0), came(-86_400.0), msgspec.structs.replace(came(30), is_quasi=True))
 def test_the_rates_leave_out_the_past_the_future_and_what_is_no_job(job: Job) -> None:
     pulse = pulse_of(job)
     assert pulse.pace(NOW).is_still

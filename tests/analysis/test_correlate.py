@@ -51,6 +51,7 @@ from tests.analysis.lines import (
 from tests.builders import a_step, some
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, simulate
+from tests.offenders import each
 from tests.rows import FIXTURES, ROWS
 
 
@@ -94,7 +95,7 @@ def test_a_line_that_another_log_tells_late_is_about_the_run_of_its_time() -> No
     assert (second.updates, second.status) == (0, OpStatus.SENT)
 
 
-@pytest.mark.parametrize("case", TABLES["case"], ids=lambda case: case["about"])
+@each(*TABLES["case"])
 def test_lines_become_ops(case: dict[str, Any]) -> None:
     correlator, changed = read(case["lines"])
     for op, told in zip(ops_in(correlator), case["ops"], strict=True):
@@ -115,9 +116,7 @@ def test_lines_become_ops(case: dict[str, Any]) -> None:
 FAMILIES = [(family, *pair) for family in TABLES["family"] for pair in family["lines"]]
 
 
-@pytest.mark.parametrize(
-    ("family", "line", "step"), FAMILIES, ids=lambda one: "" if isinstance(one, dict) else one
-)
+@each(*FAMILIES)
 def test_a_line_is_a_step(family: dict[str, Any], line: str, step: str) -> None:
     (op,) = read([*family["before"], line])[0].ops()
     last = [family["before_it"], step] if "before_it" in family else [step]
@@ -127,10 +126,7 @@ def test_a_line_is_a_step(family: dict[str, Any], line: str, step: str) -> None:
         assert left.step.text == filled(line).rpartition("> ")[2]
 
 
-@pytest.mark.parametrize(
-    ("held", "replies"),
-    [("_Op(run, abcd)", 1), ("_Op(run, abcd), _Op(run_status, gone)", 1), ("_Op(run, gone)", 0), ("", 0)],
-)
+@each(("_Op(run, abcd)", 1), ("_Op(run, abcd), _Op(run_status, gone)", 1), ("_Op(run, gone)", 0), ("", 0))
 def test_an_error_with_a_cut_line_is_about_an_op_that_its_agent_has_not_answered(
     held: str, replies: int
 ) -> None:
@@ -173,7 +169,7 @@ def test_a_cluster_poll_belongs_to_the_run_of_its_time(line: str, step: str, age
     assert correlator.unlinked_of(JID) == ()
 
 
-@pytest.mark.parametrize("seconds", [-1, 0, 1])
+@each(-1, 0, 1)
 def test_the_last_writer_of_a_log_is_known_across_a_rotation(seconds: int) -> None:
     """A log is rotated as its supervisor is restarted, maybe in the same second: all begins at byte 0."""
     correlator = Correlator()
@@ -210,7 +206,7 @@ def test_steps_of_an_op_are_the_first_and_the_newest() -> None:
     assert op.steps[-1].step == f"status running{STEPS_KEPT - 1}"
 
 
-@pytest.mark.parametrize("ends", [True, False])
+@each(True, False)
 def test_the_oldest_ended_ops_are_dropped_first(ends: bool) -> None:
     correlator, log = Correlator(limit=FEW), Log()
     log.feed(correlator, begun("run", "open"))

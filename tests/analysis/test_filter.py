@@ -18,6 +18,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.pages import LogLine
 from tests.builders import some
+from tests.offenders import each
 from tests.rows import ROWS, table
 
 NOW = Nanos(1_795_207_531 * SECOND)
@@ -77,7 +78,7 @@ def chosen(text: str, context: JobContext | None = None) -> str:
     return " ".join(picked)
 
 
-@pytest.mark.parametrize(("text", "names"), [pair for own in TABLES["jobs"].values() for pair in own.items()])
+@each(*[pair for own in TABLES["jobs"].values() for pair in own.items()])
 def test_filter(text: str, names: str) -> None:
     assert chosen(text) == (REAL if names == "real" else names)
 
@@ -95,7 +96,7 @@ def test_a_filter_asks_its_context_for_hosts_drivers_and_the_zone() -> None:
 PARSERS = {"jobs": parse, "agents": AGENT_FIELDS.parse, "spans": SPAN_FIELDS.parse}
 
 
-@pytest.mark.parametrize(("of", "text"), [(of, text) for of in PARSERS for text in TABLES["mistakes"][of]])
+@each(*[(of, text) for of in PARSERS for text in TABLES["mistakes"][of]])
 def test_mistakes_are_shown_at_their_place(of: str, text: str) -> None:
     marked, message, nearest = TABLES["mistakes"][of][text]
     with pytest.raises(FilterError) as raised:
@@ -136,19 +137,19 @@ def test_a_filter_without_terms_is_empty() -> None:
     assert not parse("a").is_empty
 
 
-@pytest.mark.parametrize(("text", "completions"), TABLES["completions"].items())
+@each(*TABLES["completions"].items())
 def test_completion(text: str, completions: list[str]) -> None:
     known = {"app": ["srw", "warp"], "name": ["fel scan"]}
     assert complete(text, len(text), lambda field, begun: known.get(field, ())) == completions
 
 
-@pytest.mark.parametrize("text", TABLES["moments"])
+@each(*TABLES["moments"])
 def test_moments(text: str) -> None:
     span = some(parse_moment(text)).span(NOW)
     assert [to_rfc3339(span.start), to_rfc3339(span.end)] == TABLES["moments"][text]
 
 
-@pytest.mark.parametrize(("text", "at"), TABLES["times_in_a_log"].items())
+@each(*TABLES["times_in_a_log"].items())
 def test_times_in_a_log_are_seen_from_the_line_that_is_read(text: str, at: str) -> None:
     found = [time_near(text, here, NOW) for here in (before(2 * 86_400 - 4_469), NOW)]
     words = ["" if one is None else to_rfc3339(one) for one in found]
@@ -186,7 +187,7 @@ def lines_of(*texts: str, origin: str = "x.log") -> list[LogLine]:
     ]
 
 
-@pytest.mark.parametrize(("before", "line", "is_one"), ROWS["lines that may be folded"])
+@each(*ROWS["lines that may be folded"])
 def test_goes_on_tells_which_lines_fold(before: str, line: str, is_one: bool) -> None:
     head, after = lines_of(before, line)
     assert goes_on(head, head, after) is is_one

@@ -6,7 +6,6 @@ import string
 from collections.abc import Mapping
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.spelling import near
 from tests.builders import a_job, a_step, an_agent, an_op, some
+from tests.offenders import each
 from tests.rows import table
 
 OP_ID = "pb5uBCrpfCnFYD1h0DppNggyzUpVfKsQ"
@@ -65,7 +65,7 @@ def found(thing: str) -> tuple[Candidate, ...]:
 PASTED = table("pasted")
 
 
-@pytest.mark.parametrize("thing", PASTED)
+@each(*PASTED)
 def test_the_first_candidate(thing: str) -> None:
     kind, id_ = PASTED[thing]
     candidates = found(thing)
@@ -75,14 +75,11 @@ def test_the_first_candidate(thing: str) -> None:
     assert not is_ambiguous(candidates) or not id_
 
 
-@pytest.mark.parametrize(
-    ("thing", "ids"),
-    [
-        ("k2Wc", {("op", "k2Wc", FEL), ("op", "k2Wc", SURVEY)}),
-        ("WUt4", {("op", "WUt4", SURVEY), ("agent", "WUt4", None)}),
-        ("IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
-        ("EPRSqtUW-IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
-    ],
+@each(
+    ("k2Wc", {("op", "k2Wc", FEL), ("op", "k2Wc", SURVEY)}),
+    ("WUt4", {("op", "WUt4", SURVEY), ("agent", "WUt4", None)}),
+    ("IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
+    ("EPRSqtUW-IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
 )
 def test_an_ambiguous_word_lists_its_candidates(thing: str, ids: set[tuple[str, str, str | None]]) -> None:
     candidates = found(thing)
@@ -102,16 +99,12 @@ def test_a_log_line_gives_every_id_in_it_with_a_reason() -> None:
     assert all(candidate.why for candidate in candidates)
 
 
-@pytest.mark.parametrize(
-    "thing", ["", "   ", "4", "81430001", "123456789012", "qqqqqqqq", "zzzz", "???", "\x00\x1b"]
-)
+@each("", "   ", "4", "81430001", "123456789012", "qqqqqqqq", "zzzz", "???", "\x00\x1b")
 def test_an_unknown_word_has_no_candidates(thing: str) -> None:
     assert found(thing) == ()
 
 
-@pytest.mark.parametrize(
-    "thing", ["7.0@schedd02.example.org", "1234.1@schedd02.example.org", "1234.0@schedd03.example.org"]
-)
+@each("7.0@schedd02.example.org", "1234.1@schedd02.example.org", "1234.0@schedd03.example.org")
 def test_an_id_of_condor_that_looks_alike_is_offered_and_not_taken(thing: str) -> None:
     known = JobId("1234.0@schedd02.example.org")
     jobs = {known: a_job(id=known)}
@@ -119,7 +112,7 @@ def test_an_id_of_condor_that_looks_alike_is_offered_and_not_taken(thing: str) -
     assert find(known, jobs)[0].score >= SURE
 
 
-@pytest.mark.parametrize("thing", ["disk quota exceeded", "OSError: [Errno 122] Disk quota exceeded: '/x'"])
+@each("disk quota exceeded", "OSError: [Errno 122] Disk quota exceeded: '/x'")
 def test_an_error_leads_to_the_jobs_that_have_it(thing: str) -> None:
     failed = msgspec.structs.replace(job_of(FEL, "fel", 10), error="Disk quota exceeded")
     found = find(thing, {job.id: job for job in (failed, job_of(HEIGHTS, "heights", 20))}, (), ())
@@ -171,6 +164,6 @@ TYPED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("typed", TYPED)
+@each(*TYPED)
 def test_the_id_that_was_meant_is_near(typed: str) -> None:
     assert MEANT in dict(near(typed, IDS))

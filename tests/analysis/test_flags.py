@@ -1,10 +1,10 @@
 """Flags: what looks wrong with a job, and why."""
 
 import asyncio
+from itertools import product
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +27,7 @@ from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
 from tests.fakes import FakeCorrelation
+from tests.offenders import each
 from tests.rows import table
 
 GRAVE = {"no_progress", "over_limit", "exception", "stale"}
@@ -43,7 +44,7 @@ def a_case(status: str, mode: str = "parallel", **fields: Any) -> Job:
     return a_job(id=JobId("EPRSqtUW-IVh7w74d-animation"), status=JobStatus(status), mode=mode, **values)
 
 
-@pytest.mark.parametrize("told", CASES, ids=str)
+@each(*CASES)
 def test_flags_and_reason_and_whether_a_person_is_needed(told: dict[str, Any]) -> None:
     flags = told.get("flags", [])
     job = a_case(**{key: value for key, value in told.items() if key not in ("flags", "reason")})
@@ -85,17 +86,14 @@ FAILED = [msgspec.structs.replace(job, status=JobStatus.FAILED) for job in HISTO
 DAY_S = 86_400
 
 
-@pytest.mark.parametrize(
-    ("one", "history", "words"),
-    [
-        (live(JobStatus.RUNNING, 100), HISTORY, None),
-        (live(JobStatus.RUNNING, 600), HISTORY, "late: runs 10m, usually 1m49s (p99 1m59s, n=20)"),
-        (live(JobStatus.PENDING, 5), HISTORY, None),
-        (live(JobStatus.PENDING, 60), HISTORY, "late: waits 1m, usually 2s (p99 2s, n=20)"),
-        (live(JobStatus.RUNNING, 600, model="other"), HISTORY, None),
-        (live(JobStatus.RUNNING, DAY_S), HISTORY[1:], None),  # too few
-        (live(JobStatus.RUNNING, DAY_S), FAILED, None),
-    ],
+@each(
+    (live(JobStatus.RUNNING, 100), HISTORY, None),
+    (live(JobStatus.RUNNING, 600), HISTORY, "late: runs 10m, usually 1m49s (p99 1m59s, n=20)"),
+    (live(JobStatus.PENDING, 5), HISTORY, None),
+    (live(JobStatus.PENDING, 60), HISTORY, "late: waits 1m, usually 2s (p99 2s, n=20)"),
+    (live(JobStatus.RUNNING, 600, model="other"), HISTORY, None),
+    (live(JobStatus.RUNNING, DAY_S), HISTORY[1:], None),  # too few
+    (live(JobStatus.RUNNING, DAY_S), FAILED, None),
 )
 def test_a_job_is_late_beyond_what_is_usual_for_its_like(
     one: Job, history: list[Job], words: str | None
@@ -157,12 +155,9 @@ def test_a_job_is_looked_at_when_it_has_rested() -> None:
     assert job_id(1) not in disputes
 
 
-@pytest.mark.parametrize(
-    ("flag", "context"),
-    [
-        ("late", JobContext(late_of=lambda job: "late" if job.id == LIVE else None)),
-        ("contradiction", JobContext(is_disputed=lambda job: job.id == LIVE)),
-    ],
+@each(
+    ("late", JobContext(late_of=lambda job: "late" if job.id == LIVE else None)),
+    ("contradiction", JobContext(is_disputed=lambda job: job.id == LIVE)),
 )
 def test_the_filter_finds_them(flag: str, context: JobContext) -> None:
     for words in (f"flag:{flag}", "is:any"):
@@ -179,7 +174,7 @@ def looked(trouble: AlertFinder, *jobs: Job, after_s: int = 0) -> set[JobId]:
     return set(trouble.look(known, Nanos(NOW + after_s * SECOND), 10.0))
 
 
-@pytest.mark.parametrize("kind", ["late", "at odds", "trouble"])
+@each("late", "at odds", "trouble")
 def test_a_check_that_ran_out_of_time_is_continued_by_the_next(kind: str) -> None:
     if kind == "late":
         jobs, lateness, found = known(live(JobStatus.RUNNING, 600), *HISTORY), LateJobs(), {LIVE}
@@ -231,8 +226,7 @@ def studied(play: Played) -> tuple[Correlator, Verdict]:
     return correlator, explain(asyncio.run(gatherer.gather(job_id, play.detail)))
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("driver", [DriverName.LOCAL, DriverName.DOCKER])
+@each(*product([DriverName.LOCAL, DriverName.DOCKER], range(2)))
 def test_a_run_that_waits_for_a_cpu_slot_names_those_that_have_them(driver: DriverName, seed: int) -> None:
     correlator, found = studied(played("waiting-for-slot", seed, driver, 130))
     (wait,) = found.waits.waits
@@ -251,7 +245,7 @@ def test_a_run_that_waits_for_a_cpu_slot_names_those_that_have_them(driver: Driv
     assert found.waits.cycle == ()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@each(*range(2))
 def test_a_run_behind_another_of_its_user_names_that_one(seed: int) -> None:
     _, found = studied(played("waiting-op-slot", seed, DriverName.LOCAL, 130))
     (wait,) = found.waits.waits

@@ -1,8 +1,7 @@
 """A job of Sirepo and the Slurm job that it runs as: which they are, and where they disagree."""
 
+from itertools import product
 from typing import Any
-
-import pytest
 
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.verdict import explain
@@ -14,6 +13,7 @@ from jobtui.model.verdicts import Code
 from jobtui.render.facts import cluster_words
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
+from tests.offenders import each
 from tests.rows import ROWS
 
 OLD_S = POLLED_S + 600
@@ -43,25 +43,22 @@ HERE = in_slurm(tags="")
 THERE = in_slurm(tags="", id=JobId("slurm@theta/4711"), source="ssh://theta")
 
 
-@pytest.mark.parametrize(
-    ("job", "jobs", "noted", "found"),
-    [
-        # Its directory tells which it is
-        (of_sirepo(), [OTHER, in_slurm(), of_sirepo()], "", in_slurm()),
-        (of_sirepo(), [OTHER], "", None),
-        # A number that was noted counts for more
-        (of_sirepo(), [in_slurm(), AGAIN], "", AGAIN),
-        (of_sirepo(), [in_slurm(), AGAIN], "4711", in_slurm()),
-        (of_sirepo(), [HERE], "4711", HERE),
-        (of_sirepo(), [in_slurm()], "9", None),
-        # Of two clusters the one of its host is meant
-        (of_sirepo(), [HERE, THERE], "4711", HERE),
-        (of_sirepo(host=None), [HERE, THERE], "4711", None),
-        # A job of an earlier run is not the one of the last; jobs that run elsewhere have none
-        (of_sirepo(queued_at=ago(30)), [in_slurm()], "", None),
-        (of_sirepo(mode="parallel"), [in_slurm()], "", None),
-        (None, [in_slurm()], "", None),
-    ],
+@each(
+    # Its directory tells which it is
+    (of_sirepo(), [OTHER, in_slurm(), of_sirepo()], "", in_slurm()),
+    (of_sirepo(), [OTHER], "", None),
+    # A number that was noted counts for more
+    (of_sirepo(), [in_slurm(), AGAIN], "", AGAIN),
+    (of_sirepo(), [in_slurm(), AGAIN], "4711", in_slurm()),
+    (of_sirepo(), [HERE], "4711", HERE),
+    (of_sirepo(), [in_slurm()], "9", None),
+    # Of two clusters the one of its host is meant
+    (of_sirepo(), [HERE, THERE], "4711", HERE),
+    (of_sirepo(host=None), [HERE, THERE], "4711", None),
+    # A job of an earlier run is not the one of the last; jobs that run elsewhere have none
+    (of_sirepo(queued_at=ago(30)), [in_slurm()], "", None),
+    (of_sirepo(mode="parallel"), [in_slurm()], "", None),
+    (None, [in_slurm()], "", None),
 )
 def test_slurm_of_finds_the_job(job: Job | None, jobs: list[Job], noted: str, found: Job | None) -> None:
     assert slurm_of(job, jobs, *([noted] if noted else [])) == found
@@ -90,8 +87,7 @@ AGREE = {
 """What a record and Slurm may say at once; Slurm may have put a job back that ran."""
 
 
-@pytest.mark.parametrize("record", [*LIVE, *DONE])
-@pytest.mark.parametrize("slurm", [*LIVE, *DONE])
+@each(*product([*LIVE, *DONE], [*LIVE, *DONE]))
 def test_sirepo_and_slurm_disagree_where_both_cannot_be(record: JobStatus, slurm: JobStatus) -> None:
     found = explain(evidence_of(of_sirepo(record), in_slurm(slurm))).contradictions
     assert bool(found) == ((record, slurm) not in AGREE)
@@ -117,9 +113,7 @@ def test_a_job_that_waits_in_slurm_gives_the_reason_of_slurm() -> None:
     assert "one of its nodes failed" in verdict.sentence
 
 
-@pytest.mark.parametrize(
-    ("reason", "code"), [("PartitionConfig", Code.NEVER_STARTS), ("JobHeldAdmin", Code.HELD)]
-)
+@each(("PartitionConfig", Code.NEVER_STARTS), ("JobHeldAdmin", Code.HELD))
 def test_a_job_that_slurm_never_starts_says_what_it_lacks(reason: str, code: Code) -> None:
     stuck = in_slurm(message="x", alert="a license that is gone", reason=reason)
     verdict = explain(evidence_of(of_sirepo(), stuck))
@@ -127,7 +121,7 @@ def test_a_job_that_slurm_never_starts_says_what_it_lacks(reason: str, code: Cod
     assert "by itself: it waits for a license that" in verdict.sentence
 
 
-@pytest.mark.parametrize("record", LIVE)
+@each(*LIVE)
 def test_a_job_that_has_ended_in_slurm_is_not_said_to_wait(record: JobStatus) -> None:
     ended = in_slurm(JobStatus.FAILED, error="out of memory")
     verdict = explain(evidence_of(of_sirepo(record), ended))
@@ -147,7 +141,7 @@ def test_records_that_share_a_key_are_of_one_job() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("status", "ended", "code", "words"), ROWS["what Slurm says of a canceled job"])
+@each(*ROWS["what Slurm says of a canceled job"])
 def test_a_job_that_slurm_canceled_is_not_blamed_on_its_user(
     status: str, ended: dict[str, Any], code: str, words: str
 ) -> None:

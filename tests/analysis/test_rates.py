@@ -15,6 +15,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, Window
 from jobtui.model.ids import JobId, system_job_id
 from tests.balsam_server import FOLDER, nanos, recorded
+from tests.offenders import each
 from tests.rows import ROWS
 
 SECOND = 10**9
@@ -56,7 +57,7 @@ def change(
     return StateChange(number, system_job_id("balsam", job), at, before, after, "test", nodes)
 
 
-@pytest.mark.parametrize(("case", "points", "note"), ROWS["utilization of crafted cases"])
+@each(*ROWS["utilization of crafted cases"])
 def test_utilization_of_crafted_cases(case: str, points: list[list[float]], note: str) -> None:
     series = busy(CASES[case], EVER)
     assert [[*one] for one in seconds(series)] == points

@@ -17,6 +17,7 @@ from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus, Step, Un
 from jobtui.model.settings import ClusterAccess
 from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
+from tests.offenders import each
 from tests.rows import ROWS
 
 JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
@@ -27,9 +28,7 @@ OLD = "/mnt/old/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 LOGGED = "/data/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 
 
-@pytest.mark.parametrize(
-    ("fields", "logged", "found"),
-    [
+@each(
         ({}, (LOGGED, f"{LOGGED}/", None), (LOGGED, BESIDE, OLD)),  # what the logs say comes first
         (None, (LOGGED,), (LOGGED,)),
         # a path that is not of this job is not looked at
@@ -39,8 +38,7 @@ LOGGED = "/data/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
         *((fields, (), ()) for fields in (
             {"mode": "sbatch"}, {"app": ""}, {"app": ".."}, {"app": "a/b"}, {"is_quasi": True},
             {"id": JobId("x")})),
-    ],
-)  # fmt: skip
+    )  # fmt: skip
 def test_run_dirs_of_finds_the_directory_of_a_run(
     fields: dict[str, Any] | None, logged: tuple[str | None, ...], found: tuple[str, ...]
 ) -> None:
@@ -141,7 +139,7 @@ def folds(*steps: str, every_s: float = 1.0) -> list[timeline.Fold]:
     return list(timeline.folds_in(timeline.timeline_rows(op)))
 
 
-@pytest.mark.parametrize(("steps", "found"), ROWS["what repeats in a timeline"])
+@each(*ROWS["what repeats in a timeline"])
 def test_folds_finds_repetition(steps: list[tuple[int, *tuple[str, ...]]], found: list[list[float]]) -> None:
     assert [[*fold] for fold in folds(*(step for times, *group in steps for step in group * times))] == found
 
@@ -192,11 +190,8 @@ def test_a_line_of_two_ops_is_given_once_with_its_surest_link_and_an_unlinked_on
     assert (line.text, line.op, line.line) == ("loose", None, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [("ERROR:tornado.application:boom", "error"), ("INFO:tornado.access:200 POST /x", "info"),
-     ("_Op(run, abcd) error=ERROR: x", None)],
-)  # fmt: skip
+@each(("ERROR:tornado.application:boom", "error"), ("INFO:tornado.access:200 POST /x", "info"),
+     ("_Op(run, abcd) error=ERROR: x", None))  # fmt: skip
 def test_a_level_is_only_read_where_python_logging_wrote_it(text: str, level: str | None) -> None:
     assert [
         line.level for line in timeline.job_lines(OF_JOB, [an_op(steps=[a_step("s", text=text)])], ())

@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from jobtui.session import Session
 from jobtui.session.comparison import texts_compared
 from jobtui.session.evidence import Gatherer
 from tests.builders import a_job, ago, some
+from tests.offenders import each
 from tests.rows import ROWS
 
 
@@ -52,7 +52,7 @@ def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> No
     assert (shown["DB_PASSWORD"], shown["PLAIN"], shown["EMPTY"]) == (MASK, "a=b\nc", "")
 
 
-@pytest.mark.parametrize(("script", "wanted", "paths"), ROWS["output of a Slurm script"])
+@each(*ROWS["output of a Slurm script"])
 def test_the_script_of_a_slurm_job_names_its_outputs(script: str, wanted: str, paths: list[str]) -> None:
     number, _, task = wanted.partition("_")
     made = a_script(f"#!/bin/sh\n{script}", SLURM_SUBMIT_DIR="/w", USER="me")
@@ -60,7 +60,7 @@ def test_the_script_of_a_slurm_job_names_its_outputs(script: str, wanted: str, p
     assert [output.path for output in found] == paths
 
 
-@pytest.mark.parametrize(("script", "paths"), ROWS["output of a Torque job"])
+@each(*ROWS["output of a Torque job"])
 def test_the_script_of_a_torque_job_names_its_outputs(script: str, paths: list[str]) -> None:
     made = model.ArchivedScript(
         number="7.m", script=script.encode(), source="x", scheduler=model.Scheduler.TORQUE
@@ -68,7 +68,7 @@ def test_the_script_of_a_torque_job_names_its_outputs(script: str, paths: list[s
     assert [output.path for output in outputs_of(made, model.Wanted("7"))] == paths
 
 
-@pytest.mark.parametrize(("one", "other", "is_noise"), ROWS["noise in scripts"])
+@each(*ROWS["noise in scripts"])
 def test_noise_is_folded(one: str, other: str, is_noise: bool) -> None:
     found = diff_scripts(a_script(f"a\n{one}\nb\n", "7"), a_script(f"a\n{other}\nb\n", "8"))
     assert (found.is_same, found.folded) == (is_noise, int(is_noise))
@@ -158,7 +158,7 @@ def test_wanted_of_names_the_script_of_slurm_and_sirepo_jobs() -> None:
     assert wanted_of_sirepo(SbatchStatus("pending")) is None
 
 
-@pytest.mark.parametrize(("native", "status", "is_batch"), ROWS["jobs of Slurm with and without a script"])
+@each(*ROWS["jobs of Slurm with and without a script"])
 def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: str, is_batch: bool) -> None:
     assert wanted_of(slurm("slurm/22", status=JobStatus(status)), **native).is_batch is is_batch
 

@@ -26,7 +26,7 @@ from tests.backends.db_files import Db, a_record, captured, to_bytes
 from tests.builders import job_id as jid
 from tests.builders import some
 from tests.loopback import nobody
-from tests.offenders import check_all
+from tests.offenders import check_all, each
 from tests.polling import Reading
 from tests.waiting import LONG_S
 
@@ -409,7 +409,7 @@ FIELDS: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "wanted"), FIELDS)
+@each(*FIELDS)
 def test_fields_of_a_record(fields: Mapping[str, object], wanted: Mapping[str, object]) -> None:
     job = job_of(**fields)
     assert {name: getattr(job, name) for name in wanted} == wanted
@@ -446,7 +446,7 @@ ODD: dict[str, list[object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field in ODD for value in ODD[field]])
+@each(*[(field, value) for field in ODD for value in ODD[field]])
 def test_one_odd_field_costs_that_field_only(field: str, value: object) -> None:
     job, fault = read(to_bytes(a_record(JID, **{field: value})))
     plain = job_of()
@@ -495,7 +495,7 @@ NOT_RECORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "why"), NOT_RECORDS)
+@each(*NOT_RECORDS)
 def test_bytes_that_are_not_a_record_say_why(data: bytes, why: str) -> None:
     job, fault = read_job(data, JID, MTIME, SOURCE)
     assert job is None
@@ -504,16 +504,13 @@ def test_bytes_that_are_not_a_record_say_why(data: bytes, why: str) -> None:
         detail_of(data)
 
 
-@pytest.mark.parametrize(
-    ("data", "wanted", "said"),
-    [
-        (b"{}", {"status": JobStatus.UNKNOWN}, "no status"),
-        (WHOLE.replace(b"Scooby", b"Sc\xff\xfeby"), {"name": "Sc\ufffd\ufffdby Doo"}, "not UTF-8"),
-        (WHOLE.replace(b"Scooby", rb"S\ud800\u00fc"), {"name": "S\ufffdü Doo"}, ""),
-        (b"\xef\xbb\xbf" + WHOLE, {"name": "Scooby Doo"}, ""),
-        (to_bytes(a_record(jid(1))), {"id": JID}, jid(1)),
-        (to_bytes(a_record(jid(1), simName=3)), {"id": JID}, "computeJid"),
-    ],
+@each(
+    (b"{}", {"status": JobStatus.UNKNOWN}, "no status"),
+    (WHOLE.replace(b"Scooby", b"Sc\xff\xfeby"), {"name": "Sc\ufffd\ufffdby Doo"}, "not UTF-8"),
+    (WHOLE.replace(b"Scooby", rb"S\ud800\u00fc"), {"name": "S\ufffdü Doo"}, ""),
+    (b"\xef\xbb\xbf" + WHOLE, {"name": "Scooby Doo"}, ""),
+    (to_bytes(a_record(jid(1))), {"id": JID}, jid(1)),
+    (to_bytes(a_record(jid(1), simName=3)), {"id": JID}, "computeJid"),
 )
 def test_odd_bytes_cost_themselves_only(data: bytes, wanted: dict[str, object], said: str) -> None:
     job, fault = read(data)
@@ -522,7 +519,7 @@ def test_odd_bytes_cost_themselves_only(data: bytes, wanted: dict[str, object], 
     assert msgspec.json.encode(detail_of(data).native)
 
 
-@pytest.mark.parametrize("number", [b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"-" + b"9" * 30])
+@each(b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"-" + b"9" * 30)
 def test_numbers_that_json_cannot_hold_stay_readable(number: bytes) -> None:
     data = to_bytes(a_record(JID, parallelStatus={"percentComplete": 1.0, "frameCount": 3, "other": 1}))
     odd = data.replace(b'"percentComplete":1.0', b'"percentComplete":' + number)

@@ -19,6 +19,7 @@ from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.condor import CONDOR
 from tests.demo.sites import DriverName
+from tests.offenders import each
 from tests.rows import ROWS
 
 NEXT = {
@@ -129,7 +130,7 @@ def test_commands_are_short_where_the_shell_has_the_sources(
     assert run(*words).out
 
 
-@pytest.mark.parametrize(("words", "where", "typed"), ROWS["commands where their host and program are known"])
+@each(*ROWS["commands where their host and program are known"])
 def test_a_command_is_offered_where_its_host_and_program_are_known(
     words: list[str], where: dict[str, str], typed: str
 ) -> None:

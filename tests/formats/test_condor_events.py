@@ -1,9 +1,9 @@
 """HTCondor's event logs, attributes and environments, and the output of jobsub's wrapper, as facts."""
 
 import json
+from itertools import product
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +14,7 @@ from jobtui.model.condor import EVENTS, LOG_GAP
 from jobtui.model.logs import Origin
 from tests.builders import some
 from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
+from tests.offenders import each
 from tests.rows import ROWS
 
 TRUTH: dict[str, list[dict[str, Any]]] = json.loads((CONDOR / "truth.json").read_text())
@@ -26,8 +27,7 @@ KEPT = (
 SAME = {name: name for name in KEPT} | dict.fromkeys(("HoldReason", "Message", "DisconnectReason"), "Reason")
 
 
-@pytest.mark.parametrize("form", ["log", "json.log", "xml.log"])
-@pytest.mark.parametrize("name", TRUTH)
+@each(*product(TRUTH, ["log", "json.log", "xml.log"]))
 def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
     facts = facts_in(CONDOR / f"{name}.{form}")
     assert len(facts) == len(TRUTH[name])
@@ -41,7 +41,7 @@ def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
                 assert fact.values[ours] == str(true["attributes"][theirs]), (fact.what, theirs)
 
 
-@pytest.mark.parametrize("text", ROWS["ads in each form"])
+@each(*ROWS["ads in each form"])
 def test_many_ads_come_in_each_form(text: str) -> None:
     facts = facts_of(text.encode())
     assert [fact.job for fact in facts] == ["7.0@s.example.org", "7.1@s.example.org"]
@@ -54,14 +54,10 @@ def test_an_event_waits_until_it_is_whole() -> None:
     assert (len(read.facts), read.taken) == (1, len(submitted()))
 
 
-@pytest.mark.parametrize(
-    ("junk", "skips"),
-    [
-        (executing()[:30].encode() + b"\n", ["its beginning or end was never written"]),
-        (b"\0" * 500, None),
-        (b"nothing that makes sense\n...\n", None),
-    ],
-    ids=["a torn event", "nul", "text"],
+@each(
+    (executing()[:30].encode() + b"\n", ["its beginning or end was never written"]),
+    (b"\0" * 500, None),
+    (b"nothing that makes sense\n...\n", None),
 )
 def test_an_event_that_is_not_understood_costs_only_itself(junk: bytes, skips: list[str] | None) -> None:
     data = submitted().encode() + junk + executing().encode()
@@ -80,7 +76,7 @@ GLOBAL = (
 )
 
 
-@pytest.mark.parametrize("head", GLOBAL, ids=["classic", "json", "xml", "zeros"])
+@each(*GLOBAL)
 def test_the_head_of_a_log_of_a_whole_schedd_is_of_no_job(head: str) -> None:
     assert [(fact.what, fact.job) for fact in facts_of(head.encode())] == [("generic", "")]
 
@@ -91,13 +87,13 @@ def test_an_event_in_xml_keeps_the_ads_inside_it() -> None:
     assert [(fact.what, fact.values.get("Info")) for fact in told] == [("generic", "Global JobLog")] * 2
 
 
-@pytest.mark.parametrize("torn", ['<c>\n<a n="Cluster"><i>7</i></a>\n', "</c>\n"], ids=["no end", "no begin"])
+@each('<c>\n<a n="Cluster"><i>7</i></a>\n', "</c>\n")
 def test_a_torn_event_in_xml_costs_only_itself(torn: str) -> None:
     told = facts_of((GLOBAL[2] + torn + GLOBAL[2]).encode())
     assert [fact.what for fact in told] == ["generic", LOG_GAP, "generic"]
 
 
-@pytest.mark.parametrize(("heads", "newest", "days"), ROWS["logs without years"])
+@each(*ROWS["logs without years"])
 def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days: list[str]) -> None:
     data = "".join(event(8, f"{head} 10:00:00", "a note") for head in heads).encode()
     facts = facts_of(data, newest=some(read_date(f"{newest} 12:00:00 UTC")).at)
@@ -106,7 +102,7 @@ def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days
     ]
 
 
-@pytest.mark.parametrize("text", ROWS["machine ads in each form"])
+@each(*ROWS["machine ads in each form"])
 def test_machines_of_a_pool_are_one_fact(text: str) -> None:
     (fact,) = facts_of(text.encode())
     assert (fact.what, fact.text, fact.at) == ("slots", "3 slots", 1_795_172_000 * SECOND)
@@ -115,8 +111,7 @@ def test_machines_of_a_pool_are_one_fact(text: str) -> None:
     assert facts_of(text.rstrip()[:-1].encode()) == []
 
 
-@pytest.mark.parametrize("line", [b"\n", b"\r\n", b",\n", b" [\n"])
-@pytest.mark.parametrize("form", Form)
+@each(*product(Form, [b"\n", b"\r\n", b",\n", b" [\n"]))
 def test_a_million_empty_lines_are_each_looked_at_once(form: Form, line: bytes) -> None:
     event = b'{"EventTypeNumber": 5}'
     read = EventReader("a").read(form, line * 250_000 + event, 0, 1, NEWEST, to_end=True)
@@ -153,7 +148,7 @@ def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "what", "values"), ROWS["lines of an output"])
+@each(*ROWS["lines of an output"])
 def test_lines_of_jobsub_are_read_and_lookalikes_are_not(
     line: str, what: str, values: dict[str, str]
 ) -> None:

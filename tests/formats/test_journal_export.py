@@ -1,12 +1,12 @@
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.formats.journal_export import ENTRY_LIMIT, MESSAGE_LIMIT, ExportParser, Raw, entry_of_export
 from tests.backends.journal.make import FIXTURES, entry, in_binary, in_text
 from tests.builders import some
+from tests.offenders import each
 
 FEW = settings(max_examples=60, deadline=None)
 HEAD = {"__CURSOR": b"s=1;i=1", "__REALTIME_TIMESTAMP": b"1700000000000000"}
@@ -76,7 +76,7 @@ def test_an_export_of_journald_is_read_and_its_long_messages_cut() -> None:
     assert (len(read.message), read.size) == (MESSAGE_LIMIT, 2_000_000)
 
 
-@pytest.mark.parametrize("form", [in_binary, in_text])
+@each(in_binary, in_text)
 def test_a_value_too_long_loses_only_its_entry(form: Callable[[str, bytes], bytes]) -> None:
     head = b"".join(in_text(name, value) for name, value in HEAD.items())
     within = b"\n\n" + entry(1, "made up") if form is in_binary else b""
@@ -87,7 +87,7 @@ def test_a_value_too_long_loses_only_its_entry(form: Callable[[str, bytes], byte
     assert parser.skipped == 1
 
 
-@pytest.mark.parametrize("length", [1_000_000, 50 << 20])
+@each(1_000_000, 50 << 20)
 def test_a_plausible_wrong_length_is_noticed_at_its_end(length: int) -> None:
     parser = ExportParser()
     broken = entry(1, "x").removesuffix(b"\n") + b"BAD\n" + length.to_bytes(8, "little") + b"abcdef\n\n"
@@ -101,14 +101,10 @@ def test_a_plausible_wrong_length_is_noticed_at_its_end(length: int) -> None:
 UNUSABLE = b"MESSAGE=x\n\n", b"__CURSOR=a\nMESSAGE=x\n\n", b"__CURSOR=a\n__REALTIME_TIMESTAMP=soon\n\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "messages", "skipped"),
-    [
-        (b"Welcome\n*** be careful ***\n" + entry(0, "first") + entry(1, "next"), [b"first", b"next"], 1),
-        (b"<!DOCTYPE html>\n<html><a href='x=y'>\n\nplease log in\n" * 1000, [], None),
-        (b"".join(UNUSABLE), [], 3),
-    ],
-    ids=["a banner", "a page", "no address"],
+@each(
+    (b"Welcome\n*** be careful ***\n" + entry(0, "first") + entry(1, "next"), [b"first", b"next"], 1),
+    (b"<!DOCTYPE html>\n<html><a href='x=y'>\n\nplease log in\n" * 1000, [], None),
+    (b"".join(UNUSABLE), [], 3),
 )
 def test_bytes_that_are_not_an_entry_are_skipped_and_not_held(
     text: bytes, messages: list[bytes], skipped: int | None

@@ -21,6 +21,7 @@ from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
 from jobtui.model.tables import tables_of
 from tests.builders import some
+from tests.offenders import each
 from tests.rows import CAPTURES, FIXTURES, ROWS, table
 
 LOGS = sorted(path for path in CAPTURES.rglob("*.log") if "user" not in path.parts)
@@ -90,13 +91,13 @@ def test_a_line_has_its_head_or_none(head: str, site: str, at: Nanos | None, pid
     assert record.container is None
 
 
-@pytest.mark.parametrize("ending", ["\r", "\r\r"])
+@each("\r", "\r\r")
 def test_lines_may_end_in_crlf(ending: str) -> None:
     record = one(f"{HEAD}{SUPERVISOR}{CREATED}{ending}")
     assert (record.text, record.fields["run_dir"]) == (CREATED, RUN_DIR)
 
 
-@pytest.mark.parametrize("line", ROWS["what is no line of its own"])
+@each(*ROWS["what is no line of its own"])
 def test_a_line_that_belongs_to_another_gives_no_record(line: str) -> None:
     assert records_of(line.encode() + b"\n") == []
 
@@ -116,17 +117,14 @@ def test_a_very_long_line_and_bytes_that_are_not_text_are_kept_in_part() -> None
     assert (after.line, after.offset) == (2, data.index(b"\n") + 1)
 
 
-@pytest.mark.parametrize(
-    ("block", "offsets"),
-    [
-        (b"plain text\n", []),
-        ("text of all languages: \u00e9\u4e2d\n".encode(), []),
-        (b"one \0\0\0 two\n", [4]),
-        (b"one \xff two \0\n", [4]),
-        ("\u00e9 \0\n".encode(), [3]),
-        (b"\0" + b"x" * formats.STRIDE + b"\0", [0, formats.STRIDE + 1]),
-        (b"\0" * 3 * formats.STRIDE, [0, formats.STRIDE, 2 * formats.STRIDE]),
-    ],
+@each(
+    (b"plain text\n", []),
+    ("text of all languages: \u00e9\u4e2d\n".encode(), []),
+    (b"one \0\0\0 two\n", [4]),
+    (b"one \xff two \0\n", [4]),
+    ("\u00e9 \0\n".encode(), [3]),
+    (b"\0" + b"x" * formats.STRIDE + b"\0", [0, formats.STRIDE + 1]),
+    (b"\0" * 3 * formats.STRIDE, [0, formats.STRIDE, 2 * formats.STRIDE]),
 )
 def test_damaged_offsets_of_a_block(block: bytes, offsets: list[int]) -> None:
     assert list(formats.damaged_offsets(block)) == offsets
@@ -163,15 +161,11 @@ CMD_STARTED = f"{HEAD}{AGENT}cmd=('/bin/bash', '-l') stdin=b\"source $HOME/.bash
 WAITS = f"{HEAD}{SUPERVISOR}_Op(run, 5N6c) await _reply_q.get()\n".encode()
 
 
-@pytest.mark.parametrize(
-    ("lines", "given"),
-    [
-        ([arrived("S89I"), arrived("S89I", 31)] * 2, [1, 2]),
-        # what names no op is known by the line before it
-        ([arrived("S89I"), CMD_STARTED, arrived("wxyz"), CMD_STARTED] * 2, [1, 2, 3, 4]),
-        ([WAITS] * 2, [1, 2]),
-    ],
-    ids=["an agent's line is the same", "what names no op", "a supervisor's may come again"],
+@each(
+    ([arrived("S89I"), arrived("S89I", 31)] * 2, [1, 2]),
+    # what names no op is known by the line before it
+    ([arrived("S89I"), CMD_STARTED, arrived("wxyz"), CMD_STARTED] * 2, [1, 2, 3, 4]),
+    ([WAITS] * 2, [1, 2]),
 )
 def test_repeated_lines_are_given_once(lines: list[bytes], given: list[int]) -> None:
     assert [record.line for record in records_of(b"".join(lines))] == given
@@ -214,16 +208,13 @@ def told(records: Iterable[LogRecord]) -> list[tuple[str, str | None]]:
     return [(record.shape, record.fields.get("o")) for record in records]
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        (ARRIVED + STARTED,),
-        ('"' + ARRIVED + STARTED,),
-        ("'" + ARRIVED, STARTED),
-        ("export A='/srv/si", "repo/prod'" + ARRIVED + STARTED),
-        (ARRIVED, "set -e", STARTED, "set -e"),
-        (ARRIVED + STARTED + EXITED,),
-    ],
+@each(
+    (ARRIVED + STARTED,),
+    ('"' + ARRIVED + STARTED,),
+    ("'" + ARRIVED, STARTED),
+    ("export A='/srv/si", "repo/prod'" + ARRIVED + STARTED),
+    (ARRIVED, "set -e", STARTED, "set -e"),
+    (ARRIVED + STARTED + EXITED,),
 )
 def test_glued_lines_are_taken_apart(texts: tuple[str, ...]) -> None:
     records = records_of(forwarded(*texts))
@@ -315,12 +306,12 @@ def written(at: datetime) -> str:
     return f"{MONTHS[at.month - 1]} {at.day:02} {at:%H:%M:%S}"
 
 
-@pytest.mark.parametrize(("text", "newest", "expected"), TABLES["years"])
+@each(*TABLES["years"])
 def test_the_year_comes_from_what_is_newest(text: str, newest: str, expected: str) -> None:
     assert latest(text, nanos(newest)) == nanos(expected)
 
 
-@pytest.mark.parametrize("text", TABLES["no_times"])
+@each(*TABLES["no_times"])
 def test_text_that_is_not_a_time_has_none(text: str) -> None:
     assert latest(text, nanos("2026-11-20T21:00:00")) is None
 
@@ -340,7 +331,7 @@ def test_no_time_is_further_ahead_than_clocks_may_differ(newest: datetime, at: d
     assert some(latest(written(at), of(newest))) <= of(newest) + SKEW
 
 
-@pytest.mark.parametrize(("text", "at", "is_local"), TABLES["dates"])
+@each(*TABLES["dates"])
 def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
     moment = some(read_date(text))
     assert (to_rfc3339(moment.at), moment.is_local) == (at, is_local)
@@ -355,7 +346,7 @@ def records(name: str) -> list[LogRecord]:
     return parser.parse(path.read_bytes(), 0, 1, Nanos(0)).records
 
 
-@pytest.mark.parametrize(("name", "told"), ROWS["lines that name a job"])
+@each(*ROWS["lines that name a job"])
 def test_lines_that_name_a_job_become_records(name: str, told: list[list[str]]) -> None:
     found = records(name)
     assert [[one.shape, one.fields["job"]] for one in found] == told
@@ -388,13 +379,10 @@ def test_every_line_that_names_a_job_is_known(capture: str) -> None:
     assert (found.unknown, found.examples) == (0, ())
 
 
-@pytest.mark.parametrize(
-    ("line", "unknown"),
-    [
-        (forwarded(ARRIVED.partition("=S89I")[0] + "=S8"), 0),  # it may be cut
-        (f"x.py:1:f {CMD} exit=0 stderr=\n".encode(), 0),
-        (f"x.py:1:f {CMD} frobnicated\n".encode(), 1),  # only a catch-all takes it
-    ],
+@each(
+    (forwarded(ARRIVED.partition("=S89I")[0] + "=S8"), 0),  # it may be cut
+    (f"x.py:1:f {CMD} exit=0 stderr=\n".encode(), 0),
+    (f"x.py:1:f {CMD} frobnicated\n".encode(), 1),  # only a catch-all takes it
 )
 def test_survey_lists_the_unknown_lines(line: bytes, unknown: int) -> None:
     assert formats.survey([line]).unknown == unknown
@@ -429,7 +417,7 @@ MAY_HOLD: dict[str, set[str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@each(*SAMPLED)
 def test_every_shape_gives_its_samples_and_a_file_holds_nothing_else(name: str) -> None:
     document, log_format = tables_of("jobtui.formats", name), load(name)
     shapes, lines = document.get("shape", []), document.get("lines", [])
@@ -479,7 +467,7 @@ def test_searching_for_needles_misses_no_line(path: Path, monkeypatch: pytest.Mo
 GOOD, LINES = ROWS["formats"]
 
 
-@pytest.mark.parametrize(("old", "new", "why"), ROWS["faults of a format file"])
+@each(*ROWS["faults of a format file"])
 def test_a_fault_in_a_file_names_the_file_and_the_shape(old: str, new: str, why: str) -> None:
     text = next(one for one in (GOOD, LINES) if old in one)
     with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
@@ -491,7 +479,7 @@ def lines_of(pattern: str, heads: str = "") -> LogFormat:
     return read_format("made", tomllib.loads(text))
 
 
-@pytest.mark.parametrize(("pattern", "message"), ROWS["patterns that have a literal"])
+@each(*ROWS["patterns that have a literal"])
 def test_the_literal_is_in_every_match(pattern: str, message: str) -> None:
     shape = lines_of(pattern, 'heads = ["a"]').shapes[0]
     assert shape.pattern.fullmatch(message)

@@ -3,7 +3,6 @@
 import json
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, SlurmExit, SlurmJob
 from tests.builders import some
+from tests.offenders import each
 from tests.rows import ROWS
 from tests.slurm_stand_in import CAPTURES, DIRECTORY, captured_jobs, psv_rows
 
@@ -19,7 +19,7 @@ FORMS = sorted(captured_jobs())
 DEFAULTS = SlurmJob(id="")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each(*FORMS)
 def test_every_form_gives_the_same_jobs(form: str) -> None:
     everything = captured_jobs()
     best, jobs = everything["scontrol-show-job.txt"], everything[form]
@@ -61,7 +61,7 @@ def test_a_table_is_read_with_any_name_in_it(name: str, after: str) -> None:
         assert (job.id, job.name.encode("utf-8", "replace")) == ("7_3", name.encode("utf-8", "replace"))
 
 
-@pytest.mark.parametrize("kept", range(32))
+@each(*range(32))
 def test_a_table_that_was_cut_off_loses_its_last_row(kept: int) -> None:
     row = "".join(f"{value}~" for value in ("1", "name", "RUNNING"))
     rows, skips = pieces_of(f"{row}\n{row}"[:kept].encode(), "~", 3, "squeue")
@@ -70,7 +70,7 @@ def test_a_table_that_was_cut_off_loses_its_last_row(kept: int) -> None:
     assert len(skips) == (0 if is_whole else 1)
 
 
-@pytest.mark.parametrize("release", ["24.05", "24.11"])
+@each("24.05", "24.11")
 def test_the_end_of_a_job_is_read_of_later_releases(release: str) -> None:
     path = CAPTURES / "shapes" / f"{release}-accounting.json"
     ((number, end),) = ends_in_json(path.read_bytes()).items()
@@ -80,14 +80,14 @@ def test_the_end_of_a_job_is_read_of_later_releases(release: str) -> None:
         assert (end.stdout, end.stderr) == ("/home/jdoe/fel-42.out", "/home/jdoe/fel-42.err")
 
 
-@pytest.mark.parametrize(("signal", "code"), ROWS["signals in Slurm's JSON"])
+@each(*ROWS["signals in Slurm's JSON"])
 def test_the_signal_that_ended_a_job_is_read_of_every_release(signal: object, code: object) -> None:
     told = {"signal": signal, "return_code": code}
     text = json.dumps({"jobs": [{"job_id": 5, "state": {"current": ["FAILED"]}, "exit_code": told}]})
     assert ends_in_json(text.encode())["5"].exit == SlurmExit(0, 9)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}'])
+@each("", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}')
 def test_bytes_that_are_not_an_answer_raise_value_error_or_give_nothing(text: str) -> None:
     try:
         assert ends_in_json(text.encode()) == {}
@@ -95,7 +95,7 @@ def test_bytes_that_are_not_an_answer_raise_value_error_or_give_nothing(text: st
         assert "jobs" not in text or text == '{"jobs": {}}'
 
 
-@pytest.mark.parametrize("state", sorted(STATUSES))
+@each(*sorted(STATUSES))
 def test_an_expected_time_is_not_a_fact(state: str) -> None:
     row = {"%i": "1", "%T": state, "%S": "2026-11-20T20:10:00", "%e": "2026-11-20T21:10:00", "%N": "n1"}
     job = some(queued_job(row))

@@ -9,6 +9,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from jobtui.formats.otlp_protobuf import TRACES_DATA, count_parts, read_telemetry
 from jobtui.model.traces import Span, SpanKind, SpanStatus, Telemetry
+from tests.offenders import each
 from tests.rows import ROWS
 from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
 
@@ -26,7 +27,7 @@ def one(data: bytes) -> Span:
     return found.spans[0]
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@each(*EXPECTED)
 def test_protobuf_and_json_hold_the_same_spans(name: str) -> None:
     assert (
         telemetry_of(capture_file(name, "otlp.pb")).spans
@@ -34,7 +35,7 @@ def test_protobuf_and_json_hold_the_same_spans(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("file", "name"), ROWS["answers of Tempo"])
+@each(*ROWS["answers of Tempo"])
 def test_tempos_answers_hold_the_same_spans(file: str, name: str) -> None:
     def by_id(found: Telemetry) -> dict[str, object]:
         return {
@@ -63,24 +64,18 @@ def in_base64(digits: str) -> str:
 SPAN = "b7ad6b7169203331"
 
 
-@pytest.mark.parametrize(
-    ("trace", "span"),
-    [(TRACE.upper(), SPAN.upper()), (TRACE.capitalize(), SPAN), (in_base64(TRACE), in_base64(SPAN))],
-)
+@each((TRACE.upper(), SPAN.upper()), (TRACE.capitalize(), SPAN), (in_base64(TRACE), in_base64(SPAN)))
 def test_ids_are_hex_of_any_case_or_base64(trace: str, span: str) -> None:
     found = one(otlp({"traceId": trace, "spanId": span, "unknown": {"x": [1]}}))
     assert (found.trace_id, found.span_id, found.parent_id) == (TRACE, SPAN, None)
     assert (found.name, found.started_at, found.ended_at, found.scope) == ("", 0, None, "lib")
 
 
-@pytest.mark.parametrize(
-    ("start", "read"),
-    [
+@each(
         ("1795207192811875883", 1795207192811875883), (1795207192811875883, 1795207192811875883), (-1, 0),
         (1 << 70, 0), ("x", 0), ("1e9", 0), ("--1", 0), (None, 0), (True, 0), ([], 0), ("9" * 5000, 0),
         (1e300, 0),
-    ],
-)  # fmt: skip
+    )  # fmt: skip
 def test_a_time_is_a_text_or_a_number_of_64_bits_or_zero(start: object, read: int) -> None:
     assert one(otlp({"traceId": TRACE, "spanId": "1" * 16, "startTimeUnixNano": start})).started_at == read
 
@@ -122,7 +117,7 @@ def test_jaegers_references_name_the_parent_and_links() -> None:
     assert (read.started_at, read.ended_at, read.events[0].name) == (7_000, 9_000, "hello")
 
 
-@pytest.mark.parametrize("name", [b"\xff\xfe", b"\\ud800", b"\\u0000"])
+@each(b"\xff\xfe", b"\\ud800", b"\\u0000")
 def test_an_odd_character_costs_nothing_else(name: bytes) -> None:
     data = otlp({"traceId": TRACE, "spanId": "1", "name": "NAME"}).replace(b"NAME", name)
     assert one(data).name
@@ -134,7 +129,7 @@ NO_TRACES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("data", NO_TRACES)
+@each(*NO_TRACES)
 def test_a_file_that_is_not_a_trace_is_one_skip(data: bytes) -> None:
     found = read_telemetry(data, "file.json")
     assert (found.spans, found.logs) == ((), ())
@@ -167,7 +162,7 @@ def spans(count: int, attributes: int) -> bytes:
     return message.SerializeToString()
 
 
-@pytest.mark.parametrize(("count", "attributes"), [(2_000, 0), (1, 2_000), (300, 3)])
+@each((2_000, 0), (1, 2_000), (300, 3))
 def test_parts_at_any_depth_are_counted(count: int, attributes: int) -> None:
     assert count_parts(spans(count, attributes), TRACES_DATA, MOST) > MOST
 

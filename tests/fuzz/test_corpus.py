@@ -72,7 +72,7 @@ def test_worlds_that_once_failed_are_right(path: Path) -> None:
 @pytest.mark.parametrize("kind", WORLDS)
 def test_a_damaged_world_costs_only_what_is_damaged(kind: str, seed: int) -> None:
     edits, steps = drawn_run(kind, seed)
-    for step in steps:
+    for step in steps[::2]:  # scripts/fuzz takes them all, in world after world
         take(kind, edits, step)
 
 

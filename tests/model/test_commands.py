@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jobtui.model.commands import Command, command_line
 from jobtui.model.secrets import mask_text
 from tests.modules import nodes
+from tests.offenders import each
 from tests.rows import table
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "zsh", "csh", "tcsh", "fish") if shutil.which(shell)]
@@ -29,7 +30,7 @@ def given_back(shell: str, words: list[str]) -> list[str]:
     return done.stdout.decode("utf-8", "surrogateescape").split("\0")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@each(*SHELLS)
 def test_hostile_words_arrive_as_they_are(shell: str) -> None:
     assert given_back(shell, [*HOSTILE]) == [*HOSTILE]
 
@@ -94,7 +95,7 @@ def test_an_offered_command_is_shown_as_it_is(word: str) -> None:
     assert not (word.startswith("-") and command)
 
 
-@pytest.mark.parametrize("word", ATTACKS)
+@each(*ATTACKS)
 def test_a_word_with_a_secret_or_a_sign_that_hides_gets_no_command(word: str) -> None:
     is_harmless = word in {"';touch PWNED;'", "$(touch PWNED)", "`touch PWNED`", "!touch", "=touch"}
     assert bool(Command("jobtui", "find", about=[word])) is is_harmless

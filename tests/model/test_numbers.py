@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from jobtui.model import clock, numbers
 from jobtui.model.clock import LATEST_S, SECOND, Nanos, to_rfc3339
 from jobtui.render.text import Zone, clock_time, date_time, short_time
 from tests.modules import nodes
+from tests.offenders import each
 from tests.rows import table
 
 LONG = "9" * 5_000
@@ -86,7 +86,7 @@ def test_any_time_and_length_can_be_shown(number: int, length: float) -> None:
     assert duration(length)
 
 
-@pytest.mark.parametrize("text", [f'{{"a": {LONG}}}', '{"a": 1e999}', '{"a": NaN}', '{"a": -Infinity}'])
+@each(f'{{"a": {LONG}}}', '{"a": 1e999}', '{"a": NaN}', '{"a": -Infinity}')
 def test_a_number_out_of_range_is_kept_as_text_and_costs_nothing_else(text: str) -> None:
     document = numbers.read_json(text.replace("}", ', "b": 2}'))
 

@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_document, mask_line, mask_text, masked_lines
+from tests.offenders import each
 from tests.rows import CAPTURES, ROWS, table
 
 JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJlLXg_9"
@@ -41,14 +43,14 @@ MASKED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "masked"), MASKED)
+@each(*MASKED)
 def test_a_secret_is_masked(text: str, masked: str) -> None:
     mask_text(re.sub(r"\d", "8", text))  # a text of the same shape may have no secret
     assert mask_text(text) == masked
     assert mask_text(masked) == masked
 
 
-@pytest.mark.parametrize("text", TABLES["left"])
+@each(*TABLES["left"])
 def test_text_that_is_not_secret_is_kept(text: str) -> None:
     assert mask_text(text) == text
 
@@ -160,7 +162,7 @@ def test_no_value_survives_in_any_notation(value: str, key: str) -> None:
         assert "n" in mask_text(text)
 
 
-@pytest.mark.parametrize("words", ROWS["options of a list"])
+@each(*ROWS["options of a list"])
 def test_the_value_behind_an_option_of_a_list_is_masked(words: list[object]) -> None:
     document = {"key": "process.command_args", "value": {"arrayValue": {"values": words}}}
     masked = json.dumps(mask_document(document))
@@ -172,8 +174,7 @@ def test_the_value_behind_an_option_of_a_list_is_masked(words: list[object]) -> 
     }
 
 
-@pytest.mark.parametrize("head", BELOW["heads"])
-@pytest.mark.parametrize("text", BELOW["texts"])
+@each(*product(BELOW["heads"], BELOW["texts"]))
 def test_a_value_in_lines_below_its_key_is_masked(head: str, text: str) -> None:
     lines = [f"{head}{line}" for line in (*text.split("\n"), "other: 1", "all is well")]
     masked = [*masked_lines(lines)]
@@ -193,7 +194,7 @@ def test_a_key_is_masked_up_to_where_it_ends_in_lines() -> None:
     assert [*masked_lines(cut)] == ["echo", begin, MASK, *cut[3:]], "a key that was cut off hides no more"
 
 
-@pytest.mark.parametrize(("line", "is_masked"), ROWS["ends of a key"])
+@each(*ROWS["ends of a key"])
 def test_a_line_that_may_end_a_key_is_masked(line: str, is_masked: bool) -> None:
     masked = mask_line(line)
     assert ("wJ4k" not in masked) if is_masked else masked == line

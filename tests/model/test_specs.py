@@ -17,10 +17,11 @@ from jobtui.model.job_reader import SbatchStatus, sbatch_status
 from jobtui.model.specs import Access, SourceSpec, is_loopback, listen_host, parse_balsam, parse_otlp_listen
 from tests.analysis.captured import ROOT
 from tests.builders import some
+from tests.offenders import each
 from tests.rows import ROWS
 
 
-@pytest.mark.parametrize(("text", "place", "is_here"), ROWS["addresses to listen at"])
+@each(*ROWS["addresses to listen at"])
 def test_an_address_to_listen_at_is_on_loopback_unless_it_says_otherwise(
     text: str, place: list[str | int], is_here: bool
 ) -> None:
@@ -77,7 +78,7 @@ def test_labels_differ_and_ids_with_labels_are_found(urls: list[str]) -> None:
         assert answers_to(url, label) or label.rpartition("-")[0]
 
 
-@pytest.mark.parametrize(("labels", "sources"), ROWS["whose numbers are those of one cluster"])
+@each(*ROWS["whose numbers are those of one cluster"])
 def test_only_an_index_of_the_same_cluster_shares_its_numbers(labels: list[str], sources: list[Any]) -> None:
     given = (SourceSpec(setting, target, profile=profile) for profile, setting, target in sources)
     found = with_labels(spec._replace(options="jobcomp") for spec in given)
@@ -117,11 +118,11 @@ def test_times_and_progress() -> None:
     assert some(sbatch_status({"job_cmd_state": "running", "parallelStatus": message})).percent == 3.0
 
 
-@pytest.mark.parametrize("slurm_id", ["", "12; rm", None, [], {}])
+@each("", "12; rm", None, [], {})
 def test_an_odd_id_is_none(slurm_id: object) -> None:
     assert some(sbatch_status({"job_cmd_state": "running", "sbatch_id": slurm_id})).slurm_id is None
 
 
-@pytest.mark.parametrize("document", [None, [], 3, {}, {"job_cmd_state": 3}, {"sbatch_id": 7}])
+@each(None, [], 3, {}, {"job_cmd_state": 3}, {"sbatch_id": 7})
 def test_a_document_without_a_state_is_no_status(document: object) -> None:
     assert sbatch_status(document) is None

@@ -1,12 +1,12 @@
 """Traces: their ids, how long more of them may come, and lists that miss a part."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.model import traces
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId, TraceId, find_trace
+from tests.offenders import each
 
 
 @given(st.text(alphabet="0123456789abcdefF-tracepn/: =\"'http", max_size=200) | st.text(max_size=100))
@@ -41,17 +41,14 @@ def span_of(own: str, parent: str | None, end: Nanos | None) -> traces.Span:
     )
 
 
-@pytest.mark.parametrize(
-    ("spans", "later_s", "why"),
-    [
-        ([], 0, "no span was received"),
-        ([("a", "b", ENDED)], 900, "its root was not received"),
-        ([("a", None, None)], 900, "its root has not ended"),
-        ([("a", None, ENDED), ("b", "c", ENDED)], 900, "1 parent was not received"),
-        ([("a", None, ENDED), ("b", "c", ENDED), ("d", "e", ENDED)], 900, "2 parents were not received"),
-        ([("a", None, ENDED)], 12, "its last span came 12s ago"),
-        ([("a", None, ENDED)], traces.QUIET_S, ""),
-    ],
+@each(
+    ([], 0, "no span was received"),
+    ([("a", "b", ENDED)], 900, "its root was not received"),
+    ([("a", None, None)], 900, "its root has not ended"),
+    ([("a", None, ENDED), ("b", "c", ENDED)], 900, "1 parent was not received"),
+    ([("a", None, ENDED), ("b", "c", ENDED), ("d", "e", ENDED)], 900, "2 parents were not received"),
+    ([("a", None, ENDED)], 12, "its last span came 12s ago"),
+    ([("a", None, ENDED)], traces.QUIET_S, ""),
 )
 def test_growing_says_why_more_spans_may_come(
     spans: list[tuple[str, str | None, Nanos | None]], later_s: float, why: str

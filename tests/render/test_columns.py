@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -34,6 +33,7 @@ from jobtui.render.text import safe, width
 from jobtui.render.traces import TRACE_COLUMNS
 from tests.builders import a_job, ago, an_agent
 from tests.conftest import NOW
+from tests.offenders import each
 from tests.screens.pictures import TextFile
 
 CONTEXT = RowContext(now=NOW)
@@ -93,7 +93,7 @@ TABLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("chosen", TABLES.values(), ids=TABLES.keys())
+@each(*TABLES.values())
 def test_columns_fill_no_more_than_there_is(chosen: tuple[TableColumn[Any, Any], ...]) -> None:
     order = [column.key for column in chosen]
     for cells in (*range(1, 251), 1000):
@@ -168,7 +168,7 @@ def test_any_jobs_can_be_shown_and_sorted_by_any_column(
             assert safe(shown) == shown
 
 
-@pytest.mark.parametrize(("cells", "shown"), [(120, "v3"), (200, "v3.radia.run")])
+@each((120, "v3"), (200, "v3.radia.run"))
 def test_the_whole_name_where_there_is_room(cells: int, shown: str) -> None:
     column = next(column for column, _ in fit_columns(cells, DEFAULT_COLUMNS) if column.key == "host")
     assert column.cell(a_job(host="v3.radia.run"), RowContext(now=NOW)) == shown
@@ -194,7 +194,7 @@ def test_recent_failures_come_first_and_old_ends_last() -> None:
     assert state_style(agents[3], LOOK) == "status.failed"
 
 
-@pytest.mark.parametrize("key", [column.key for column in AGENT_COLUMNS])
+@each(*[column.key for column in AGENT_COLUMNS])
 def test_every_column_sorts_full_and_empty_records(key: str) -> None:
     bare = an_agent(
         "bbbb", since=None, host=None, container=None, last_message_at=None, why="", ops=(), restarts=0
@@ -204,7 +204,7 @@ def test_every_column_sorts_full_and_empty_records(key: str) -> None:
         assert len(sort_records(agents, AGENT_COLUMNS, key, reverse=reverse)) == 2
 
 
-@pytest.mark.parametrize(("cells", "kept"), [(30, ""), (55, "ValueError: ")])
+@each((30, ""), (55, "ValueError: "))
 def test_an_error_looks_alike_in_all_rows_of_a_column(cells: int, kept: str) -> None:
     column = head("why")
     rows = [[Piece(f"ValueError: {words}")] for words in ("it is bad", "it is bad, and has no room in 30")]

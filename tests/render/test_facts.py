@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from jobtui.analysis.compare import last_good
@@ -18,10 +17,11 @@ from jobtui.render.spans import Piece, width_of
 from jobtui.render.text import NONE
 from tests.builders import a_job, ago, text_of
 from tests.conftest import NOW
+from tests.offenders import each
 from tests.rows import ROWS
 
 
-@pytest.mark.parametrize(("status", "fields", "words"), ROWS["the one thing to know"])
+@each(*ROWS["the one thing to know"])
 def test_the_most_important_fact_is_shown(status: str, fields: dict[str, Any], words: str) -> None:
     assert matter(a_job(status=JobStatus(status), **fields), NOW).text == words
 
@@ -56,7 +56,7 @@ def test_the_last_good_one_is_the_nearest_before_else_the_newest_after() -> None
     assert last_good(runs[1:2], 2) is None
 
 
-@pytest.mark.parametrize(("status", "times", "measured"), ROWS["how long runs waited and ran"])
+@each(*ROWS["how long runs waited and ran"])
 def test_waited_s_and_ran_s_measure_a_run(
     status: str, times: dict[str, float], measured: list[float]
 ) -> None:
@@ -88,7 +88,7 @@ READING = replace(DB, records=26_000, left=74_000, is_behind=True)
 STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
 
 
-@pytest.mark.parametrize(("name", "told", "words", "style"), ROWS["states of sources"])
+@each(*ROWS["states of sources"])
 def test_each_state_has_its_words(name: str, told: dict[str, Any], words: str, style: str) -> None:
     fields = {key: ago(value) if key.endswith("_at") else value for key, value in told.items()}
     assert judge(replace(globals()[name], **fields), NOW) == Piece(words, style)
@@ -110,7 +110,7 @@ def test_a_source_is_named_once_also_in_a_narrow_line() -> None:
     assert "no sources" in text_of(strip_line([], NOW, 80))
 
 
-@pytest.mark.parametrize("cells", range(1, 100, 7))
+@each(*range(1, 100, 7))
 def test_a_narrow_strip_shows_the_faulty_sources_first(cells: int) -> None:
     line = strip_line([DB, LOG, NEVER, LATE], NOW, cells)
     assert width_of(line) <= max(cells - 1, 12)
@@ -119,20 +119,17 @@ def test_a_narrow_strip_shows_the_faulty_sources_first(cells: int) -> None:
         assert "more" in text_of(line) or cells > 80
 
 
-@pytest.mark.parametrize(
-    ("sources", "words", "style"),
-    [
-        ((DB, LOG), "up", "dim"),
-        ((replace(DB, records=1), replace(LOG, newest_at=ago(600))), "10m", "dim"),
-        ((LOG, READING), "db reading 26,000 of 100,000", ""),
-        ((LOG, replace(DB, news=10, news_at=ago(900))), "db nothing new for 14m", "warning"),
-        ((DB, LATE), f"{labels([DB, LATE])[1]} {judge(LATE, NOW).text}", "warning"),
-        ((DB, NEVER, LATE), "none.log down", "error"),
-        ((NEVER, replace(NEVER, name="/b")), "2 sources down", "error"),
-        ((replace(DB, skipped=2, state=SourceState.PARTIAL), LOG), "up, some skipped", "dim"),
-        ((SourceHealth(name="/a", kind="logfile"),), "starting", "dim"),
-        ((), "no sources", "warning"),
-    ],
+@each(
+    ((DB, LOG), "up", "dim"),
+    ((replace(DB, records=1), replace(LOG, newest_at=ago(600))), "10m", "dim"),
+    ((LOG, READING), "db reading 26,000 of 100,000", ""),
+    ((LOG, replace(DB, news=10, news_at=ago(900))), "db nothing new for 14m", "warning"),
+    ((DB, LATE), f"{labels([DB, LATE])[1]} {judge(LATE, NOW).text}", "warning"),
+    ((DB, NEVER, LATE), "none.log down", "error"),
+    ((NEVER, replace(NEVER, name="/b")), "2 sources down", "error"),
+    ((replace(DB, skipped=2, state=SourceState.PARTIAL), LOG), "up, some skipped", "dim"),
+    ((SourceHealth(name="/a", kind="logfile"),), "starting", "dim"),
+    ((), "no sources", "warning"),
 )
 def test_a_narrow_line_says_the_worst(sources: tuple[SourceHealth, ...], words: str, style: str) -> None:
     assert judge_all(sources, NOW) == Piece(words, style)
@@ -168,16 +165,13 @@ def changed(one: Allocation, **fields: object) -> Allocation:
     return replace(one, **fields)
 
 
-@pytest.mark.parametrize(
-    ("one", "is_stale"),
-    [
-        (changed(GIVEN, heartbeat_at=ago(301)), True),
-        (changed(GIVEN, launchers=0, heartbeat_at=None), True),
-        (GIVEN, False),
-        (changed(GIVEN, state="finished", heartbeat_at=ago(9_000)), False),
-        (changed(GIVEN, launchers=0, heartbeat_at=None, start_at=ago(60)), False),
-        (changed(GIVEN, launchers=0, heartbeat_at=None, start_at=None), False),
-    ],
+@each(
+    (changed(GIVEN, heartbeat_at=ago(301)), True),
+    (changed(GIVEN, launchers=0, heartbeat_at=None), True),
+    (GIVEN, False),
+    (changed(GIVEN, state="finished", heartbeat_at=ago(9_000)), False),
+    (changed(GIVEN, launchers=0, heartbeat_at=None, start_at=ago(60)), False),
+    (changed(GIVEN, launchers=0, heartbeat_at=None, start_at=None), False),
 )
 def test_a_stale_launcher_is_marked(one: Allocation, is_stale: bool) -> None:
     assert one.is_stale(NOW) == is_stale
@@ -203,8 +197,6 @@ def test_several_servers_have_different_labels() -> None:
     assert text_widths(ALLOCATION_COLUMNS, [GIVEN], LOOK, 120).items() >= {"server": 0, "note": 0}.items()
 
 
-@pytest.mark.parametrize(
-    ("labels", "words"), [({}, "see --balsam"), ({"https://b": ""}, "none is known yet")]
-)
+@each(({}, "see --balsam"), ({"https://b": ""}, "none is known yet"))
 def test_an_empty_list_of_sites_says_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
     assert words in [*site_lines([], ServerLook(NOW, labels))][1].text

@@ -4,7 +4,6 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -21,6 +20,7 @@ from jobtui.render.verdicts import code, evidence_head, page_of, post_mortem_lin
 from tests.builders import a_job, a_step, an_op
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS
+from tests.offenders import each
 from tests.rows import ROWS
 
 SECRET = "0123456789abcdefghijABCDEFGHIJ42"
@@ -166,7 +166,7 @@ def test_code_blocks_contain_exactly_the_text(text: str) -> None:
     assert [one.strip() for one in found] == [show(text).strip()] or not show(text).strip()
 
 
-@pytest.mark.parametrize(("source", "most", "place"), ROWS["places in most cells, -1 for any"])
+@each(*ROWS["places in most cells, -1 for any"])
 def test_a_long_location_keeps_its_end(source: str, most: int, place: str) -> None:
     head = evidence_head(Fact(what="created", text="", source=source, line=7), None if most < 0 else most)
     assert head.split()[1:] == ["created", place]

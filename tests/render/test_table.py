@@ -1,6 +1,5 @@
 """Tables, lines of spans and axes as text: aligned by cells, safe, never wider than they may be."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from jobtui.render.table import fact_lines, paint, unpainted
 from jobtui.render.text import width
 from tests.builders import HOSTILE, text_of
 from tests.conftest import NOW
+from tests.offenders import each
 
 HEADS = (
     head("N", align="right"),
@@ -71,7 +71,7 @@ LEFT = 3
 MINUTE = 60 * SECOND
 
 
-@pytest.mark.parametrize("span", [30, 180, 1_000])
+@each(30, 180, 1_000)
 def test_the_day_is_shown(span: int) -> None:
     since = Nanos(NOW + 100 * MINUTE)
     _, (_, times) = axis_lines(since, Nanos(since + span * MINUTE), LEFT, 100, None)

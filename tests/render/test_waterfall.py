@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 
 from jobtui.analysis.timeline import BAD, folds_in, timeline_rows
@@ -15,6 +17,7 @@ from jobtui.render.text import width
 from jobtui.render.traces import MOST_ROWS, trace_lines, waterfall_lines
 from jobtui.render.waterfall import WAIT_CELLS, WaterfallView, columns_in, heading_line
 from tests.builders import a_step, an_op, text_of
+from tests.offenders import each
 from tests.rows import ROWS
 from tests.tracing import EXPECTED, a_span, a_trace, captured
 
@@ -96,8 +99,7 @@ def test_a_large_trace_shows_open_spans_and_missing_parents() -> None:
     assert len(rows) == 5
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-@pytest.mark.parametrize("cells", [20, 40, 60, 80, 120])
+@each(*product(EXPECTED, [20, 40, 60, 80, 120]))
 def test_no_row_is_wider_than_the_terminal(name: str, cells: int) -> None:
     lines = list(map(unpainted, waterfall_lines(study_trace(captured(name)), cells, MOST_ROWS)))
     assert max(map(width, lines)) <= cells
@@ -113,7 +115,7 @@ def legend(cells: int, *services: str) -> str:
     return "".join(span.text for span in heading)[: columns.name].strip()
 
 
-@pytest.mark.parametrize(("cells", "services", "text"), ROWS["services that a legend names"])
+@each(*ROWS["services that a legend names"])
 def test_the_legend_names_as_many_services_as_there_is_room_for(
     cells: int, services: list[str], text: str
 ) -> None:
@@ -159,7 +161,7 @@ def lanes_drawn(op: Op, cells: int, times: TimeStyle | None = None) -> list[str]
     return [text_of(line) for line in lines]
 
 
-@pytest.mark.parametrize(("word", "is_bad"), ROWS["words that somebody looks for"])
+@each(*ROWS["words that somebody looks for"])
 def test_bad_words_are_recognized(word: str, is_bad: bool) -> None:
     assert bool(BAD.search(word)) is is_bad
 

@@ -31,6 +31,7 @@ from tests.builders import some
 from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, changes_in
+from tests.offenders import each
 from tests.rows import table
 from tests.tracing import CAPTURES
 
@@ -117,7 +118,7 @@ def test_the_processes_of_a_cluster_are_jobs_of_their_own() -> None:
     assert [job.trace for job in jobs.values() if job.trace] == ["6b0404f2b09490b86b01a1c12a3a2107"]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@each(*list(itertools.permutations(range(3))))
 def test_a_job_is_the_same_in_any_order_of_files(order: tuple[int, ...]) -> None:
     groups = [
         facts_of((submitted() + executing() + ENDED).encode(), "a.log"),
@@ -132,7 +133,7 @@ def test_a_job_is_the_same_in_any_order_of_files(order: tuple[int, ...]) -> None
 STATES = table("condor_states")
 
 
-@pytest.mark.parametrize("case", STATES)
+@each(*STATES)
 def test_the_state_of_a_job(case: str) -> None:
     told = STATES[case]
     (job,) = jobs_of(facts_of(told["log"].encode())).values()
@@ -377,7 +378,7 @@ def test_two_events_within_a_second_count_twice() -> None:
         assert detail_in(book).native["told"] == detail_in(book_of(copies[0])[0]).native["told"]
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@each((0, 1), (1, 0))
 def test_a_log_without_the_schedd_gives_the_same_events(order: tuple[int, int]) -> None:
     files = [
         facts_of((submitted() + AGAIN).encode(), "a.log"),

@@ -41,6 +41,7 @@ from jobtui.transport.http import HttpLimits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed
 from tests.carried import Client, carried
 from tests.loopback import response
+from tests.offenders import each
 from tests.waiting import LONG_S, stop, wait_until
 
 
@@ -349,7 +350,7 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
     assert [one.trace_id[-2:] for one in traces.traces] == ["a1"]
 
 
-@pytest.mark.parametrize("data", [b'{"id": "\xff\xfe"}', b'{"a": "\\ud83d\\ude00 \\\\ud800 \\ud800"}'])
+@each(b'{"id": "\xff\xfe"}', b'{"a": "\\ud83d\\ude00 \\\\ud800 \\ud800"}')
 def test_only_invalid_text_is_repaired(data: bytes) -> None:
     text = next(iter(as_dict(decoded(data)).values()))
     assert text in ("\ufffd\ufffd", "😀 \\ud800 \ufffd")

@@ -18,6 +18,7 @@ from jobtui.web import LARGEST, SMALLEST, bounded
 from jobtui.web.server import MOST, DashboardServer, Guard
 from tests.backends.journal.rigs import children_of
 from tests.commands.running import environment, jobtui
+from tests.offenders import each
 from tests.rows import CAPTURES
 from tests.waiting import LONG_S, has_ended, wait_until
 from tests.web.serving import Screen, Served, browser, serving
@@ -184,7 +185,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("host", [*OURS, *FOREIGN])
+@each(*OURS, *FOREIGN)
 def test_foreign_names_are_not_ours(host: str) -> None:
     assert Guard({"localhost", "v3.example.org"}, 8417).is_ours(host) is (host in OURS)
 

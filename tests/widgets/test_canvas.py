@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -17,6 +16,7 @@ from textual.strip import Strip
 
 from benchmarks.painted import Cell, Painted
 from jobtui.terminal.canvas import ONE_CELL, PLAIN, Canvas, CanvasPainter, codes_of, transition
+from tests.offenders import each
 from tests.widgets.widget_app import LOOKS
 
 COLORS = ColorSystem.TRUECOLOR
@@ -102,7 +102,7 @@ def test_nothing_is_sent_twice_and_of_a_change_only_the_cells_that_differ() -> N
     assert canvas.draw(full(unseen), COLORS) == ""
 
 
-@pytest.mark.parametrize("text", ["日本", "e\u0301", "❤\ufe0f", "\u202exyz", "👩\u200d🚀", "ｆ", "a\u00adb"])
+@each("日本", "e\u0301", "❤\ufe0f", "\u202exyz", "👩\u200d🚀", "ｆ", "a\u00adb")
 def test_a_line_whose_width_terminals_may_doubt_is_sent_whole(text: str) -> None:
     canvas = Canvas()
     lines = strips([[(f"{text} 1", Style(color="red"))], [("plain", Style.null())], []])

@@ -27,6 +27,7 @@ from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import SpanPane, TextPane
 from tests.builders import HOSTILE
+from tests.offenders import each
 from tests.rows import ROWS, table
 from tests.screens.captured import copied, on_logs, until
 from tests.waiting import wait_until
@@ -178,7 +179,7 @@ async def test_selection_goes_over_lines_and_ends_and_bookmarks_are_found_again(
         assert view.bookmarks == {10_010}
 
 
-@pytest.mark.parametrize(("pattern", "tried"), ROWS["expressions that are tried or not"])
+@each(*ROWS["expressions that are tried or not"])
 def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: bool) -> None:
     assert (finder(pages.Query(pattern, True, False)) is not None) is tried
 
@@ -332,7 +333,7 @@ async def test_a_removed_widget_drops_its_drawn_lines() -> None:
 LINES: list[Line] = [(Piece("alpha ", "dim"), Piece("beta")), (Piece("表 wide"),), (Piece("gamma   "),)]
 
 
-@pytest.mark.parametrize(("anchor", "end", "text"), ROWS["cell to cell"])
+@each(*ROWS["cell to cell"])
 def test_a_selection_goes_from_cell_to_cell_in_either_direction(
     anchor: tuple[int, int], end: tuple[int, int], text: str
 ) -> None:
@@ -389,7 +390,7 @@ async def test_the_wheel_scrolls_as_far_up_as_down() -> None:
             assert pane.top == 3
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each(*HOSTILE)
 def test_wrapped_lines_are_never_too_wide(text: str) -> None:
     for cells in (2, 7, 40):
         lines = wrapped(safe(text), cells, hang=3)

@@ -27,6 +27,7 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline
 from tests.builders import a_step, an_op, job_id, some
 from tests.conftest import NOW
+from tests.offenders import each
 from tests.rows import ROWS
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
@@ -149,7 +150,7 @@ async def test_repeated_steps_are_one_row_until_unfolded(clock: FixedClock, colu
         assert len([line for line in text_of(shown) if line]) == 6
 
 
-@pytest.mark.parametrize(("status", "told", "sign"), ROWS["signs of ops"])
+@each(*ROWS["signs of ops"])
 def test_an_op_is_drawn_by_how_it_ended(status: str, told: dict[str, Any], sign: str) -> None:
     assert op_glyph(an_op(status=OpStatus(status), **told))[0] == sign
 
@@ -253,9 +254,7 @@ async def test_one_state_can_stand_alone() -> None:
         assert text_of(view)[2].lstrip().startswith("100┤")
 
 
-@pytest.mark.parametrize(
-    ("states", "rows", "more"), [(2, 1, ""), (8, 1, "   4 more"), (8, 2, ""), (40, 3, "   26 more")]
-)
+@each((2, 1, ""), (8, 1, "   4 more"), (8, 2, ""), (40, 3, "   26 more"))
 def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: str) -> None:
     curve = Curve(series("STATE", 1))
     chart = Chart(ChartKind.STATES, (curve,) * states, BEGIN, NOW)

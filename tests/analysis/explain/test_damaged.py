@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +50,7 @@ from tests.analysis.explain.worlds import SYSTEMS
 from tests.builders import ago, some
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
+from tests.offenders import each
 from tests.rows import ROWS
 
 WORLDS = (
@@ -87,7 +89,7 @@ def is_named(verdict: Verdict, words: str) -> bool:
     return any(words in spot for spot in verdict.blind_spots)
 
 
-@pytest.mark.parametrize("by", [b"\0" * 300, b"\xff\xfe garbage"], ids=["a hole", "no text"])
+@each(b"\0" * 300, b"\xff\xfe garbage")
 def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) -> None:
     play = the_error()
     whole, verdict = explain(play.evidence()), explain(spoilt(play, rb"(?m)^.*job_agent.py.*_on_exit.*$", by))
@@ -96,7 +98,7 @@ def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) ->
     assert not is_named(whole, "is damaged near its lines")
 
 
-@pytest.mark.parametrize("driver", [DriverName.LOCAL, DriverName.DOCKER])
+@each(DriverName.LOCAL, DriverName.DOCKER)
 def test_lines_delivered_twice_and_damage_in_a_servers_log_change_no_verdict(driver: DriverName) -> None:
     play = played("program-error", 5, driver, 130)
     logs = {name: b"".join(2 * line for line in log.splitlines(True)) for name, log in play.logs.items()}
@@ -128,9 +130,7 @@ def a_record(shape: str, offset: int, at: Nanos | None = None) -> LogRecord:
     return LogRecord(SUPERVISOR_LOG, 1, offset, at, None, shape, {}, "")
 
 
-@pytest.mark.parametrize(
-    ("after_s", "is_near"), [(None, True), (-10, True), (-4 * 3600, False)], ids=["nothing", "soon", "later"]
-)
+@each((None, True), (-10, True), (-4 * 3600, False))
 def test_damage_before_a_rotation_is_near_if_the_next_line_is_of_the_run(
     after_s: int | None, is_near: bool
 ) -> None:
@@ -179,7 +179,7 @@ TRAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRAPS)
+@each(*TRAPS)
 def test_missing_lines_make_a_verdict_unsure(name: str) -> None:
     trap = TRAPS[name]
     play = played(trap.incident, 5, DriverName.LOCAL, 130)
@@ -208,7 +208,7 @@ def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     assert any("no times" in spot for spot in verdict.blind_spots)
 
 
-@pytest.mark.parametrize("is_read", [True, False], ids=["pending", "not read"])
+@each(True, False)
 def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
     waits = play.record_with(status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None)
@@ -233,7 +233,7 @@ def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
     return explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
 
 
-@pytest.mark.parametrize(("exit_code", "later_pid", "doubt"), ROWS["agents that are lost"])
+@each(*ROWS["agents that are lost"])
 def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
     exit_code: str, later_pid: int, doubt: str
 ) -> None:
@@ -243,7 +243,7 @@ def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
     assert any(doubt in spot for spot in verdict.blind_spots) or not doubt
 
 
-@pytest.mark.parametrize(("last_line", "words"), ROWS["cancels that are not confirmed"])
+@each(*ROWS["cancels that are not confirmed"])
 def test_an_unconfirmed_cancel_says_which_steps_it_passed(last_line: str, words: str) -> None:
     play = played("user-cancel", 5, DriverName.LOCAL, 130)
     running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None)
@@ -338,7 +338,7 @@ def on_server(job_state: str, health: SourceHealth, went: Sequence[str] = RAN) -
 FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago(1), was_at_end=True)
 
 
-@pytest.mark.parametrize(("health", "words"), ROWS["what is wrong with a source"])
+@each(*ROWS["what is wrong with a source"])
 def test_a_verdict_begins_with_what_is_wrong_with_the_source(health: dict[str, object], words: str) -> None:
     fine = explain(on_server("RUNNING", FINE))
     assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
@@ -378,8 +378,7 @@ def test_a_part_that_fails_is_a_doubt_where_a_verdict_rests_on_it(
     assert verdict.confidence == (GUESS if part in parts else fine.confidence)
 
 
-@pytest.mark.parametrize("state", RULES)
-@pytest.mark.parametrize("part", PARTS)
+@each(*product(RULES, PARTS))
 def test_silence_that_one_part_tells_is_not_hidden_by_another(state: str, part: str) -> None:
     part_fails = msgspec.structs.replace(FINE, failing=(FailingPart(part, "refused", ago(3_600)),))
     sites = (msgspec.structs.replace(SITE, seen_at=ago(1_800)),)
@@ -389,7 +388,7 @@ def test_silence_that_one_part_tells_is_not_hidden_by_another(state: str, part: 
     assert verdict.code is explain(told).code or verdict.confidence < SURE
 
 
-@pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])
+@each("balsam", "slurm", "sirepo")
 def test_durations_end_when_the_source_was_last_read(system: str) -> None:
     kind = "sirepo_db" if system == "sirepo" else system
     gone = {"state": SourceState.DOWN, "error": "api: refused", "read_at": ago(0)}
@@ -413,7 +412,7 @@ def test_a_live_job_is_less_sure_while_the_lag_of_its_source_is_not_known() -> N
         assert (verdict.confidence, verdict.blind_spots) == (sure, ())
 
 
-@pytest.mark.parametrize(("state", "event", "disagree"), ROWS["a record and its last event"])
+@each(*ROWS["a record and its last event"])
 def test_a_record_and_its_last_event_that_tell_different_ends(state: str, event: str, disagree: bool) -> None:
     went = tuple(changes(*RAN, event) if event != "RUNNING" else changes(*RAN))
     evidence = msgspec.structs.replace(on_server(state, FINE), changes=went)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -39,16 +40,13 @@ from tests.builders import ago, an_op, some
 from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
+from tests.offenders import each
 from tests.rows import table
 
 SOON = 30 * SECOND
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [b"timeout=8\n", b"timeout=8..\n", b"timeout=8" + b"9" * 5_000 + b"\n"],
-    ids=["whole", "no number", "too long"],
-)
+@each(b"timeout=8\n", b"timeout=8..\n", b"timeout=8" + b"9" * 5_000 + b"\n")
 def test_an_agent_that_never_starts_names_the_limit(damage: bytes) -> None:
     folder = ROOT / "docker-agents-never-start"
     data = {path.name: path.read_bytes().replace(b"timeout=8\n", damage) for path in folder.glob("*.log")}
@@ -154,7 +152,7 @@ def running(length: UsualTime | None) -> str:
     return verdict.sentence
 
 
-@pytest.mark.parametrize("over_s", [-100, 10, 50])
+@each(-100, 10, 50)
 def test_only_news_from_after_its_limit_make_a_run_surely_running(over_s: int) -> None:
     evidence = still_running()
     known, news = some(evidence.job), Nanos(evidence.now - 30 * SECOND)
@@ -185,7 +183,7 @@ def steps(incident: str, host: str | None = None) -> Iterator[NextStep]:
     yield from on_sources(explain(evidence), ["--srdb", "/a b/c"]).next
 
 
-@pytest.mark.parametrize("incident", ["agent-death", "agent-never-starts"])
+@each("agent-death", "agent-never-starts")
 def test_outside_names_stay_one_word_and_no_option(incident: str) -> None:
     assert any(step.command.startswith("ssh ") for step in steps(incident, "v1"))
     found = [step.command for step in steps(incident, BAD)]
@@ -196,7 +194,7 @@ def test_outside_names_stay_one_word_and_no_option(incident: str) -> None:
 OF_BALSAM = table("balsam/verdicts")["case"]
 
 
-@pytest.mark.parametrize("row", OF_BALSAM, ids=lambda row: f"{row['state']}-{row['answer']}")
+@each(*OF_BALSAM)
 def test_each_state_has_its_verdict(row: dict[str, Any]) -> None:
     verdict = explain(evidence_on(row))
     assert verdict.code == row["answer"], verdict.sentence
@@ -233,9 +231,7 @@ def test_it_is_said_how_many_more_parents_are_not_known() -> None:
     assert "the states of 2 more of its parents are not known" in told.blind_spots
 
 
-@pytest.mark.parametrize("ahead_s", [-330.0, 0.0, 330.0])
-@pytest.mark.parametrize("state", [SourceState.OK, SourceState.DOWN, SourceState.PARTIAL])
-@pytest.mark.parametrize("is_alive", [True, False])
+@each(*product([-330.0, 0.0, 330.0], [SourceState.OK, SourceState.DOWN, SourceState.PARTIAL], [True, False]))
 def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
     ahead_s: float, state: SourceState, is_alive: bool
 ) -> None:
@@ -298,7 +294,7 @@ CONDOR = table("condor_verdicts")
 OF_CONDOR = CONDOR["case"]
 
 
-@pytest.mark.parametrize("told", OF_CONDOR, ids=lambda told: told["says"])
+@each(*OF_CONDOR)
 def test_an_event_log_gives_the_verdict_of_the_table(told: dict[str, Any]) -> None:
     verdict = verdict_on(told["log"], *told.get("ads", ()))
     assert verdict.code.value == told["code"]
@@ -355,7 +351,7 @@ HELD_AD = (
 )
 
 
-@pytest.mark.parametrize("part", ["", ".750"])
+@each("", ".750")
 def test_a_job_that_was_submitted_on_hold_is_held_though_no_event_says_so(part: str) -> None:
     log = submitted(f"2026-11-20 10:00:00{part}Z")
     for texts in ((log, HELD_AD), (HELD_AD, log)):
@@ -371,7 +367,7 @@ def test_a_run_that_is_retried_failed_and_was_not_canceled() -> None:
     assert [(run.status, run.error) for run in detail.runs] == [(JobStatus.FAILED, "exit status 3")]
 
 
-@pytest.mark.parametrize("rejected", ["", "no match found "])
+@each("", "no match found ")
 def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
     ad = {"MyType": "Job", "ClusterId": 7, "ProcId": 0, "GlobalJobId": f"{SCHEDD}#7.0#1", "JobStatus": 1,
           "QDate": 1_795_000_000, "RequestMemory": 900_000,
@@ -382,7 +378,7 @@ def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
     assert pending.note == (f"the negotiator last said: no match found; {asked}" if rejected else asked)
 
 
-@pytest.mark.parametrize(("status", "code"), [(3, Code.COMPLETED), (0, Code.PROGRAM_FAILED)])
+@each((3, Code.COMPLETED), (0, Code.PROGRAM_FAILED))
 def test_success_is_the_exit_status_that_the_job_names(status: int, code: Code) -> None:
     ad = "ClusterId = 7\nProcId = 0\nJobSuccessExitCode = 3\nQDate = 1795168800\n"
     log = BEGAN + ended(f"(1) Normal termination (return value {status})")
@@ -426,7 +422,7 @@ def on_slurm(job: SlurmJob, **facts: str) -> Verdict:
     return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
 
 
-@pytest.mark.parametrize("row", table("slurm/verdicts")["case"])
+@each(*table("slurm/verdicts")["case"])
 def test_a_slurm_state_gives_a_verdict(row: dict[str, Any]) -> None:
     others = ("facts", "code", "says", "sure", "exit", "begun", "next")
     fields: dict[str, Any] = {name: value for name, value in row.items() if name not in others}
@@ -446,7 +442,7 @@ def test_every_step_that_is_offered_is_in_the_table_and_no_step_is_never_offered
     assert {key.partition(" ")[0] for key, _ in verdicts} <= {*Code, "any"}
 
 
-@pytest.mark.parametrize("state", sorted(SLURM_STATUSES))
+@each(*sorted(SLURM_STATUSES))
 def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
     assert state in ENDED or SLURM_STATUSES[state] in BY_STATUS
     verdict = on_slurm(a_slurm_job(state, exit=SlurmExit(1) if state == "FAILED" else None))
@@ -463,7 +459,7 @@ def test_an_exit_code_of_the_shell_or_a_late_end_is_less_sure() -> None:
     assert least < more < 0.5 < most == SURE
 
 
-@pytest.mark.parametrize("code", [6, 9, 15])
+@each(6, 9, 15)
 def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
     job = a_slurm_job("FAILED", exit=SlurmExit(code))
     ends = (f"{code}:0", f"{code}:0, or {code + 128}: sacct leaves 128 out")

@@ -1,6 +1,5 @@
 """A job's trace beside the lines of its logs, and what differs between two traces."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from jobtui.model.ops import Certainty, Component, Op, OpStatus, Unlinked
 from jobtui.model.traces import Resource, SpanEvent, Trace
 from jobtui.render.traces import CHANGE_COLUMNS, change_words
 from tests.builders import a_step, an_op, some
+from tests.offenders import each
 from tests.rows import ROWS, table
 from tests.tracing import EXPECTED, TRACE_ID, a_span, a_trace, captured
 
@@ -31,7 +31,7 @@ def joined(
     return trace_op(found, lay_out(found), link, JOB, ops, (), grows=grows)
 
 
-@pytest.mark.parametrize(("text", "found"), ROWS["lines that name a trace"])
+@each(*ROWS["lines that name a trace"])
 def test_a_line_of_the_job_names_its_trace(text: str, found: str) -> None:
     op = an_op("run", jid=JOB, steps=[a_step("status running", 1, text=text, certainty=Certainty.PREFIX)])
     link = link_in_lines([op], [])
@@ -107,7 +107,7 @@ SPANS = (
 )
 
 
-@pytest.mark.parametrize(("text", "names"), table("filters")["spans"].items())
+@each(*table("filters")["spans"].items())
 def test_spans_pass_by_what_is_asked(text: str, names: str) -> None:
     passes = SPAN_FIELDS.parse(text)
     assert [span.name for span in SPANS if passes(span)] == names.split()
@@ -123,7 +123,7 @@ def words(this: Tree, other: Tree) -> list[str]:
     return [" ".join(by_key[key].cell(step, None) for key in keys) for step in those_that_differ(steps)]
 
 
-@pytest.mark.parametrize(("this", "other", "said"), ROWS["traces compared"])
+@each(*ROWS["traces compared"])
 def test_captured_traces_beside_good_ones(this: str, other: str, said: list[str]) -> None:
     assert words(Tree(captured(this)), Tree(captured(other))) == said
 

@@ -21,6 +21,7 @@ from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
 from jobtui.session.traces import SessionTraces, ways_from_job
 from tests.condor import book_of, facts_of, submitted
+from tests.offenders import each
 from tests.tracing import EXPECTED, a_span, a_trace, captured, span_id
 
 
@@ -168,14 +169,10 @@ def steps(first: int, count: int, parent: int = 1, *, bad: int | None = None) ->
 ROOT = a_span(1, start=1, end=9_000)
 
 
-@pytest.mark.parametrize(
-    ("siblings", "shown"),
-    [
-        (steps(10, 8), ["step 0 … step 7*8"]),
-        (steps(10, 12, bad=6), ["step 0 … step 5*6", *(f"step {nth}" for nth in range(6, 12))]),
-        (steps(10, drawn.RUN_LENGTH - 1), [f"step {nth}" for nth in range(drawn.RUN_LENGTH - 1)]),
-    ],
-    ids=["like ones are one line", "an error is never hidden", "a few stay apart"],
+@each(
+    (steps(10, 8), ["step 0 … step 7*8"]),
+    (steps(10, 12, bad=6), ["step 0 … step 5*6", *(f"step {nth}" for nth in range(6, 12))]),
+    (steps(10, drawn.RUN_LENGTH - 1), [f"step {nth}" for nth in range(drawn.RUN_LENGTH - 1)]),
 )
 def test_like_siblings_are_a_run(siblings: list[model.Span], shown: list[str]) -> None:
     assert names(drawn.ShownLines(laid_out(ROOT, *siblings))) == ["s1", *shown]
@@ -329,18 +326,15 @@ AT_JOB_FAIL = Nanos(EXPECTED["job-fail"]["start_unix_nano"] + 2 * SECOND)
 LATE = msgspec.structs.replace(a_condor_job(), queued_at=AT_JOB_FAIL)
 
 
-@pytest.mark.parametrize(
-    ("name", "job", "words"),
-    [
-        ("jobsub-ok", a_condor_job(name="test_trace.sh"), "its command names test_trace.sh"),
-        ("jobsub-ok", a_condor_job(name="other.sh"), "its command does not name other.sh"),
-        ("jobsub-ok", a_condor_job(app="fermilab"), "its command names group fermilab"),
-        ("jobsub-ok", a_condor_job(), "it was sent to jobsub02.fnal.gov"),
-        ("jobsub-fail-condor", a_condor_job(8.0), "its submission was refused"),
-        ("jobsub-fail-klist", a_condor_job(11.0), "nothing in it was sent to a schedd"),
-        ("job-fail", LATE, "name another job, 81419552.0@jobsub02.fnal.gov"),
-        *(("jobsub-ok", a_condor_job(after_s), None) for after_s in (-10.0, 100.0, 10_000.0)),
-    ],
+@each(
+    ("jobsub-ok", a_condor_job(name="test_trace.sh"), "its command names test_trace.sh"),
+    ("jobsub-ok", a_condor_job(name="other.sh"), "its command does not name other.sh"),
+    ("jobsub-ok", a_condor_job(app="fermilab"), "its command names group fermilab"),
+    ("jobsub-ok", a_condor_job(), "it was sent to jobsub02.fnal.gov"),
+    ("jobsub-fail-condor", a_condor_job(8.0), "its submission was refused"),
+    ("jobsub-fail-klist", a_condor_job(11.0), "nothing in it was sent to a schedd"),
+    ("job-fail", LATE, "name another job, 81419552.0@jobsub02.fnal.gov"),
+    *(("jobsub-ok", a_condor_job(after_s), None) for after_s in (-10.0, 100.0, 10_000.0)),
 )
 def test_a_candidate_says_what_speaks_for_and_against_it(name: str, job: Job, words: str | None) -> None:
     found = candidates([captured(name)], job, model.JOB_ATTRIBUTES)
@@ -365,7 +359,7 @@ def test_a_span_without_a_job_is_of_the_process_above_it_or_of_its_host() -> Non
     assert alone(trace, "7.0", model.JOB_ATTRIBUTES).others == {}
 
 
-@pytest.mark.parametrize(("code", "standing"), [(3, TraceState.FAILED), (0, TraceState.COMPLETE)])
+@each((3, TraceState.FAILED), (0, TraceState.COMPLETE))
 def test_a_failure_without_an_error_span_is_one(code: int, standing: TraceState) -> None:
     trace = a_trace(a_span(1, attributes={"process.exit.code": code}))
     assert judged(trace, Nanos(1_795_300_000 * SECOND)).standing is standing

@@ -29,6 +29,7 @@ from jobtui.transport.http import HttpClient
 from tests import balsam_server
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, nanos, write_login
 from tests.carried import Answering, carried
+from tests.offenders import each
 from tests.rows import ROWS, table
 
 URL = "http://balsam.test"
@@ -56,14 +57,11 @@ def test_a_password_logs_in_and_a_wrong_one_is_not_shown() -> None:
     assert WRONG not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(200, json={"access_token": "two words"}),
-        httpx.Response(200, json={"access_token": "a\nb"}),
-        httpx.Response(200, json={"access_token": 7}),
-        httpx.Response(422, json={"detail": [{"loc": ["body"]}]}),
-    ],
+@each(
+    httpx.Response(200, json={"access_token": "two words"}),
+    httpx.Response(200, json={"access_token": "a\nb"}),
+    httpx.Response(200, json={"access_token": 7}),
+    httpx.Response(422, json={"detail": [{"loc": ["body"]}]}),
 )
 def test_odd_answers_are_one_line_without_what_was_sent(answer: httpx.Response) -> None:
     server = AnsweredLogin(lambda _: answer)
@@ -271,9 +269,7 @@ def test_a_file_that_is_not_a_login_is_one_line_without_its_content(path: Path, 
     assert "jobtui login balsam" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "login", [Login(KEPT_URL, SECRET, None, "/x"), GrantedLogin(SECRET)], ids=["kept", "granted"]
-)
+@each(Login(KEPT_URL, SECRET, None, "/x"), GrantedLogin(SECRET))
 def test_a_login_is_not_shown(login: object) -> None:
     assert SECRET not in f"{login} {login!r} {[login]} {{'a': {login}}}"
 
@@ -291,7 +287,7 @@ def test_the_end_of_a_login_is_announced() -> None:
     assert notice(Login(KEPT_URL, SECRET, None, "/x"), now) is None
 
 
-@pytest.mark.parametrize(("token", "user"), LOGINS["user"].items())
+@each(*LOGINS["user"].items())
 def test_user_of_tells_whose_login_it_is(token: str, user: str) -> None:
     assert logins.user_of(Login(KEPT_URL, token, None, "/x")) == user
 

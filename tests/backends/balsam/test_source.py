@@ -41,6 +41,7 @@ from tests.balsam_server import TOKEN, Record, RecordedBalsam, nanos
 from tests.builders import some
 from tests.carried import carried, timed
 from tests.fakes import FakeCorrelation, changes_in
+from tests.offenders import each
 from tests.rows import table
 
 NOW = nanos("2026-11-20T19:30:00")
@@ -574,13 +575,12 @@ async def test_new_jobs_are_seen_when_the_servers_clock_was_put_back(back_s: int
 GOOD = '{"id": 1, "site_id": 1, "state": "queued", "num_nodes": 2}'
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
+@each(
+    *[
         f'{{"id": 2, "site_id": 1, "state": "a", "num_nodes": {number}}}'
         for number in ("9" * 5_000, "1" + "0" * 30, "1e999", "1.5", "null", "-5", "NaN", '"4"', "[]")
     ]
-    + ['{"id": 2, "site_id": 1, "state": null, "num_nodes": 1}', "7", "null", "NaN"],
+    + ['{"id": 2, "site_id": 1, "state": null, "num_nodes": 1}', "7", "null", "NaN"]
 )
 def test_a_bad_row_costs_itself(bad: str) -> None:
     body = f'{{"count": 2, "results": [{GOOD}, {bad}, {GOOD}]}}'.encode()
@@ -588,7 +588,7 @@ def test_a_bad_row_costs_itself(bad: str) -> None:
     assert ([row.id for row in found.rows], len(found.skips)) == ([1, 1], 1)
 
 
-@pytest.mark.parametrize("nodes", ["1e999", "1" + "0" * 400, "-3", '"4"', "true", "1e12"])
+@each("1e999", "1" + "0" * 400, "-3", '"4"', "true", "1e12")
 def test_an_event_that_tells_no_number_of_nodes_tells_none(nodes: str) -> None:
     (server := RecordedBalsam()).tell(1, 1, "19:20:00", "PREPROCESSED", "RUNNING")
     body = json.dumps({"count": 1, "results": server.events[-1:]}).replace("{}", f'{{"num_nodes": {nodes}}}')

@@ -38,6 +38,7 @@ from tests.backends.journal.make import (
 from tests.backends.journal.readers import Follower, all_of, of
 from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
 from tests.carried import carried
+from tests.offenders import each
 from tests.rows import ROWS, table
 from tests.waiting import LONG_S, has_ended, wait_until
 
@@ -60,7 +61,7 @@ async def test_shuffled_entries_are_put_as_journalctl_has_them(tmp_path: Path) -
     assert merged(shuffled) == entries
 
 
-@pytest.mark.parametrize(("one", "other", "wanted"), ROWS["cursors in their order"])
+@each(*ROWS["cursors in their order"])
 def test_compare_orders_two_positions(one: str, other: str, wanted: int) -> None:
     found = compare(position(Cursor(one)), position(Cursor(other)))
     assert (found > 0) - (found < 0) == wanted
@@ -73,7 +74,7 @@ def test_any_text_is_compared(one: str, other: str) -> None:
     assert compare(position(Cursor(one)), position(Cursor(other))) in (-1, 0, 1)
 
 
-@pytest.mark.parametrize("field", ["no field", "", "A=B", "--vacuum-size", "a"])
+@each("no field", "", "A=B", "--vacuum-size", "a")
 def test_a_name_that_is_not_a_field_is_refused(field: str) -> None:
     with pytest.raises(SourceError):
         client.checked((((field, "x"),),), "here")

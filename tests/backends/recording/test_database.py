@@ -26,6 +26,7 @@ from jobtui.transport.worker import Worker
 from tests.backends.recording import files
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
+from tests.offenders import each
 from tests.polling import polled
 from tests.rows import ROWS, database_rows
 from tests.tracing import a_span
@@ -52,7 +53,7 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
     assert packed(again) == packed(kept)  # masked once, it is not changed again
 
 
-@pytest.mark.parametrize("what", [Item.LISTING, Item.FILE, Item.NOTED, Item.MESSAGES, Item.REMEMBERED])
+@each(Item.LISTING, Item.FILE, Item.NOTED, Item.MESSAGES, Item.REMEMBERED)
 def test_a_recording_gives_back_why_there_was_no_answer(what: Item) -> None:
     assert unpacked(what, packed("connection refused")) == "connection refused"
 

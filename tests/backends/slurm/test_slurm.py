@@ -43,6 +43,7 @@ from tests import polling
 from tests.builders import some
 from tests.conftest import NOW
 from tests.loopback import Timer
+from tests.offenders import each
 from tests.rows import ROWS, table
 from tests.slurm_stand_in import ACCOUNTED, CAPTURES, DIRECTORY, QUEUED, StandIn, answer, captured_jobs
 from tests.waiting import LONG_S
@@ -444,9 +445,7 @@ def test_jobs_that_left_the_queue_have_a_bound(monkeypatch: pytest.MonkeyPatch, 
 SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
 
 
-@pytest.mark.parametrize(
-    ("queue", "accounts", "later_s", "other"), ROWS["what Slurm's commands say otherwise"]
-)
+@each(*ROWS["what Slurm's commands say otherwise"])
 def test_accounting_and_the_queue_disagree(queue: str, accounts: str, later_s: int, other: str) -> None:
     """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
     known, at = ClusterJobs("cori", "slurm"), Nanos(some(time_of(ENDED_AT)) + later_s * SECOND)
@@ -470,7 +469,7 @@ async def test_what_is_known_last_of_a_run_counts_and_two_ends_are_doubted(
     assert (verdict.code.value, verdict.confidence >= LIKELY) == (code, is_sure)
 
 
-@pytest.mark.parametrize(("rows", "other"), ROWS["answers of squeue"])
+@each(*ROWS["answers of squeue"])
 def test_an_answer_that_takes_back_what_the_queue_said_is_doubted(rows: list[list[str]], other: str) -> None:
     known = ClusterJobs("cori", "slurm")
     for state, *times in rows:
@@ -541,7 +540,7 @@ async def test_a_missing_script_says_why(said: str, script: str, outcomes: list[
     assert [one.outcome for one in answer.tried] == outcomes
 
 
-@pytest.mark.parametrize(("text", "variables"), ROWS["variables that sacct prints"])
+@each(*ROWS["variables that sacct prints"])
 def test_variables_are_parted_by_lines_that_begin_with_a_name(text: str, variables: list[list[str]]) -> None:
     assert variables_of(text.encode()) == [Variable(name.encode(), of.encode()) for name, of in variables]
 
@@ -649,11 +648,8 @@ async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: Stand
     assert reading.batches[-1].failing == (failing,), "it was not read meanwhile"
 
 
-@pytest.mark.parametrize(
-    ("head", "piece"),
-    [("NodeName=a State=IDLE Gres=", "("), ("NodeName=a State=IDLE Reason=", " [a@"),
-     ("QOS=q(1) GrpTRES=", "a"), ("QOS=q(1) ", "a={")],
-)  # fmt: skip
+@each(("NodeName=a State=IDLE Gres=", "("), ("NodeName=a State=IDLE Reason=", " [a@"),
+     ("QOS=q(1) GrpTRES=", "a"), ("QOS=q(1) ", "a={"))  # fmt: skip
 def test_text_without_its_end_takes_no_longer_than_other_text(head: str, piece: str) -> None:
     began = time.thread_time()
     for node in nodes_of((printed := head + piece * 60_000).encode()):
@@ -682,7 +678,7 @@ def test_each_node_counts_once(states: list[str], wants: NodeRequest) -> None:
     assert refined(Pending(category=Category.PRIORITY, nodes=tally)).nodes == tally
 
 
-@pytest.mark.parametrize(("said", "tally", "category"), ROWS["what nodes tell beside the reason"])
+@each(*ROWS["what nodes tell beside the reason"])
 def test_nodes_tell_what_the_reason_hides(said: Category, tally: dict[str, Any], category: str) -> None:
     found = refined(Pending(category=Category(said), nodes=NodeTally(**tally)))
     assert (found.category, found.is_stuck) == (category, category == "request")
