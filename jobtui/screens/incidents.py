@@ -66,15 +66,14 @@ class IncidentsScreen(HeadedScreen):
         self._found: Incidents | None = None
         self._earlier: EarlierFailures | None = None
         self._grouping = Grouping()
-        self._is_due, self._works, self._ended_at, self._took_s = True, True, 0.0, 0.0
-        self._is_early = False
+        self._is_due, self._is_early, self._ended_at, self._took_s = True, False, 0.0, 0.0
         self._main = self._list = RecordTable[Incident](
             INCIDENT_COLUMNS, self.look, lambda one: (one.code, one.first)
         )
         self._about = TextPane()
 
     def on_mount(self) -> None:
-        self._survey()
+        self._surveying = self._survey()
 
     def take(self, changes: Changes) -> None:
         self._is_due = True
@@ -83,10 +82,9 @@ class IncidentsScreen(HeadedScreen):
         super().tick()
         rested_s = monotonic() - self._ended_at
         least_s = EARLY_S if self._is_early else RENEW_S
-        is_time = not self._works and rested_s >= max(least_s, SHARE * self._took_s)
+        is_time = self._surveying.is_finished and rested_s >= max(least_s, SHARE * self._took_s)
         if is_time and (self._is_due or self._is_early):
-            self._works = True
-            self._survey()
+            self._surveying = self._survey()
 
     def pause_ended(self) -> None:
         super().pause_ended()
@@ -99,32 +97,31 @@ class IncidentsScreen(HeadedScreen):
         if self._found is None:
             self._list.empty = (f"looking: {self._grouping.passed:,} of {len(self.shared.store.jobs):,}",)
 
-    @work(group="survey")
+    @work(group="survey", exclusive=True)
     async def _survey(self) -> None:
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
         gatherer, self._grouping = self.shared.gatherer(), Grouping()
-        try:
-            begin = self._begin(now)
-            found, self._earlier = await gatherer.survey(begin, now, self._grouping), None
-            if not (found.groups or found.alone):
-                self._earlier = failed_before(store.jobs.values(), begin, now)
-            if self._earlier is not None and not self._is_chosen:
-                wide = self._earlier.window_s
-                found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now)
-            self._found = found
-            self._list.set_records((*self._found.groups, *self._found.alone))
-            nothing = rendered.none_words(found, f"in the last {rendered.period(self._span_s)}")
-            earlier = self._earlier
-            words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
-            self._list.empty = (words, f"{key_of('window', self.NAME)} looks at other times.")
-            if not store.jobs:
-                self._list.empty = self.shared.no_jobs()
-            self.show_all()
-        finally:
-            self._works, self._ended_at = False, monotonic()
-            self._took_s = self._ended_at - began
+        begin, earlier = self._begin(now), None
+        found = await gatherer.survey(begin, now, self._grouping)
+        if not (found.groups or found.alone):
+            earlier = failed_before(store.jobs.values(), begin, now)
+        if earlier is not None and not self._is_chosen:
+            self._earlier = earlier if self._found is None else self._earlier
+            self._grouping, wide = Grouping(), earlier.window_s
+            since = Nanos(0 if wide is None else now - wide * SECOND)
+            found = await gatherer.survey(since, now, self._grouping)
+        self._found, self._earlier = found, earlier
+        self._list.set_records((*found.groups, *found.alone))
+        nothing = rendered.none_words(found, f"in the last {rendered.period(self._span_s)}")
+        words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
+        self._list.empty = (words, f"{key_of('window', self.NAME)} looks at other times.")
+        if not store.jobs:
+            self._list.empty = self.shared.no_jobs()
+        self.show_all()
+        self._ended_at = monotonic()
+        self._took_s = self._ended_at - began
 
     def _begin(self, now: Nanos) -> Nanos:
         if self._since is not None and (moment := parse_moment(self._since)) is not None:
@@ -137,15 +134,19 @@ class IncidentsScreen(HeadedScreen):
         return float(round(seconds_between(self._begin(now), now)))
 
     def _words(self) -> str:
-        span, found = rendered.period(self._span_s), self._found
+        span, found, wide = rendered.period(self._span_s), self._found, ""
+        if self._earlier is not None and (wide_s := self._earlier.window_s) is not None:
+            wide = rendered.period(wide_s)
         if found is None:
-            return f"looking at the last {span}"
+            if self._earlier is None:
+                return f"looking at the last {span}"
+            return (
+                f"no failures in the last {span}; looking at {f'the last {wide}' if wide else 'all before'}"
+            )
         counts = (found.groups, "group"), (found.alone, "single failure")
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
-            wide = self._earlier.window_s
-            before = "before" if wide is None else f"in {rendered.period(wide)}"
-            return f"{groups} {before}; no failures in the last {span}"
+            return f"{groups} {f'in {wide}' if wide else 'before'}; no failures in the last {span}"
         of = f"{counted(found.looked_at, 'job')} of the last {span}"
         early = " · still reading" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
@@ -172,8 +173,10 @@ class IncidentsScreen(HeadedScreen):
     def action_window(self) -> None:
         self._since, self._is_chosen = None, True
         self._window_s = next((one for one in WINDOWS_S if one > self._window_s), WINDOWS_S[0])
-        self._is_due, self._ended_at = True, 0.0
-        self.tick()
+        self._found = self._earlier = None
+        self._list.set_records(())
+        self._surveying = self._survey()
+        self.show_all()
 
     @work(group="report", exclusive=True)
     async def action_report(self) -> None:

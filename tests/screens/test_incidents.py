@@ -1,5 +1,6 @@
 """Recent failures, what was seen before, nodes; a new failure rings and runs a command, once."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,6 @@ from jobtui.analysis import alerts
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.app import JobtuiApp
 from jobtui.backends.registry import Gives, kinds_that_give
-from jobtui.memory.database import Memory
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import Faults, SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
@@ -33,50 +33,21 @@ from jobtui.store.store import Store
 from tests.builders import a_job, ago, job_id, some
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource, batch, fail, fail_later
-from tests.memory.runs import a_run, written
 from tests.screens.captured import app_on, shown
 from tests.screens.scene import Scene, read, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
 
-def remembered(path: Path) -> Memory:
-    begin = NOW // SECOND - 20_758 * 86_400 - 5 * 86_400
-    bad = [a_run(begin + at, "no such element: crystal3", host="v7") for at in range(41)]
-    other = [a_run(begin + 50 + at, "out of coffee") for at in range(3)]
-    return written(path / "memory.jobtui", *bad, *other, *(a_run(begin + 100 + at) for at in range(400)))
-
-
-async def test_failures_are_listed_filtered_and_copied(tmp_path: Path) -> None:
-    scene = Scene()
-    scene.app._shared.overview = remembered(tmp_path).overview
-    async with read(scene) as (_, pilot):
-        await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
-        lines = await see(scene.app, pilot, "no such element: crystalN")
-        (row,) = (line for line in lines if "crystalN" in line)
-        assert row.split()[0] == "41"
-        assert "on host v7" in row
-        assert "2 failures" in "\n".join(lines)
-        assert "host v7: 100 % of 41 failed" in "\n".join(lines)
-        await press(pilot, "slash", *"coffee", "enter", until="/coffee")
-        assert "crystalN" not in "\n".join(screen_text(scene.app))
-        await press(pilot, "escape", "s", "s", until="by trend")
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [(None, "Nothing is remembered"), (RecordingError("memory.jobtui: damaged"), "memory.jobtui: damaged")],
-)
-async def test_an_empty_list_of_incidents_says_why(answer: Exception | None, said: str) -> None:
+async def test_an_empty_list_of_incidents_says_why() -> None:
     def asked(now: Nanos) -> MemoryOverview:
-        assert answer is not None
-        raise answer
+        raise RecordingError("memory.jobtui: damaged")
 
     scene = Scene()
-    scene.app._shared.overview = asked if answer is not None else None
+    scene.app._shared.overview = asked
     async with read(scene) as (_, pilot):
         await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
-        await see(scene.app, pilot, said)
+        await see(scene.app, pilot, "memory.jobtui: damaged")
 
 
 async def test_a_fault_in_asking_is_counted_and_the_screen_stays(expected_faults: Faults) -> None:
@@ -167,6 +138,29 @@ async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: py
         scene.db.go_on()
         await see(scene.app, pilot, "late one")
         await wait_until(lambda: "still reading" not in "\n".join(screen_text(scene.app)), pilot)
+
+
+async def test_the_window_that_is_looked_at_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    survey, turns = Gatherer.survey, asyncio.Semaphore(1)
+
+    async def in_turn(*asked: Any) -> object:
+        await turns.acquire()
+        return await survey(*asked)
+
+    monkeypatch.setattr(Gatherer, "survey", in_turn)
+    monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
+    found = "1 single failure in 7 days; no failures in the last 24 h"
+    async with read(Scene([batch(JOBS[6])])) as (scene, pilot):
+        await press(pilot, "7", until="no failures in the last 24 h; looking at the last 7 days")
+        turns.release()
+        await see(scene.app, pilot, found)
+        turns.release()
+        scene.db.add(batch(JOBS[-1]))
+        await wait_until(turns.locked, pilot)
+        assert found in text(scene.app)
+        await press(pilot, "w", until="looking at the last 7 days")
+        turns.release()
+        await see(scene.app, pilot, "1 single failure · 2 jobs of the last 7 days")
 
 
 NAMED = ("colon", *"nodes", "enter")

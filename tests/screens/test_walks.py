@@ -31,7 +31,9 @@ from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.balsam_server import RecordedBalsam
 from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id
 from tests.commands.running import shown, sources_of
+from tests.conftest import NOW
 from tests.fakes import batch
+from tests.memory import runs
 from tests.rows import table
 from tests.screens.captured import (
     CAPTURE,
@@ -106,7 +108,19 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "no events": lambda _: app_on_balsam(without_events(), JobId("balsam/99")),
     "events": lambda _: app_on_balsam(RecordedBalsam(), JobId("balsam/176")),
     "balsam": lambda _: app_on_balsam(RecordedBalsam()),
+    "seen": lambda folder: remembering(folder),
 }
+
+
+def remembering(path: Path) -> JobtuiApp:
+    """A memory of 41 runs that failed alike, 3 others and 400 good ones, five days ago."""
+    begin = NOW // SECOND - 20_758 * 86_400 - 5 * 86_400
+    bad = [runs.a_run(begin + at, "no such element: crystal3", host="v7") for at in range(41)]
+    other = [runs.a_run(begin + 50 + at, "out of coffee") for at in range(3)]
+    good = [runs.a_run(begin + 100 + at) for at in range(400)]
+    app = Scene().app
+    app._shared.overview = runs.written(path / "memory.jobtui", *bad, *other, *good).overview
+    return app
 
 
 def twelve(folder: Path, directory: str) -> StandIn:
