@@ -10,7 +10,7 @@ from jobtui.actions import Action, Keymap, ScreenName, Topic, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.secrets import mask_text
 from jobtui.render import styles
-from jobtui.render.spans import Line, Paragraph, padded
+from jobtui.render.spans import Line, Paragraph, Piece, padded, width_of
 from jobtui.render.text import safe
 from jobtui.screens.base import HeadedScreen
 from jobtui.screens.command_table import COMMANDS
@@ -87,30 +87,42 @@ TWO_COLUMNS_FROM = 118
 
 
 class HelpPane(TextPane):
-    """Two parts, side by side where there is room for that."""
+    """Keys beside signs and the rest, where there is room; else the signs are below the screen's own keys."""
 
-    def __init__(self, left: Sequence[Paragraph], right: Sequence[Paragraph]) -> None:
-        super().__init__((*left, *right))
-        self._parts = left, right
+    def __init__(self, keys: Sequence[Paragraph], signs: Line, rest: Sequence[Paragraph]) -> None:
+        super().__init__((*keys, *(Paragraph(one.text) for one in signs), *rest))
+        self._parts = keys, signs, rest
 
     def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
-        if cells < TWO_COLUMNS_FROM:
-            yield from super()._wrapped(cells)
+        keys, signs, rest = self._parts
+        if cells >= TWO_COLUMNS_FROM:
+            column = cells // 2 - 1
+            left, below = ([line for line, _ in wrapped_lines(part, column)] for part in (keys, rest))
+            for one, other in zip_longest(left, (*_in_rows(signs, column), *below), fillvalue=()):
+                yield (*padded(one, column + 2), *other), None
             return
-        column = cells // 2 - 1
-        columns = ([line for line, _ in wrapped_lines(part, column)] for part in self._parts)
-        for left, right in zip_longest(*columns, fillvalue=()):
-            yield (*padded(left, column + 2), *right), None
+        here = next((at for at, one in enumerate(keys, 1) if not one.text), 0)
+        yield from wrapped_lines(keys[:here], cells)
+        yield from ((line, None) for line in _in_rows(signs, cells))
+        yield from wrapped_lines((*keys[here:], *rest), cells)
+
+
+def _in_rows(pieces: Line, cells: int) -> Iterator[Line]:
+    """As many in a row as fit, then an empty row."""
+    row: Line = ()
+    for piece in pieces:
+        if width_of(row) + piece.width > cells:
+            yield row
+            row = ()
+        row = (*row, piece)
+    yield from (row, ())
 
 
 class HelpScreen(ReadingScreen):
-    """The keys, the signs and the filter language."""
-
     def __init__(self, shared: Shared, screen: ScreenName) -> None:
-        keys = [*key_text(screen)]
         rest = [*rest_of_help(screen, shared.player is not None)]
         super().__init__(shared, "keys", (), CopyTarget("", Command("jobtui", "--help")))
-        self._main = self._text = HelpPane(keys, rest)
+        self._main = self._text = HelpPane([*key_text(screen)], (*signs(),), rest)
 
 
 def key_text(screen: ScreenName) -> Iterator[Paragraph]:
@@ -130,14 +142,15 @@ def _topic_text(topic: Topic, screen: ScreenName) -> Iterator[Paragraph]:
         yield Paragraph("")
 
 
-def rest_of_help(screen: ScreenName, replays: bool) -> Iterator[Paragraph]:
-    yield Paragraph("Signs and colours", "title")
+def signs() -> Iterator[Piece]:
+    yield Piece(" Signs and colours  ", "title")
     for status, glyph in styles.GLYPHS.items():
-        yield Paragraph(f"{glyph:<{KEY_CELLS}}{styles.WORDS[status]}", styles.STATUS_STYLES[status])
-    yield Paragraph(f"{styles.NEEDS_PERSON_GLYPH:<{KEY_CELLS}}needs a person", styles.NEEDS_PERSON_STYLE)
-    for style in COLOURS:
-        yield Paragraph(f"{style:<{KEY_CELLS}}{styles.style_names()[style]}", style)
-    yield Paragraph("")
+        yield Piece(f" {glyph} {styles.WORDS[status]}  ", styles.STATUS_STYLES[status])
+    yield Piece(f" {styles.NEEDS_PERSON_GLYPH} needs a person  ", styles.NEEDS_PERSON_STYLE)
+    yield from (Piece(f" {styles.style_names()[style]}  ", style) for style in COLOURS)
+
+
+def rest_of_help(screen: ScreenName, replays: bool) -> Iterator[Paragraph]:
     for topic in (one for one in COMMON if replays or one is not Topic.REPLAY):
         yield from _topic_text(topic, screen)
     yield Paragraph("Commands, typed after :", "title")

@@ -263,6 +263,8 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     frame.TabLine: lambda text: showing(frame.TabLine(["timeline", "logs"]), words=show(text)),
     TextPane: lambda text: case(TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")])),
     Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
-    HelpPane: lambda text: case(HelpPane([Paragraph(show(text))], [Paragraph(show(text))])),
+    HelpPane: lambda text: case(
+        HelpPane([Paragraph(show(text))], (Piece(show(text)),), [Paragraph(show(text))])
+    ),
     WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text)))),
 }
