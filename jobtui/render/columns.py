@@ -106,6 +106,8 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True):
     keeps_ends: bool = False
     narrow: tuple[Narrow, ...] = ()
     """The widest first."""
+    times_header: str = ""
+    """The header where times are shown instead of ages, if it is another one."""
 
 
 AnyColumn = TypeVar("AnyColumn", bound=TableColumn[Any, Any])
@@ -262,7 +264,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
            fixed(12), 100, about="what it is doing; ! needs a person",
            style=lambda job, context: _care(job, context) or STATUS_STYLES[job.status],
            sort=lambda job: _STATUS_ORDER[job.status], narrow=(Narrow(80, fixed(2), _glyphs, ""),)),
-    Column("age", "AGE", _since_cell, fixed(6), 80, about="time in its current state",
+    Column("age", "AGE", _since_cell, fixed(6), 80, about="time in its current state", times_header="SINCE",
            sort=lambda job: None if (since := status_since(job)) is None else -since, align="right"),
     text_column("user", "USER", lambda job: job.owner, Cells(8, 8, 12), 60, about="user who owns it"),
     text_column("name", "JOB", lambda job: job.name, Cells(20, 22, 40), 90, keeps_ends=True,
@@ -500,13 +502,15 @@ class TableLines(Generic[Record, Look]):
         self._texts, self._placed = texts, fit_columns(room, shown, texts)
         self._blanks = " " * gap_for(room)
 
-    def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
+    def heading(self, sorted_by: str | None, look: Look, *, reverse: bool) -> Line:
         spans = [self._margin]
         for column, cells in self._placed:
             is_sorted = column.key == sorted_by
             arrow = ("▼" if reverse else "▲") if is_sorted else ""
             style = "sorted" if is_sorted else "heading"
-            text = fit(column.header + arrow, cells, align=column.align)
+            shows_times = column.times_header and not getattr(look, "relative", True)
+            header = column.times_header if shows_times else column.header
+            text = fit(header + arrow, cells, align=column.align)
             spans += [Piece(text, style, cells), Piece(self._blanks, "heading", len(self._blanks))]
         return tuple(spans[:-1])
 

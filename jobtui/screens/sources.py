@@ -23,8 +23,6 @@ LEAST_ROWS = 3
 
 
 class SourcesScreen(HeadedScreen):
-    """All sources, and the details of the one under the cursor."""
-
     NAME = ScreenName.SOURCES
 
     def __init__(self, shared: Shared) -> None:
@@ -56,7 +54,7 @@ class SourcesScreen(HeadedScreen):
                         Cells(16, 40, 10_000), 99, keeps_ends=True),
             TableColumn("kind", "KIND", lambda source, look: source.kind, fixed(12), 60,
                         style=lambda source, look: "dim"),
-            TableColumn("age", "AGE", words, Cells(7, 24, 24), 90,
+            TableColumn("age", "AGE", words, Cells(7, 24, 24), 90, times_header="WHEN",
                         style=lambda source, look: judge(source, look.now).style),
             TableColumn("records", "RECORDS", lambda source, look: f"{source.records:,}", fixed(9), 50,
                         style=lambda source, look: "dim", align="right"),

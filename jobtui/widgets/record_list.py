@@ -135,7 +135,7 @@ class RecordTable(RecordList[Record]):
         return self._key_of(record)
 
     def heading(self, y: int) -> Line:
-        return self._lines.heading(self.sorted_by, reverse=self.reverse)
+        return self._lines.heading(self.sorted_by, self._look(), reverse=self.reverse)
 
     def row(self, index: int) -> Line:
         record = self.records[index]
