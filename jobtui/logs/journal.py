@@ -531,7 +531,7 @@ class JournalPages(pages.Log):
         return not self._is_counted
 
     def overview(self) -> pages.Overview:
-        return pages.overview_of(self._stretches, complete=self._is_complete)
+        return pages.overview_of(self._stretches, time_at(self.extent.end), complete=self._is_complete)
 
     async def position_of_time(self, at: Nanos) -> int | None:
         page = await self.after(position_at(at), 1)

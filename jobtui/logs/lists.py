@@ -39,7 +39,8 @@ class ListLog(pages.Log):
         return True
 
     def overview(self) -> pages.Overview:
-        return pages.overview_of(pages.stretches_of(self.lines), complete=self._is_complete)
+        until = next((line.at for line in reversed(self.lines) if line.at is not None), None)
+        return pages.overview_of(pages.stretches_of(self.lines), until, complete=self._is_complete)
 
     async def before(self, position: int, count: int) -> pages.Page:
         lines = self.lines

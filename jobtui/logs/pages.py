@@ -221,12 +221,10 @@ class LogPages(pages.Log):
 
     def overview(self) -> pages.Overview:
         segments = self.segments
-        return pages.Overview(
-            stretches=tuple(part for segment in segments for part in segment.index.stretches(segment.base)),
-            lines=sum(segment.index.lines for segment in segments),
-            errors=sum(segment.index.errors for segment in segments),
-            complete=not self._has_earlier and all(segment.index.complete for segment in segments),
-        )
+        parts = (part for segment in segments for part in segment.index.stretches(segment.base))
+        until = next((at for segment in reversed(segments) if (at := segment.index.until)), None)
+        complete = not self._has_earlier and all(segment.index.complete for segment in segments)
+        return pages.overview_of(parts, until, complete=complete)
 
     async def position_of_line(self, number: int) -> int | None:
         if not self.segments:

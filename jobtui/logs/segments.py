@@ -140,7 +140,8 @@ class LineIndex:
         self._times = array("q", bytes(8 * blocks))
         self.low = self.high = size - size % self.block
         self.lines = 0
-        self.errors = 0
+        self.until: Nanos | None = None
+        """The time of the newest line that has one, among those counted last."""
 
     @property
     def complete(self) -> bool:
@@ -186,11 +187,14 @@ class LineIndex:
             if not self._times[block]:
                 self._times[block] = self._first_time(data, position - origin, end - origin) or 0
             position = end
+        if stop > self.high or self.until is None:
+            newest = reversed(data[: stop - origin].rsplit(b"\n", TIMED_LINES)[1:])
+            times = filter(None, map(self._time_of, newest))
+            self.until = next(times, self.until)
         if self._first_size - begin > ERRORS_BYTES:
             return
         for at in error_lines(data, before, stop - origin):
             self._errors[(origin + at) // self.block] += 1
-            self.errors += 1
 
     def _first_time(self, data: bytes, start: int, stop: int) -> Nanos | None:
         lines = data[max(0, start - 1) : stop].split(b"\n", TIMED_LINES)

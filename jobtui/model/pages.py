@@ -91,12 +91,13 @@ class Stretch(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """What is known of the log as a whole; `complete` when all of it was looked through."""
+    """What is known of a log, `complete` when all of it was looked through, up to its newest line's time."""
 
     stretches: tuple[Stretch, ...]
     lines: int
     errors: int
     complete: bool
+    until: Nanos | None = None
 
 
 STRETCH_LINES = 50
@@ -110,10 +111,10 @@ def stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
     return [Stretch(part[0].position, at, len(part), bad) for part, at, bad in whole]
 
 
-def overview_of(stretches: Iterable[Stretch], *, complete: bool) -> Overview:
+def overview_of(stretches: Iterable[Stretch], until: Nanos | None, *, complete: bool) -> Overview:
     known = tuple(stretches)
     lines, errors = sum(one.lines for one in known), sum(one.errors for one in known)
-    return Overview(known, lines, errors, complete)
+    return Overview(known, lines, errors, complete, until)
 
 
 class Query(NamedTuple):

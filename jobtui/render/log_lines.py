@@ -283,11 +283,12 @@ class Histogram:
         more = "" if overview.complete else "+"
         errors = Piece(f"errors {overview.errors:,}{more}", "error" if overview.errors else "dim")
         self._words: Line = (errors, Piece(f" of {overview.lines:,}{more} lines", "dim"))
-        self._begin, self._end, count = _frame(timed, cells - width_of(self._words))
+        times = [at for at in (*(stretch.at for stretch in timed), overview.until) if at is not None]
+        first, last = min(times, default=Nanos(0)), max(times, default=Nanos(0))
+        self._begin, self._end, count = _frame(first, last, len(timed), cells - width_of(self._words))
         self._bars: list[Piece] = []
         self._positions = [stretch.position for stretch in timed]
         if count >= FEWEST_BARS:
-            first, last = _ends(timed)
             cells_ns = max(1, last - first)
             since = (stretch.at - first for stretch in timed if stretch.at is not None)
             self._of_position = [min(count - 1, passed * count // cells_ns) for passed in since]
@@ -307,20 +308,14 @@ class Histogram:
         return (*left, Piece(" "), Piece("─" * missing, "rule", missing), Piece(tail, "dim", len(tail)))
 
 
-def _frame(timed: Sequence[Stretch], cells: int) -> tuple[str, str, int]:
+def _frame(first: Nanos, last: Nanos, stretches: int, cells: int) -> tuple[str, str, int]:
     """The times at both ends, if there is room, and how many bars are between them."""
-    if len(timed) < 2 or cells < SMALLEST:
+    if stretches < 2 or cells < SMALLEST:
         return "", "", 0
-    first, last = _ends(timed)
     begin, end = _time(first, last), _time(last, first)
-    most = 3 * len(timed)
+    most = 3 * stretches
     bars = min(cells - len(begin) - len(end) - 6, most)
     return (begin, end, bars) if bars >= FEWEST_BARS else ("", "", min(cells - 3, most))
-
-
-def _ends(timed: Sequence[Stretch]) -> tuple[Nanos, Nanos]:
-    times = [stretch.at for stretch in timed if stretch.at is not None]
-    return min(times), max(times)
 
 
 def _time(at: Nanos, other: Nanos) -> str:
@@ -333,7 +328,7 @@ def _time(at: Nanos, other: Nanos) -> str:
 def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list[Piece]:
     """The bars: the lines of a stretch are spread evenly up to the beginning of the next one."""
     lines, errors = [0.0] * count, [0] * count
-    for stretch, begin, until in zip(timed, of_place, [*of_place[1:], 0], strict=True):
+    for stretch, begin, until in zip(timed, of_place, [*of_place[1:], count], strict=True):
         end = max(begin, until - 1)
         for bar in range(begin, end + 1):
             lines[bar] += stretch.lines / (end - begin + 1)

@@ -12,7 +12,7 @@ from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show, telling
 from jobtui.screens.shared import Shared
-from jobtui.widgets.log_feed import FilteredLines, FoldedLines, Folds, KeptLines
+from jobtui.widgets.log_feed import FIRST, RAW, FilteredLines, FoldedLines, Folds, KeptLines
 from jobtui.widgets.log_view import LogView
 
 Names = tuple[str | None, ...]
@@ -70,13 +70,14 @@ class LogReader:
         self.bookmarks: set[int] = set()
         self.folds = Folds()
         self.conditions: tuple[Condition, ...] = ()
+        self._kept: tuple[object, pages.Hits] = None, pages.Hits(0)
+        """Which hits are left by which conditions."""
 
     @property
     def unfolded(self) -> pages.LineSource:
-        lines: pages.LineSource = self._masked
         if self.is_filtered and self.search is not None:
-            lines = FilteredLines(lines, self.search)
-        return KeptLines(lines, keeper(self.conditions)) if self.conditions else lines
+            return FilteredLines(self._masked, lambda: self.hits)
+        return KeptLines(self._masked, keeper(self.conditions)) if self.conditions else self._masked
 
     @property
     def lines(self) -> pages.LineSource:
@@ -100,7 +101,22 @@ class LogReader:
 
     @property
     def hits(self) -> pages.Hits:
-        return self.search.hits if self.search is not None else pages.Hits(0)
+        """Those in lines that are not left out."""
+        found = self.search.hits if self.search is not None else pages.Hits(0)
+        if not self.conditions:
+            return found
+        return self._kept[1] if self._kept[0] == (found, self.conditions) else pages.Hits(0)
+
+    async def keep_hits(self) -> None:
+        """Find the hits that are in lines that are not left out. Raises LogUnreadable."""
+        if (search := self.search) is None or not self.conditions:
+            return
+        if (known := (search.hits, self.conditions)) != self._kept[0]:
+            self._kept = known, pages.Hits(FIRST, wide=True)
+        kept = self._kept[1]
+        lines = FilteredLines(KeptLines(self._masked, keeper(self.conditions)), lambda: search.hits)
+        while page := (await lines.after(kept.high, RAW)).lines:
+            kept.add_above([line.position for line in page], page[-1].end)
 
     def next_hit(self, begin: int, end: int, direction: int) -> int | None:
         return self.hits.next_after(end) if direction > 0 else self.hits.last_before(begin)

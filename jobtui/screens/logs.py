@@ -246,6 +246,8 @@ class LogScreen(LiveScreen):
     async def _search_on(self, reader: LogReader) -> None:
         if reader.search is not None:
             await reader.search.extend()
+            with self._told(reader):
+                await reader.keep_hits()
             self._show_status()
             if reader.is_filtered and self._reader is reader:
                 self._view.grown(reader.extent)
@@ -475,6 +477,7 @@ class LogsScreen(LogScreen):
         if self._reader is not None:
             self._reader.conditions = conditions
             self._show_again(self._reader, None if self._view.follows else self._view.position)
+            self._search_on(self._reader)
 
     # Copying and opening outside.
 
@@ -593,13 +596,16 @@ class LogsScreen(LogScreen):
         watching = self.set_interval(SEARCH_S, lambda: self._found_more(reader))
         try:
             await search.run()
+            with self._told(reader):
+                await reader.keep_hits()
         finally:
             watching.stop()
         if search is reader.search:
+            reader.seeks = reader.seeks or int(bool(reader.conditions))
             self._found_more(reader)
             if search.state is SearchState.FAILED:
                 self.notify(show(search.problem), title="search", severity="warning", markup=False)
-            elif search.state is SearchState.DONE and not len(search.hits):
+            elif search.state is SearchState.DONE and not len(reader.hits):
                 self.say("not found")
 
     def _found_more(self, reader: LogReader) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from jobtui.analysis.log_shapes import continues, goes_on
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Level, LineSource, LogLine, LogSearch, Page
+from jobtui.model.pages import Hits, Level, LineSource, LogLine, Page
 
 KEPT = 1_200
 """Lines held at most; those farthest from the screen are dropped first."""
@@ -80,15 +80,15 @@ TOGETHER = 16
 class FilteredLines(LineSource):
     """The lines with hits. While the search runs, more may be found."""
 
-    def __init__(self, source: LineSource, search: LogSearch) -> None:
+    def __init__(self, source: LineSource, hits: Callable[[], Hits]) -> None:
         self._source = source
-        self._search = search
+        self._hits = hits
 
     async def before(self, position: int, count: int) -> Page:
         lines: list[LogLine] = []
         own = (await self._source.after(position, 1)).lines
         before = own[0].position if own else position
-        while len(lines) < count and (hit := self._search.hits.last_before(before)) is not None:
+        while len(lines) < count and (hit := self._hits().last_before(before)) is not None:
             page = (await self._source.after(hit, 1)).lines
             if not page or page[0].position >= before:
                 break
@@ -98,13 +98,13 @@ class FilteredLines(LineSource):
             before = near[0].position
         kept = lines[-count:]
         first = kept[0].position if kept else before
-        return Page(tuple(kept), self._search.hits.last_before(first) is None)
+        return Page(tuple(kept), self._hits().last_before(first) is None)
 
     async def after(self, position: int, count: int) -> Page:
         lines: list[LogLine] = []
         own = (await self._source.after(position, 1)).lines
         at = own[0].position if own else position
-        while len(lines) < count and (hit := self._search.hits.next_after(at)) is not None:
+        while len(lines) < count and (hit := self._hits().next_after(at)) is not None:
             page = (await self._source.after(hit, TOGETHER)).lines
             if not page or page[-1].end <= at:
                 break
@@ -112,10 +112,10 @@ class FilteredLines(LineSource):
             at = page[-1].end
         kept = lines[:count]
         last = kept[-1].end if kept else at
-        return Page(tuple(kept), self._search.hits.next_after(last) is None)
+        return Page(tuple(kept), self._hits().next_after(last) is None)
 
     def _is_hit(self, line: LogLine) -> bool:
-        hit = self._search.hits.next_after(line.position)
+        hit = self._hits().next_after(line.position)
         return hit is not None and hit < line.end
 
 
@@ -151,6 +151,8 @@ class KeptLines(LineSource):
         at, head = own[0].position if own else position, None
         if own and self._done[0] == at:
             kept, (_, at, head) = list(own), self._done
+        else:
+            head = self._passing((await self._source.before(at, RAW)).lines, None)[1]
         while True:
             page = await self._source.after(at, RAW)
             passing, head = self._passing((line for line in page.lines if line.position >= at), head)

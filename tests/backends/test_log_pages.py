@@ -437,6 +437,9 @@ async def test_a_time_leads_to_the_first_line_at_or_after_it_also_of_the_file_be
         assert (found := await pages.position_of_time(at)) is not None
         assert (await pages.after(found, 1)).lines[0].text == text
     assert await pages.position_of_time(pages.changed_at) is None
+    while await pages.work():
+        pass
+    assert pages.overview().until == latest("Nov 20 20:35:50", pages.changed_at)
 
 
 async def test_the_index_follows_growth_and_counts_every_line_once(pages: LogPages) -> None:
@@ -466,7 +469,7 @@ def test_blocks_count_what_a_plain_reading_counts(lines: list[bytes], block: int
     while index.step(len(data)):
         pass
     wanted = sum(level_of(line.decode()) is Level.ERROR for line in lines)
-    assert (index.lines, index.errors) == (len(lines), wanted)
+    assert (index.lines, len([*index.errors_in(0, len(data))])) == (len(lines), wanted)
 
 
 async def test_errors_are_found_in_both_directions_also_unfinished_ones(pages: LogPages) -> None:

@@ -396,6 +396,7 @@ async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
     assert before.lines == page.lines[-3:]
     overview = log.overview()
     assert (overview.lines, overview.complete) == (len(page.lines), True)
+    assert overview.until == [line.at for line in page.lines if line.at][-1]
     await log.aclose()
     await log.aclose()
 

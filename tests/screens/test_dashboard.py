@@ -368,17 +368,13 @@ async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None
         await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
 
 
-async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen(zone: None) -> None:
+async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen_and_in_filters(zone: None) -> None:
     async with read() as (scene, pilot):
-        for key in ("1", "6", "question_mark"):
+        table = scene.app.screen.query_one(JobTable)
+        for key in ("6", "question_mark", "1"):
             await press(pilot, key, until=lambda: "21:00:00Z" in top(scene.app))
             await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
             await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
-
-
-async def test_a_time_in_a_filter_is_of_the_zone_that_is_shown(zone: None) -> None:
-    async with read() as (scene, pilot):
-        table = scene.app.screen.query_one(JobTable)
         await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
         await press(pilot, "slash", *"queued<22:57", "enter", until=lambda: len(table.rows) == 1)
 

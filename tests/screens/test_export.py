@@ -3,22 +3,15 @@
 import asyncio
 import gc
 import os
-import shlex
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
-from jobtui import cli
-from jobtui.app import JobtuiApp
-from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.screens import export
-from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from tests.screens.captured import CAPTURE, CAPTURED, WORDS, app_on, shown, until
-from tests.screens.scene import on_jobs, say
+from tests.screens.scene import on_jobs
 from tests.waiting import wait_until
 
 
@@ -76,25 +69,3 @@ def test_a_command_does_not_outlive_the_program(tmp_path: Path) -> None:
     assert not warned
     with pytest.raises(ProcessLookupError):
         os.kill(int(noted.read_text()), 0)
-
-
-async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
-    await pilot.pause()
-    assert isinstance(app.screen, LiveScreen)
-    taken = await app.screen.taken()
-    assert taken is not None
-    return shlex.split(taken.command)
-
-
-async def test_jobs_are_shown_outside_with_their_filter() -> None:
-    async with shown(app_on(SirepoDb(CAPTURE), *CAPTURED, words=WORDS)) as (app, pilot):
-        await until(app, pilot, "jobs, ")
-        await say(pilot, 'filter -app:srw name:"a b"')
-        await until(app, pilot, "0 of ")
-        words = await command_of(app, pilot)
-        assert words == ["jobtui", *WORDS, "jobs", "--", '-app:srw name:"a b"']
-        assert cli.parse(words[1:]).words == ('-app:srw name:"a b"',)
-        await say(pilot, "filter password=hunter2 \x1b[31m")
-        text = " ".join(await command_of(app, pilot))
-        assert "hunter2" not in text
-        assert "\x1b" not in text

@@ -4,7 +4,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -200,7 +200,7 @@ async def test_only_lines_with_hits_are_given_in_both_directions(
 ) -> None:
     wanted, hits = sorted(found), pages.Hits(0)
     hits.add_above([nth * 10 + 3 for nth in wanted], 1 << 40)
-    lines = FilteredLines(numbered(200), Mock(hits=hits))
+    lines = FilteredLines(numbered(200), lambda: hits)
     after = await lines.after(at * 10 + 5, count)
     assert [line.position // 10 for line in after.lines] == [nth for nth in wanted if nth >= at][:count]
     assert after.at_edge == (len([nth for nth in wanted if nth >= at]) <= count)

@@ -173,6 +173,7 @@ async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: Jou
         pass
     overview = pages.overview()
     assert (overview.lines, overview.errors, overview.complete) == (3_000, 0, True)
+    assert overview.until == (await pages.before(pages.extent.end, 1)).lines[0].at
     positions = [part.position for part in overview.stretches]
     assert positions == sorted(positions)
     journal.log("ERROR:root:no")
