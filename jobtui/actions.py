@@ -10,8 +10,6 @@ from jobtui.model.tables import tables_of
 
 
 class ScreenName(StrEnum):
-    """A screen on which an action can be taken."""
-
     JOBS = "jobs"
     JOB = "job"
     AGENTS = "agents"
@@ -141,8 +139,6 @@ def key_of(call: str, screen: ScreenName = ScreenName.JOBS) -> str:
 
 
 class Hint(NamedTuple):
-    """An action in the footer."""
-
     key: str
     word: str
     rank: int

@@ -221,8 +221,6 @@ class Comparison(NamedTuple):
 
 
 class Partner(NamedTuple):
-    """The run or job to compare with, and why."""
-
     job_id: JobId
     number: int | None
     why: str

@@ -54,8 +54,6 @@ class Word(NamedTuple):
 
 
 class FieldComparison(NamedTuple):
-    """A field compared with values."""
-
     field: Value
     op: str
     values: tuple[Value, ...]

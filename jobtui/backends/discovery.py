@@ -21,8 +21,6 @@ JOURNAL_DIRECTORIES = ("var/log/journal", "run/log/journal")
 
 
 class DiscoveryScope(NamedTuple):
-    """What discovery may look at."""
-
     environ: Mapping[str, str]
     directory: str
     home: str
@@ -30,8 +28,6 @@ class DiscoveryScope(NamedTuple):
 
 
 class DiscoveredSource(NamedTuple):
-    """A source that was found, and by what."""
-
     spec: specs.SourceSpec
     origin: str
 

@@ -41,8 +41,6 @@ Read = Callable[[int, int], bytes]
 
 
 class PollResult(Generic[R]):
-    """What one poll has found so far."""
-
     def __init__(self, limits: blocks.Limits) -> None:
         self.records: list[R] = []
         self.skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)

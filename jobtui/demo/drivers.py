@@ -290,8 +290,6 @@ class ClusterAgent(SimAgent):
 
 
 class SiteSupervisor(Supervisor):
-    """A supervisor with the configured drivers of its site."""
-
     def __init__(self, site: SimSite, process: Process) -> None:
         super().__init__(site, process)
         self.modules = ["docker", *(["sbatch"] if site.settings.sbatch_users else [])]

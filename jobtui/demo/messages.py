@@ -106,8 +106,6 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class OpRequest:
-    """An op as it is sent to an agent."""
-
     op_id: str | None
     name: str
     request: ApiRequest

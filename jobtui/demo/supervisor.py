@@ -488,8 +488,6 @@ class Driver:
 
 
 class Supervisor:
-    """One supervisor, from its start to its stop."""
-
     modules: Sequence[str]
     """The configured kinds of drivers."""
 

@@ -29,16 +29,12 @@ AGENT_TEXT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Someone with an account."""
-
     uid: str
     plan: str
     on_cluster: bool = False
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulation and its model that is run."""
-
     id: str
     name: str
     model: Model

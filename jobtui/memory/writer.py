@@ -189,8 +189,6 @@ class MemoryWriter(DatabaseWriter):
 
 
 class MemoryThread(BatchWriter[EndedRun]):
-    """Writes runs to the memory, on a thread."""
-
     _writer: MemoryWriter
 
     def __init__(self, writer: MemoryWriter) -> None:

@@ -36,8 +36,6 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock that only changes when it is set."""
-
     def __init__(self, at: Nanos) -> None:
         self._at = at
 

@@ -188,8 +188,6 @@ class OpFacts(msgspec.Struct, kw_only=True):
 
 
 class Op(OpFacts, frozen=True):  # type: ignore[misc] # the facts as they were at one time
-    """One op with everything that is known of it."""
-
     uid: str | None = None
     steps: tuple[Step, ...] = ()
 

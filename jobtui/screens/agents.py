@@ -71,8 +71,6 @@ NAME_CELLS = 16
 
 
 class AgentsScreen(TableScreen[Agent]):
-    """All agents, and the details of the one under the cursor."""
-
     NAME = ScreenName.AGENTS
     WHAT = "agent"
     COLUMNS = AGENT_COLUMNS

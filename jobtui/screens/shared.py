@@ -51,8 +51,6 @@ class CopyTarget(NamedTuple):
 
 @dataclass(slots=True)
 class Shared:
-    """The state that all screens share."""
-
     store: Store
     clock: Clock
     job_reader: "JobReader"

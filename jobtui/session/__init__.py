@@ -182,9 +182,7 @@ class Session:
             return True
 
     def _down_in(self, again: Store) -> frozenset[str]:
-        """The sources that are down, read again. Raises SourceError if one is not here: what it gave would be
-        lost.
-        """
+        """The sources that are down, read again. Raises SourceError where what one gave would be lost."""
         down = {one.name: one.error for one in again.sources() if one.state is health.SourceState.DOWN}
         for one in self.store.sources():
             if one.name in down and one.state is not health.SourceState.DOWN:

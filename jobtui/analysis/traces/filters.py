@@ -137,8 +137,6 @@ class TraceJudgement(NamedTuple):
 
 
 class ListedTrace(NamedTuple):
-    """A trace of a list, and its state."""
-
     summary: TraceSummary
     judged: TraceJudgement = TraceJudgement()
     jobs: tuple[str, ...] = ()

@@ -128,8 +128,6 @@ class NotRead(Exception):
 
 
 class ScriptFile(NamedTuple):
-    """A file as it was read."""
-
     data: bytes
     written_at: Nanos
 

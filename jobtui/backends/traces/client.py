@@ -39,8 +39,6 @@ class Refused(SourceError):
 
 
 class ServerAnswer(NamedTuple):
-    """A server's answer, and the document if it is JSON."""
-
     http: http.Response
     document: Document | None
 
