@@ -91,7 +91,8 @@ class CondorFact(msgspec.Struct, frozen=True, gc=False):
     no job. `what` is the name of an event, or the shape of a line. With `is_local` the time was written
     without a zone, and `at` is what it would be in UTC. `values` are attributes as texts. `text` is as
     written: not masked, not safe for a terminal. `rotation` counts the logs that had this name before, `part`
-    the files of the same log that it went on from.
+    the files of the same log that it went on from. `written_at` is when the file was last written, if this is
+    the last in it.
     """
 
     job: str
@@ -106,3 +107,4 @@ class CondorFact(msgspec.Struct, frozen=True, gc=False):
     is_local: bool = False
     rotation: int = 0
     part: int = 0
+    written_at: Nanos | None = None

@@ -2,7 +2,8 @@
 
 The zone of a log without zones is found from a moment that another file has with a zone: the end of a job,
 which the starter notes in UTC, or its submission, which its job ad has in seconds; or either of them in a
-log with a zone. Until one is known, it is the zone of this machine.
+log with a zone; or when the file was last written, for the last event in it. Until one is known, it is the
+zone of this machine.
 
 A schedd writes an event to its user's log and to its own, each in its own form and with its own fraction of
 a second; and a log may be copied. So two events of one job are the same if kind and second are the same, and
@@ -35,6 +36,8 @@ QUARTER_S = 900
 """Zones differ by quarters of an hour."""
 SLACK_S = 120
 """How far two notes of one moment may be apart."""
+WRITTEN_S = 2
+"""How long after an event was dated its log may be written."""
 MOST_ZONE_S = 14 * 3600
 """No zone is farther from UTC."""
 ONCE = ("submit", "terminated")
@@ -99,7 +102,10 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
     if (submitted := next(filter(None, queued), None)) is not None:
         true["submit"] = submitted
     for fact in facts:
-        if fact.is_local and fact.at is not None and fact.what in ONCE:
+        if fact.is_local and fact.at is not None and fact.written_at is not None:
+            if (shift := _shift(fact.written_at - fact.at, WRITTEN_S)) is not None:
+                yield fact.source, fact.at, shift
+        elif fact.is_local and fact.at is not None and fact.what in ONCE:
             own = None
             if fact.what == "terminated":
                 # The starter notes the end in UTC, or in seconds in the XML and JSON forms
@@ -111,10 +117,10 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
                 yield fact.source, fact.at, shift
 
 
-def _shift(difference: int) -> int | None:
+def _shift(difference: int, slack_s: int = SLACK_S) -> int | None:
     """A difference of clocks in whole quarters of an hour; None if no zone has it."""
     shift = round(difference / SECOND / QUARTER_S) * QUARTER_S * SECOND
-    is_zone = abs(difference - shift) <= SLACK_S * SECOND and abs(shift) <= MOST_ZONE_S * SECOND
+    is_zone = abs(difference - shift) <= slack_s * SECOND and abs(shift) <= MOST_ZONE_S * SECOND
     return shift if is_zone else None
 
 
@@ -190,6 +196,8 @@ class CondorStore:
             elif fact.what == condor.MACHINES:
                 self._machines[fact.source] = fact
             elif fact.what == condor.LOG_GAP:
+                if (lost := self._gaps.get(fact.source)) is not None:  # one that more follows stays
+                    self._holes[fact.source] = max(lost, self._holes.get(fact.source, lost), key=_IN_FILE)
                 self._gaps[fact.source] = fact
                 self.due.update(self._in_file[fact.source])
         return self.put_together(at_once)
@@ -333,7 +341,7 @@ class CondorStore:
         if condor.is_of_jobsub(fact) and cluster not in self._of_jobsub:
             self._of_jobsub.add(cluster)
             self.due.update(self._in_cluster[cluster])
-        if fact.origin is Origin.AD or fact.what in ONCE:
+        if fact.origin is Origin.AD or fact.what in ONCE or fact.written_at is not None:
             self._learn_zones(number)
         if self._count > self._most:
             self._keep_within()

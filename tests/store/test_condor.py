@@ -207,8 +207,9 @@ async def test_a_job_without_a_schedd_is_one_at_each_site() -> None:
               "Job terminated of its own accord at 2026-11-20T10:02:00Z with exit-code 0."),
         'ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = 2\n',
         "",
+        "WRITTEN",
     ],
-    ids=["by the end of the job", "by its ad", "by this machine"],
+    ids=["by the end of the job", "by its ad", "by this machine", "by the last write of the log"],
 )  # fmt: skip
 def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not second:
@@ -216,7 +217,10 @@ def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.Monke
         time.tzset()
     log = submitted("2026-11-20 04:00:00")
     groups = [log + second] if second.startswith("005") else [log, second]
-    (job,) = jobs_of(*(facts_of(text.encode(), str(at)) for at, text in enumerate(groups))).values()
+    facts = [facts_of(text.encode(), str(at)) for at, text in enumerate(groups)]
+    written = {"written_at": Nanos(1_795_168_801_000_000_000)} if second == "WRITTEN" else {}
+    facts[0][0] = replace(facts[0][0], **written)
+    (job,) = jobs_of(*facts).values()
     assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
 
 

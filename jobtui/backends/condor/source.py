@@ -89,6 +89,9 @@ class EventParser:
             self._rest = b""
         if offset != self._at + len(self._rest):
             skips += self.unfinished
+            if self._form in _ENDS:
+                gap, words = self._reader.gap(b"", line, offset), f"has a gap before byte {offset}"
+                facts.append(msgspec.structs.replace(gap, text=f"{self._name} {words}"))
             end = _ENDS.get(self._form, b"") if self._form else b""
             if self._form in _BEGINS and _BEGINS[self._form].match(block.lstrip(b"\r\n\0")):
                 end = b""  # the first event after a hole is whole
@@ -183,15 +186,17 @@ class CondorFile(PolledFile[WholeRead]):
             self._gaps, self._unfinished = 0, ()
         form = form_of(opened.source.read(0, HEAD_BYTES))
         if opened.packed is None and (form is None or form in GROWING):
-            return self._followed(), WholeRead()
+            return self._followed(Nanos(look.mtime_ns)), WholeRead()
         if since.look == look:
             return Batch(), since
         self._follower.restart()
         return self._read_whole(opened, look, form or Form.OUTPUT, since)
 
-    def _followed(self) -> Batch:
+    def _followed(self, written_at: Nanos) -> Batch:
         batch = self._follower.poll()
         facts = list(batch.condor)
+        if facts and not batch.more:
+            facts[-1] = msgspec.structs.replace(facts[-1], written_at=written_at)
         if (gaps := self._follower.gaps) > self._gaps:
             self._gaps = gaps
             why = f"{self.name} was rotated or truncated, and a part was gone before it was read"
