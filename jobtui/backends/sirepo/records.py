@@ -24,7 +24,7 @@ import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JidParts, JobId, SimulationId, Uid, is_quasi_jid, split_jid
-from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run, statuses_of
+from jobtui.model.jobs import NOT_READ, SIREPO, Job, JobDetail, JobStatus, Run, statuses_of
 from jobtui.model.numbers import and_more, read_json, storable, whole_of
 
 DEEPEST = 40
@@ -183,7 +183,7 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
 def _at_odds(record: _Record, jid: JobId) -> str | None:
     """What a record lacks or contradicts, although each field is valid."""
     if record.computeJid is not None and record.computeJid != jid:
-        return f"computeJid does not match the file name: {record.computeJid[:100]!r}"
+        return f"its record names another job: {record.computeJid[:100]!r}"
     return None if record.status is not None else "no status"
 
 
@@ -209,7 +209,11 @@ def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) 
     runs = [run for run in history if run.number]
     if record.computeJobSerial:
         runs.append(_run(record, number + 1, job.ended_at))
-    return JobDetail(job=job, runs=tuple(runs), history=tuple(history), native=document, path=path)
+    doubt = _at_odds(record, jid)
+    return JobDetail(
+        job=job, runs=tuple(runs), history=tuple(history), native=document, path=path,
+        facts=((NOT_READ, doubt),) if doubt else (),
+    )  # fmt: skip
 
 
 def _run(run: _Record, number: int, ended_at: Nanos | None) -> Run:
