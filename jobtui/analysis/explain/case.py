@@ -15,7 +15,7 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s
 from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
-from jobtui.model.jobs import Job, JobDetail, JobStatus, Pending, ReasonSeen
+from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Pending, ReasonSeen, statuses_of
 from jobtui.model.logs import CondorFact
 from jobtui.model.memory import JobMemory
 from jobtui.model.ops import Agent, Component, Damage, Op, Step, WritersRead, is_line_before
@@ -138,13 +138,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         return now_at(self.sources, self.origin_of(source), self.now, *parts)
 
 
-STATUS_WORDS: Mapping[str, JobStatus] = {
-    "completed": JobStatus.COMPLETED,
-    "error": JobStatus.FAILED,
-    "canceled": JobStatus.CANCELED,
-    "missing": JobStatus.MISSING,
-    "job_run_purged": JobStatus.PURGED,
-}
+STATUS_WORDS = statuses_of(SIREPO)
 
 NEAR_BYTES = 1 << 20
 """A damaged part of a log within this distance of a run's lines may concern the run."""
@@ -413,12 +407,8 @@ CERTAIN = 0.97
 """A line or record says so."""
 SURE = 0.9
 """It follows from the lines, and nothing contradicts it."""
-STRONG = 0.85
-"""It follows from what one side wrote; the other side is silent."""
 LIKELY = 0.75
 """It fits the lines, but the line that would prove it was not read."""
-REPORTED = 0.7
-"""Only the record says so; no line about it was read."""
 PLAUSIBLE = 0.45
 """There is only the record, which allows other verdicts too."""
 GUESS = 0.4

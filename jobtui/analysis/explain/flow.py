@@ -90,8 +90,9 @@ NEVER_WITHOUT: Mapping[Mark, Mark] = {
 }
 """Steps that one process writes in this order: if only the later one was read, lines are missing."""
 
-AGENT_START_S: Mapping[str, float] = {"LocalDriver": 5.0, "DockerDriver": 8.0, "SbatchDriver": 15.0}
-DEFAULT_AGENT_START_S = 15.0
+START_S: Mapping[str, float] = {"LocalDriver": 5.0, "DockerDriver": 8.0}
+MOST_START_S = 15.0
+"""How long an agent may take to start at a site that does not set it, by its driver, and of any driver."""
 
 
 def mark_of(step: Step) -> Mark | None:

@@ -25,9 +25,6 @@ _LIVE_IN_SLURM = regex(r"(?:sbatch status|unexpected state)=(CONFIGURING|COMPLET
 AGENT_NOTES = frozenset({"note from the agent", "exception in the agent", "error with job_cmd"})
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
-QUASI = "It is the record of a compute call, not of a simulation."
-ASKED_AGAIN = "; a new agent that was asked did not know it"
-UNTOUCHED = "It was viewed but never run."
 BY_WHOM = " (by whom is not known; the kernel does so when memory runs out)"
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
@@ -225,9 +222,10 @@ def agent_lost(case: Case) -> Finding | None:
     if answer is None and exited is not None and gone is not None and is_line_before(exited, gone):
         return None  # its program had ended by then
     is_known = gone is not None and answer is not None
+    again = "; a new agent that was asked did not know it" if is_known else ""
     return Finding(
         Code.AGENT_LOST,
-        f"Its agent went away while it had the run{ASKED_AGAIN if is_known else ''}.",
+        f"Its agent went away while it had the run{again}.",
         CERTAIN if is_known else PLAUSIBLE,
         (gone, answer),
         doubts=() if is_known else ("no line says why it was canceled",),
@@ -281,9 +279,11 @@ def run_dir_gone(case: Case) -> Finding | None:
 
 def never_run(case: Case) -> Finding:
     is_known = case.job is not None and case.evidence.detail is not None
+    is_call = case.job is not None and case.job.is_quasi
+    what = "is the record of a compute call, not of a simulation" if is_call else "was viewed but never run"
     return Finding(
         Code.NEVER_RUN,
-        QUASI if case.job is not None and case.job.is_quasi else UNTOUCHED,
+        f"It {what}.",
         CERTAIN if is_known else PLAUSIBLE,
         doubts=() if is_known else ("the history of its record was not read",),
     )

@@ -3,26 +3,8 @@
 import re
 from collections.abc import Callable
 
-from jobtui.analysis.explain.case import (
-    CERTAIN,
-    GUESS,
-    LIKELY,
-    PLAUSIBLE,
-    REPORTED,
-    STRONG,
-    SURE,
-    Case,
-    Finding,
-    Rule,
-)
-from jobtui.analysis.explain.flow import (
-    AGENT_START_S,
-    DEFAULT_AGENT_START_S,
-    Mark,
-    is_beyond,
-    mark_of,
-    usual_words,
-)
+from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Case, Finding, Rule
+from jobtui.analysis.explain.flow import MOST_START_S, START_S, Mark, is_beyond, mark_of, usual_words
 from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.times import age, ago_words, for_words, waits_words
@@ -32,19 +14,16 @@ from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
 from jobtui.model.patterns import regex
 from jobtui.model.slurm import reason_of
-from jobtui.model.verdicts import Code, Slot
+from jobtui.model.verdicts import Code
 
 GRACE_S = 2.0
 """How long after its limit a line may come."""
+LONGEST_START_S = 60.0
+"""No site is known to give its agents more time to start; the limits of a site may be other than usual."""
 NOT_SENT = "exception during send"
 """The words in the record of a run that could not be sent to its cluster."""
 _TIMEOUT = regex(r"timeout=(?P<seconds>[\d.]+)")
 _LOGIN = regex(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
-_WAITING = {
-    Slot.OP: Code.WAITING_OP_SLOT,
-    Slot.RUN_DIR: Code.WAITING_RUN_DIR_SLOT,
-    Slot.CPU: Code.WAITING_CPU_SLOT,
-}
 
 
 def restarted(case: Case) -> Finding | None:
@@ -92,9 +71,9 @@ def slot(case: Case) -> Finding | None:
         return None
     waited = case.since(wait) if is_logged else _pending_s(case)
     return Finding(
-        _WAITING[Slot(found[0])],
+        Code[f"WAITING_{found[0].upper()}"],
         f"The run {waits_words(for_words(waited))}: {found[2]}.",
-        SURE if is_logged else REPORTED,
+        SURE if is_logged else LIKELY,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
         doubts=() if is_logged else ("no line of the supervisor about this wait was read",),
@@ -134,14 +113,15 @@ def agent_start(case: Case) -> Finding | None:
         return Finding(Code.AGENT_STARTING, sentence, SURE, (wait,), Mark.AGENT_ALIVE, limit)
     # a start is followed by the wait for the agent at once: without that line others may be lost, too
     begun = case.last(Mark.AGENT_WAIT, *([Mark.AGENT_START] if case.record is not None else []))
+    is_long = waited is None or waited > LONGEST_START_S
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"Its agent was started{ago_words(waited)} and no answer of it was read; it has {age(limit)}.",
-        PLAUSIBLE if begun is None else LIKELY,
+        PLAUSIBLE if begun is None or not is_long else LIKELY,
         (wait,),
         Mark.AGENT_ALIVE,
         limit,
-        ("the line that ends the wait for the agent was not read",),
+        ("the line that ends the wait for the agent was not read, or its site gives agents more time",),
         silent_since=wait,
         needs_all_lines=True,
     )
@@ -198,7 +178,7 @@ def sent_without_answer(case: Case) -> Finding | None:
     if sent is None or case.last(Mark.REPLIED) is not None:
         return None
     waited = case.since(sent)
-    if waited is not None and waited < DEFAULT_AGENT_START_S:
+    if waited is not None and waited < MOST_START_S:
         words = f"It was sent to its agent{ago_words(waited)}."
         return Finding(Code.RUNNING, words, SURE, (sent,), Mark.REPLIED)
     # the agent answered for a run that it started, and a run in Slurm's queue changes no record
@@ -211,7 +191,7 @@ def sent_without_answer(case: Case) -> Finding | None:
         PLAUSIBLE if has_begun else LIKELY,
         (sent, case.last(Mark.REPLY_WAIT)),
         Mark.REPLIED,
-        DEFAULT_AGENT_START_S,
+        MOST_START_S,
         (*doubts, "it seems to have started: its answer may not have been read") if has_begun else doubts,
         silent_since=sent,
         needs_all_lines=True,
@@ -242,9 +222,7 @@ WAITING_RULES: tuple[Rule, ...] = (
 
 def _agent_limit_s(case: Case) -> float:
     driver = case.run.driver if case.run is not None else None
-    if driver is None:
-        driver = "SbatchDriver" if case.is_sbatch else None
-    return AGENT_START_S.get(driver or "", DEFAULT_AGENT_START_S)
+    return START_S.get(driver or "", MOST_START_S)
 
 
 def _pending_s(case: Case) -> float | None:
@@ -337,10 +315,14 @@ def reply_lost(case: Case) -> Finding | None:
     waited = case.since(exited)
     if waited is None or waited < NEWS_S:
         return None
+    who, rest = "Its program ended", ""
+    if (signal := exited.step.partition(" -")[2]) and case.last(Mark.KILLED) is None:
+        who = f"The process that runs its program, job_cmd, was killed by signal {signal}"
+        rest = " The program may run on."
     return Finding(
         Code.REPLY_LOST,
-        f"Its program ended{case.ago(exited)} according to its agent; the supervisor was never told.",
-        STRONG,
+        f"{who}{case.ago(exited)} according to its agent; the supervisor was never told.{rest}",
+        LIKELY if signal else SURE,
         (case.last(Mark.SENT), exited),
         Mark.FINAL,
         NEWS_S,
