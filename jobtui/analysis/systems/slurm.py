@@ -88,6 +88,10 @@ class SlurmCase(NamedTuple):
         is_told = "exit" in self.facts or any(name.isdecimal() for name, _ in self.steps)
         return self.facts.get("not started") if is_told else words_of("not_started", signal)
 
+    @property
+    def again(self) -> str:
+        return f"It was requeued ({self.facts['requeued']}). " if "requeued" in self.facts else ""
+
     def for_(self) -> str:
         return for_words(self.job.waited_s(self.now))
 
@@ -182,21 +186,20 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
 def _pending(matter: SlurmCase) -> Ruling:
     job, pending = matter.job, matter.pending
     assert pending is not None
-    again = f"It was requeued ({matter.facts['requeued']}). " if "requeued" in matter.facts else ""
     reason = reason_of(job.reason)
     if pending.category is Category.HELD:
         by = reason.words if reason.category is Category.HELD else "a person to release it"
-        sentence = f"{again}It is held and {waits_words(matter.for_())} for {by}."
+        sentence = f"{matter.again}It is held and {waits_words(matter.for_())} for {by}."
         return Ruling(Code.HELD, sentence, CERTAIN)
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
-    sentence = sentence_of(pending, matter.for_(), again, on)
+    sentence = sentence_of(pending, matter.for_(), matter.again, on)
     if pending.is_stuck:
         sure = CERTAIN if reason.is_stuck else SURE
         is_known = reason.category is not Category.DEPENDENCY or "depends on" in matter.facts
         doubts = () if is_known else ("which job it depends on was not read",)
         return Ruling(Code.NEVER_STARTS, sentence, sure, doubts)
-    code = Code.REQUEUED if again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
+    code = Code.REQUEUED if matter.again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
     if job.reason and pending.words == job.reason:
         odd = f'"{job.reason}" is a reason that jobtui does not know'
         return Ruling(code, sentence, PLAUSIBLE, (odd,))
@@ -216,7 +219,9 @@ def _running(matter: SlurmCase) -> Ruling:
     length = for_words(job.elapsed_s(matter.now))
     limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
     where = f" on {job.host}" if job.host else ""
-    said = Ruling(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
+    said = Ruling(
+        Code.RUNNING, f"{matter.again}It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN
+    )
     batch = dict(matter.steps).get("batch", "")
     if not batch.startswith((*LOST, "CANCELLED", "COMPLETED")):
         return said
