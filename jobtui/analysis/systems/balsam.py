@@ -27,8 +27,8 @@ from jobtui.analysis.timeline import STATES
 from jobtui.analysis.times import age, capital, duration, for_words
 from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import OPEN, UNLISTED, Allocation, Serving, Site, StateChange, in_order, serving
-from jobtui.model.clock import Nanos, seconds_between, since_s
-from jobtui.model.health import unread
+from jobtui.model.clock import Nanos, from_seconds, seconds_between, since_s
+from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import DELETED, NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_document
@@ -63,6 +63,7 @@ class BalsamCase(NamedTuple):
     own: Allocation | None
     here: Sequence[Allocation]
     never_read: frozenset[str]
+    server: SourceHealth | None
 
     @property
     def words(self) -> dict[str, str]:
@@ -97,6 +98,16 @@ class BalsamCase(NamedTuple):
     def waited(self) -> str:
         return for_words(self.since_s())
 
+    def doubts_of(self, is_silent: Callable[[Nanos], bool], at: Nanos) -> tuple[str, ...]:
+        """Doubts about a silence that is none by this machine's clock, if nothing is newer than that."""
+        ahead_s = self.server.ahead_s if self.server is not None else 0.0
+        newest_s = since_s(self.server.newest_at, at) if self.server is not None else None
+        if is_silent(Nanos(at - from_seconds(ahead_s))) or ahead_s > (
+            ahead_s if newest_s is None else newest_s
+        ):
+            return ()
+        return (f"the clock of its server is {age(ahead_s)} ahead, perhaps only since then",)
+
     def last(self, *states: str) -> StateChange | None:
         return next((change for change in reversed(self.changes) if change.after in states), None)
 
@@ -108,13 +119,14 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     at_source = [one for one in evidence.allocations if one.source == job.source]
     number = job.allocation.partition(" ")[0]
     own = next((one for one in at_source if str(one.id) == number), None)
-    parts = (part for one in evidence.sources if one.name == job.source for part in one.failing)
+    server = next((one for one in evidence.sources if one.name == job.source), None)
+    parts = server.failing if server is not None else ()
     never_read = frozenset(part.name for part in parts if part.since is None)
     here = [one for one in at_source if site is not None and one.site_id == site.id]
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
     sites_at = evidence.now_at(job.source, "sites")
     launchers_at = evidence.now_at(job.source, "sessions", "batch-jobs")
-    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here, never_read)
+    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here, never_read, server)
     said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)
@@ -275,7 +287,8 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
         names = ", ".join(listed[:MOST_NAMED]) + and_more(len(listed), MOST_NAMED)
         sentence += f" The state of its allocations ({names}) is as old: the scheduler may know better."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
-    return Ruling(Code.SITE_AGENT_DOWN, sentence, SURE, pending=pending)
+    doubts = matter.doubts_of(site.is_down, matter.sites_at)
+    return Ruling(Code.SITE_AGENT_DOWN, sentence, GUESS if doubts else SURE, doubts, pending=pending)
 
 
 def _runnable(matter: BalsamCase) -> Ruling:
@@ -386,15 +399,18 @@ def _running(matter: BalsamCase) -> Ruling:
 def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
     name = one.scheduler_id or one.id
     if not one.launchers:
-        ran, doubts = for_words(since_s(one.start_at, matter.launchers_at)), ("no launcher of it is listed",)
+        ran = for_words(since_s(one.start_at, matter.launchers_at))
         sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
-        return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, doubts)
+        return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, ("no launcher of it is listed",))
     silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
-    run = matter.last("RUNNING") if one is matter.own else None
+    run, doubts = (
+        matter.last("RUNNING") if one is matter.own else None,
+        matter.doubts_of(one.is_stale, matter.launchers_at),
+    )
     if run is not None and one.is_stale(run.at):
-        return Ruling(Code.LAUNCHER_STALE, sentence, GUESS, doubts=("its heartbeat is before its run",))
-    return Ruling(Code.LAUNCHER_STALE, sentence, SURE)
+        doubts = ("its heartbeat is before its run",)
+    return Ruling(Code.LAUNCHER_STALE, sentence, GUESS if doubts else SURE, doubts)
 
 
 def _ended(matter: BalsamCase) -> Ruling:
