@@ -33,6 +33,12 @@ def by_run(changes: Iterable[StateChange]) -> list[tuple[StateChange, ...]]:
     return [tuple(run) for run in runs]
 
 
+def last_error(changes: Iterable[StateChange]) -> StateChange | None:
+    """The error of the last run, whose detail has the end of its output; None if that had none."""
+    last = (one for run in by_run(changes)[-1:] for one in reversed(run))
+    return next((one for one in last if one.after == RUN_ERROR), None)
+
+
 def error_of(change: StateChange) -> str | None:
     """Why a run failed, by its event: the return code and the end of its output, or what FAILED says.
 

@@ -34,7 +34,7 @@ from jobtui.model.journal import is_host
 from jobtui.model.ops import Op
 from jobtui.model.secrets import mask_text
 from jobtui.model.settings import NOWHERE, ClusterAccess
-from jobtui.model.state_runs import RUN_ERROR, by_run
+from jobtui.model.state_runs import last_error
 from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, UsualTime, Verdict
 from jobtui.session.outputs import Outputs
 from jobtui.store.store import Store
@@ -393,8 +393,7 @@ class Gatherer:
                 found = await asyncio.to_thread(find_cause, part.text)
                 if found is not None and (best is None or found.rank > best.rank):
                     best = numbered(found, part, path)
-        ends = [one for run in by_run(stated.changes)[-1:] for one in run if one.after == RUN_ERROR]
-        for end in ends[-1:] if best is None else ():
+        if best is None and (end := last_error(stated.changes)) is not None:
             found = find_cause(f"{(end.detail or {}).get('error') or ''}\n")  # it is whole
             return found and found._replace(line=None, source=f"{end.source} event {end.id}")
         agent = self.store.correlation.agent_of(job.id)

@@ -19,6 +19,7 @@ from jobtui.model.jobs import SLURM, Job, JobDetail, JobStatus
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.secrets import masked_lines
 from jobtui.model.settings import ClusterAccess
+from jobtui.model.state_runs import last_error
 
 if TYPE_CHECKING:
     from jobtui.backends.job_reader import JobReader
@@ -178,7 +179,20 @@ class OutputLines:
         if self.job.status is JobStatus.PENDING and not outputs.parts:
             self.problems.append(f"is not there yet: {self.job.id} is pending")
         waits, parts = self._follows and listed.status.is_live, outputs.parts
+        if not parts:
+            return [*self._of_event()]
         return await asyncio.to_thread(lambda: [line for part in parts for line in self._lines(*part, waits)])
+
+    def _of_event(self) -> Iterator[JobLine]:
+        """The end of its output that the event of its last error has, once; masked."""
+        end = last_error(self.detail.changes) if self.detail is not None else None
+        if end is None or self._ends.get(end.source) == end.id:
+            return
+        self._ends[end.source] = end.id
+        texts = masked_lines(str((end.detail or {}).get("error") or "").splitlines())
+        for nth, text in enumerate(texts, 1):
+            origin, sure = (f"{end.source} event {end.id}", nth, nth), Certainty.FULL_ID
+            yield JobLine("", end.at, Component.JOB, text, *origin, sure, job_id=self.job.id)
 
     def _lines(self, directory: str, part: FilePart, waits: bool) -> Iterator[JobLine]:
         path = f"{directory}/{part.name}"
