@@ -335,9 +335,7 @@ def surroundings() -> DiscoveryScope:
 
 
 def in_session(
-    context: Context,
-    body: Callable[[Reader], Awaitable[Exit]],
-    observer: "Observer | None" = None,
+    context: Context, body: Callable[[Reader], Awaitable[Exit]], observer: "Observer | None" = None
 ) -> Exit:
     """Run a command's body with a reader over the configured sources; without any, say so."""
     warn(context)

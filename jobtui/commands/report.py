@@ -148,10 +148,7 @@ def _plots(reader: Reader) -> bool:
 
 
 def _lines(
-    reader: Reader,
-    series: Sequence[Series],
-    times: Sequence[rates.StateTime],
-    width: int | None,
+    reader: Reader, series: Sequence[Series], times: Sequence[rates.StateTime], width: int | None
 ) -> Iterator[str]:
     window = Window(reader.context.since, reader.context.until)
     if reader.context.flag("svg") is not None:

@@ -67,11 +67,7 @@ EVENTS: Mapping[int, EventKind] = {whole(number, 0): EventKind(*kind) for number
 STATE_OF: Mapping[str, str] = {kind.name: kind.state for kind in EVENTS.values() if kind.state is not None}
 NEVER_AFTER: Mapping[str, Sequence[str]] = tables_of("jobtui.model", "condor")["never_after"]
 """Of an event the events that change a state of which none is the last before it, if the log is whole."""
-STATE_OF_LINE: Mapping[str, str] = {
-    BEGIN: RUNNING,
-    END: COMPLETED,
-    SIGNAL: COMPLETED,
-}
+STATE_OF_LINE: Mapping[str, str] = {BEGIN: RUNNING, END: COMPLETED, SIGNAL: COMPLETED}
 STATE_TIMES = ("EnteredCurrentStatus", "CompletionDate", "JobCurrentStartDate", "JobStartDate", "QDate")
 """Attributes of a job ad that tell since when it is in its state, best first."""
 REASONS: Mapping[str, str] = {HELD: "HoldReason", REMOVED: "RemoveReason"}

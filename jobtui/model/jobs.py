@@ -46,6 +46,11 @@ class Category(StrEnum):
     RETRY = "retry"
     OTHER = "other"
 
+    @property
+    def is_for_nodes(self) -> bool:
+        """Whether jobs that wait for this are before others, or after them."""
+        return self in (Category.RESOURCES, Category.PRIORITY, Category.NODES)
+
 
 class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
     """What a pending job waited for from a time on, in its system's own words; "" once it ran."""
@@ -158,8 +163,6 @@ class JobStatus(StrEnum):
 
 
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
-FOR_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
-"""What jobs wait for that are before others, or after them."""
 
 NOT_DONE = "failed: "
 """Begins the state of a file's transfer that failed; the reason follows."""

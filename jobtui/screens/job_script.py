@@ -109,11 +109,7 @@ class ScriptTab(JobTab):
 def _drawn(answer: Answer, outputs: Sequence[OutputFile]) -> tuple[list[Line], list[Line]]:
     script = answer.script
     about = [_fact(name, text) for name, text in job_files.head_facts(script, outputs)] if script else []
-    about += [
-        (),
-        _line("tried", "title"),
-        *(_fact(*pair) for pair in job_files.tried_lines(answer.tried)),
-    ]
+    about += [(), _line("tried", "title"), *(_fact(*pair) for pair in job_files.tried_lines(answer.tried))]
     if script is None:
         return [], about
     if script.environment is not None:

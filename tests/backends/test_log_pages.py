@@ -39,14 +39,7 @@ from jobtui.model.secret_blocks import SecretBlocks
 from jobtui.model.secrets import mask_line
 from jobtui.model.tables import tables_of
 from jobtui.transport import blocks as file_search
-from jobtui.transport.blocks import (
-    RAW_LINE_BYTES,
-    Block,
-    BlockReader,
-    Limits,
-    Position,
-    offset_of_time,
-)
+from jobtui.transport.blocks import RAW_LINE_BYTES, Block, BlockReader, Limits, Position, offset_of_time
 from jobtui.transport.files import PackedBytes, open_file
 from tests.analysis.captured import ROOT
 from tests.backends.journal.rigs import RUNS_HERE, SshClient

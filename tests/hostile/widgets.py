@@ -226,8 +226,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     record_list.ColumnList: lambda text: case(record_list.ColumnList(JOB_COLUMNS, [text, "id"])),
     filter_bar.CommandBar: lambda text: completing(filter_bar.CommandBar, text),
     FileList: lambda text: case(
-        FileList(lambda: TimeLook(NOW)),
-        lambda one: one.set_files([hostile(RunFile, text)] * 2, 3),
+        FileList(lambda: TimeLook(NOW)), lambda one: one.set_files([hostile(RunFile, text)] * 2, 3)
     ),
     filter_bar.FilterBar: lambda text: completing(filter_bar.FilterBar, text),
     FilterInput: lambda text: typed_into(filter_bar.FilterBar(text), text),

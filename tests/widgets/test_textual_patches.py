@@ -30,9 +30,7 @@ async def test_a_timer_that_was_due_before_it_started_fires_at_once(wait_s: floa
         await wait_until(lambda: called)
 
 
-async def test_a_repeating_timer_skips_the_times_that_it_missed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_repeating_timer_skips_the_times_that_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     app: TerminalApp[None] = TerminalApp()
     called: list[float] = []
     async with app.run_test():

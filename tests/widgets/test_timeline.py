@@ -81,9 +81,7 @@ async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: Fi
         assert panes.timeline.step is op.steps[1]
 
 
-async def test_until_it_is_moved_the_cursor_is_on_the_last_failure_however_steps_arrive(
-    panes: Panes,
-) -> None:
+async def test_until_it_is_moved_the_cursor_is_on_the_last_failure_however_steps_arrive(panes: Panes) -> None:
     steps = tuple(map(a_step, ("request", "sent", "agent lost", "status=error", "reply ok"), range(5)))
     async with panes.run_test(size=(120, 20)):
         for parts in ([(0, 1), (0, 2)], [(0, 3)], [(0, 4)], [(1, 2), (0, 3)], [(2, 5)]):

@@ -10,17 +10,7 @@ from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.times import age, capital, duration, waits_words
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.condor import HELD
-from jobtui.model.jobs import (
-    FOR_NODES,
-    MOST_REASONS,
-    Blocker,
-    Category,
-    Job,
-    JobStatus,
-    NodeTally,
-    Pending,
-    ReasonSeen,
-)
+from jobtui.model.jobs import MOST_REASONS, Blocker, Category, Job, JobStatus, NodeTally, Pending, ReasonSeen
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.verdicts import Chain, Code
 
@@ -49,7 +39,7 @@ def refined(pending: Pending) -> Pending:
     which too many nodes are down or drained waits for these.
     """
     nodes = pending.nodes
-    if nodes is None or pending.category not in FOR_NODES or not nodes.total:
+    if nodes is None or not pending.category.is_for_nodes or not nodes.total:
         return pending
     unfit = nodes.no_feature + nodes.no_gres + nodes.too_small
     if nodes.total - unfit < nodes.wanted:

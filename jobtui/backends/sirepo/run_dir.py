@@ -15,15 +15,7 @@ import msgspec
 
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
-from jobtui.model.job_reader import (
-    FileKind,
-    FilePart,
-    NoSuchFile,
-    RunFile,
-    RunListing,
-    Unreadable,
-    part_of,
-)
+from jobtui.model.job_reader import FileKind, FilePart, NoSuchFile, RunFile, RunListing, Unreadable, part_of
 from jobtui.transport.files import FILE_FLAGS, OpenFile, packed_allowance
 from jobtui.transport.worker import Worker
 

@@ -22,7 +22,6 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.jobs import (
-    FOR_NODES,
     MOST_HOLDERS,
     NOT_READ,
     Blocker,
@@ -72,7 +71,7 @@ QueueOf = Callable[[], Awaitable[Queue]]
 def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
     """The words of scontrol that say more about why a job waits; none if there are none."""
     category = category_of(job)
-    if category in FOR_NODES or category is Category.REQUEST:
+    if category.is_for_nodes or category is Category.REQUEST:
         return ASK_NODES
     if category is Category.LIMIT:
         return ("show", "assoc_mgr", "flags=qos" if job.reason.startswith("QOS") else "flags=assoc")
@@ -110,12 +109,12 @@ async def fetch_pending(
 def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
     known = queued_as(job.state, job.reason, job.submitted_at, job.partition, job.expected_at)
     known, category = msgspec.structs.replace(known, eligible_at=job.eligible_at), known.category
-    if category in FOR_NODES and key in queue.priorities:
+    if category.is_for_nodes and key in queue.priorities:
         mine, own_order = set(queue.jobs[key].partition.split(",")), _order(key, queue)
         rivals = [  # all that wait for nodes of the same partition, itself included
             one
             for one in queue.priorities
-            if category_of(other := queue.jobs[one]) in FOR_NODES and mine & set(other.partition.split(","))
+            if category_of(other := queue.jobs[one]).is_for_nodes and mine & set(other.partition.split(","))
         ]
         ahead = sorted(order for one in rivals if (order := _order(one, queue)) < own_order)
         last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]

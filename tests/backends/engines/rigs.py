@@ -96,8 +96,7 @@ class ElasticJobsRig(ElasticRig):
         client = carried(ElasticClient(URL), self.answer)
         engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
         return timed(
-            jobs.ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", self.label),
-            FixedClock(NOW),
+            jobs.ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", self.label), FixedClock(NOW)
         )
 
     def add(self) -> str:
