@@ -1,9 +1,11 @@
 """Walks through screens by keys, as `tests/fixtures/walks.toml` has them: what is shown after each step."""
 
+import json
 import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -65,7 +67,7 @@ from tests.widgets.widget_app import press, text
 
 WALKS = table("walks")
 LOGS, TERMINAL = WALKS.pop("log"), WALKS.pop("terminal")
-NAMED_KEYS = frozenset({"Enter", "Escape", "Space", "Tab", "C-p"})
+NAMED_KEYS = frozenset({"Enter", "Escape", "Space", "Tab", "C-p", "C-y"})
 OPENED = {":": "\n : ", "/": "\n / ", "C-p": "an action, a job"}
 """What is shown once a key has opened a line to type in."""
 TRACES = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
@@ -238,11 +240,17 @@ def shows(words: list[str], seen: str) -> bool:
 
 
 @pytest.mark.parametrize("about", TERMINAL)
-def test_every_question_is_answered_by_keys(about: str) -> None:
-    sources = sources_of("docker")
-    run = TERMINAL[about]["run"].format(docker=shlex.join(sources), records=shlex.join(sources[:2]))
+def test_every_question_is_answered_by_keys(about: str, tmp_path: Path) -> None:
+    sources, waits = sources_of("docker"), sources_of("docker-agents-never-start")
+    if count := TERMINAL[about].get("done", 0):
+        many_jobs(tmp_path / "supervisor-job", Path(waits[1]) / "supervisor-job", count)
+    given = {"docker": sources, "records": sources[:2], "waits": waits, "live": ("--srdb", str(tmp_path))}
+    run = TERMINAL[about]["run"].format(**{name: shlex.join(words) for name, words in given.items()})
     with Tmux([sys.executable, "-m", "jobtui", *shlex.split(run)], 120, 40) as window:
         for wanted, keys, *words in TERMINAL[about]["steps"]:
+            if keys.startswith("$ fails "):
+                fails(tmp_path / "supervisor-job" / f"{keys.split()[-1]}.json")
+                keys = ""
             before, _, pasted = keys.partition("paste ")
             for key in before.split():
                 is_named = key in NAMED_KEYS or len(key) == 1
@@ -255,6 +263,20 @@ def test_every_question_is_answered_by_keys(about: str) -> None:
                 window.wait_text(partial(shows, words))
             except AssertionError as error:
                 raise AssertionError(f"{wanted}: {keys}\n{error}") from error
+
+
+def many_jobs(folder: Path, like: Path, done: int) -> None:
+    """A copy of a directory of records, with so many more of jobs that are over."""
+    copytree(like, folder)
+    for number in range(done):
+        record = {"computeJid": job_id(number), "status": "completed", "lastUpdateTime": 1_795_000_000}
+        (folder / f"{record['computeJid']}.json").write_text(json.dumps(record))
+
+
+def fails(record: Path) -> None:
+    now = int(time.time())
+    ended = {"status": "error", "error": "out of coffee", "computeJobStart": now, "dbUpdateTime": now}
+    record.write_text(json.dumps(json.loads(record.read_text()) | ended))
 
 
 def written(line: str) -> str:
