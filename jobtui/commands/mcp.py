@@ -56,8 +56,7 @@ def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
     word = texts.get("thing") or texts.get("id", "")
     if argument is not None and argument.required and not word:
         raise ValueError(f"{command} needs an id")
-    flags = {"plain": "true"} if given.get("brief") is True else {"json": "true"}
-    flags |= {"brief": "true"} if given.get("brief") is True else {}
+    flags = {"plain": "true", "brief": "true"} if given.get("brief") is True else {"json": "true"}
     if tool == "logs":
         lines = given.get("lines", LINES)
         flags["lines"] = str(min(MOST_LINES, max(1, lines if isinstance(lines, int) else LINES)))

@@ -157,11 +157,10 @@ def _last_line_ago(at: Nanos, look: TimeLook) -> str:
 
 def agent_record(agent: Agent, log: AgentLog) -> Document:
     return {
-        **fields_of(agent, "agent driver kind uid", masks=False),
-        **fields_of(agent, "host container state connected_at last_message_at messages"),
-        "ops": [fields_of(op, "op name job=jid sent_at", masks=False) for op in agent.ops],
+        **fields_of(agent, "agent driver kind uid host container state"),
+        **fields_of(agent, "connected_at last_message_at messages"),
+        "ops": [fields_of(op, "op name job=jid sent_at") for op in agent.ops],
         **fields_of(log, "log=described?"),
-        **fields_of(agent, "since started_at container_id restarts", masks=False),
-        **fields_of(agent, "why?"),
+        **fields_of(agent, "since started_at container_id restarts why?"),
         **fields_of(log, "log_place=kind log_command=command? log_note=note?"),
     }

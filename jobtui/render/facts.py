@@ -89,11 +89,11 @@ def job_facts(job: Job, now: Nanos) -> Iterator[tuple[str, str]]:
     lengths = {"waited": job.waited_s(now), "ran": job.elapsed_s(now), "limit": job.limit_s}
     times = ("queued", "started", "updated", "ended")
     texts = {
-        **fields_of(job, "error alert", masks=False),
+        **fields_of(job, "error alert"),
         "waits for": waits_for(job, now),
         "message": job.message,
         "flags": " ".join(flags_of(job, now)),
-        **fields_of(job, "user=owner name app model mode driver host plan", masks=False),
+        **fields_of(job, "user=owner name app model mode driver host plan"),
         "progress": None if job.percent is None else f"{job.percent:.0f} %",
         **{name: _time_text(getattr(job, f"{name}_at")) for name in times},
         **{name: None if seconds is None else duration(seconds) for name, seconds in lengths.items()},

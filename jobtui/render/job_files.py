@@ -261,13 +261,10 @@ def _beside(rows: Sequence[scripts.DiffRow], cells: int) -> Iterator[Line]:
 
 
 def diff_record(found: scripts.ScriptDiff) -> dict[str, object]:
+    changed = (one for one in found.variables if one.kind is not scripts.RowKind.SAME)
     return {
         "same": found.is_same,
         "script": list(scripts.unified(found.rows)),
-        "environment": [
-            fields_of(one, "name kind this other", masks=False)
-            for one in found.variables
-            if one.kind is not scripts.RowKind.SAME
-        ],
-        **fields_of(found, "folded note", masks=False),
+        "environment": [fields_of(one, "name kind this other") for one in changed],
+        **fields_of(found, "folded note"),
     }

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -75,19 +75,21 @@ def time_or_null(at: Nanos | None) -> str | None:
     return None if at is None or shown_seconds(at) != at // SECOND else to_rfc3339(at)
 
 
-def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
+def fields_of(record: object, names: str) -> Document:
     """Fields of a record: enums by value, times (`TIMES`, `..._at`) and texts as the contract has them.
 
-    `name=path` names the value at a dotted path; `name?` is null if the value is empty. Texts are masked if
-    `masks`, those of a tuple each; a `line` that is not counted is null.
+    `name=path` names the value at a dotted path; `name?` is null if the value is empty. Texts are masked,
+    those of a tuple each; a `line` that is not counted is null.
     """
     found: Document = {}
     for name, get, may_be_empty in _getters(names):
         value = get(record)
-        found[name] = None if may_be_empty and not value else _plain(name, value, masks)
+        found[name] = None if may_be_empty and not value else _plain(name, value)
     return found
 
 
+_masked_name = lru_cache(1_000)(mask_text)
+"""For the names of sources: many records repeat the same one."""
 TIMES = frozenset({"at", "since", "first", "last", "scheduler_estimate"})
 
 
@@ -97,15 +99,15 @@ def _getters(names: str) -> tuple[tuple[str, Callable[[object], object], bool], 
     return tuple((name, attrgetter(path or name), may_be_empty) for (name, _, path), may_be_empty in split)
 
 
-def _plain(name: str, value: object, masks: bool) -> object:
+def _plain(name: str, value: object) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
-        return mask_text(value) if masks else value
+        return mask_text(value)
     if isinstance(value, tuple):
-        return [_plain("", one, masks) for one in value]
+        return [_plain("", one) for one in value]
     if isinstance(value, int) and (name in TIMES or name.endswith("_at")):
         return time_or_null(Nanos(value))
     return None if name == "line" and isinstance(value, int) and value <= 0 else value
@@ -123,23 +125,20 @@ def source_record(source: SourceHealth, now: Nanos) -> Document:
 
 def fault_records() -> list[Document]:
     """The faults of jobtui itself in this process: where they were, never what they said."""
-    return [
-        fields_of(fault, "place=location kind stage count first last", masks=False) for fault in FAULTS.all()
-    ]
+    return [fields_of(fault, "place=location kind stage count first last") for fault in FAULTS.all()]
 
 
 _FIRST_FIELDS = (
-    "status native_status owner name app model mode queued_at started_at updated_at ended_at runs percent "
-    "message error"
+    "id system status native_status owner name app model mode queued_at started_at updated_at ended_at runs "
+    "percent message error"
 )
 
 
 def job_record(job: Job, now: Nanos) -> Document:
     return {
-        **fields_of(job, "id system", masks=False),
         **fields_of(job, _FIRST_FIELDS),
         "flags": list(flags_of(job, now)),
-        "source": job.source,
+        "source": _masked_name(job.source),
         "elapsed_s": job.elapsed_s(now),
         "waited_s": job.waited_s(now),
         "limit_s": job.limit_s,
@@ -160,12 +159,10 @@ def stored_record(detail: JobDetail | None) -> Document:
 
 def op_record(op: "Op") -> Document:
     return {
-        **fields_of(op, "op op_id name api driver agent kind uid", masks=False),
-        **fields_of(op, "run_dir status created_at sent_at arrived_at replied_at ended_at"),
-        **fields_of(op, "sends replies updates certainty candidates"),
+        **fields_of(op, "op op_id name api driver agent kind uid run_dir status created_at sent_at"),
+        **fields_of(op, "arrived_at replied_at ended_at sends replies updates certainty candidates"),
         "steps": [step_record(step) for step in op.steps],
-        **fields_of(op, "job_cmd assigned_agent", masks=False),
-        **fields_of(op, "error dropped_steps"),
+        **fields_of(op, "job_cmd assigned_agent error dropped_steps"),
     }
 
 
@@ -177,9 +174,9 @@ def line_record(line: "JobLine") -> Document:
     """One line of a log. `line` is null if the lines before it are not counted; `offset` is in bytes."""
     op = line.op
     return {
-        **fields_of(line, "at source", masks=False),
-        "host": clock_of(line.source) if line.cursor is not None else None,
-        **fields_of(line, "line? level", masks=False),
+        **fields_of(line, "at"),
+        "source": (source := _masked_name(line.source)),
+        "host": clock_of(source) if line.cursor is not None else None,
         "text": mask_line(line.text),
         "ids": {
             "job": line.job_id or None,
@@ -187,7 +184,7 @@ def line_record(line: "JobLine") -> Document:
             "op_id": op.op_id if op else None,
             "agent": op.any_agent if op else None,
         },
-        **fields_of(line, "certainty component offset continues cursor", masks=False),
+        **fields_of(line, "line? level certainty component offset continues cursor"),
     }
 
 

@@ -114,11 +114,11 @@ def node_facts(one: ListedNode, look: TimeLook) -> Iterator[tuple[str, str]]:
 def node_record(one: ListedNode) -> Document:
     node = one.node
     return {
-        **fields_of(one, "node=node.name standing", masks=False),
+        **fields_of(one, "node=node.name standing"),
         "states": node.states.split(),
         "partitions": [name for name in node.partitions.split(",") if name],
         **fields_of(node, "cpus cpus_used memory_mb memory_used_mb features gres gres_used reason by since"),
-        **fields_of(one, "jobs job_count source", masks=False),
+        **fields_of(one, "jobs job_count source"),
     }
 
 

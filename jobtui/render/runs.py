@@ -115,10 +115,10 @@ PARTS, SLOWER = "first difference", "slower"
 def step_records(found: "Comparison") -> list[dict[str, object]]:
     return [
         {
-            **fields_of(pair, "step=text component", masks=False),
+            **fields_of(pair, "step=text component"),
             "this": pair.left and fields_of(pair.left, "seconds times"),
             "other": pair.right and fields_of(pair.right, "seconds times"),
-            **fields_of(pair, "parts slower=is_slower", masks=False),
+            **fields_of(pair, "parts slower=is_slower"),
         }
         for pair in found.steps
     ]
@@ -188,11 +188,10 @@ def comparison_record(found: "Comparison") -> dict[str, object]:
     return {
         "this": _side_record(found.left),
         "other": _side_record(found.right),
-        "why": found.why,
-        **fields_of(found, "doubts blind_spots"),
+        **fields_of(found, "why doubts blind_spots"),
         "facts": [fields_of(pair, "name this=left other=right differs") for pair in found.facts],
         "steps": step_records(found),
-        "files": [fields_of(file, "name note diff=lines left_out", masks=False) for file in found.files],
+        "files": [fields_of(file, "name note diff=lines left_out") for file in found.files],
     }
 
 

@@ -240,7 +240,7 @@ def chain_record(chain: Chain) -> dict[str, object]:
     return {
         "inferred": True,
         "links": [
-            fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
+            fields_of(wait, f"{_OP} slot waited_s ahead")
             | {"holders": list(map(_holder_record, wait.holders))}
             for wait in chain.waits
         ],
@@ -250,7 +250,7 @@ def chain_record(chain: Chain) -> dict[str, object]:
 
 
 def _holder_record(holder: Holder) -> dict[str, object]:
-    record = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s", masks=False)
+    record = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s")
     return {**record, "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None}
 
 

@@ -5,9 +5,8 @@ and so is a time that grows faster than the input. `seeds` are files as real sys
 """
 
 import asyncio
-import io
+import gzip
 import json
-import tarfile
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -53,7 +52,7 @@ from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.recording.database import Damaged, Item, Recording, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
-from tests.backends.engines.rigs import ended_job, journald_document
+from tests.backends.engines.rigs import OUTPUT, archive, ended_job, journald_document
 from tests.carried import Answering, carried, timed
 from tests.rows import FIXTURES, table
 
@@ -217,13 +216,6 @@ async def _fetchlog(data: bytes) -> None:
     await log.aclose()
 
 
-def _archive() -> bytes:
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
-        tar.add(FIXTURES / "tracing" / "81430001.0.out", "7.0@a/a.out")
-    return data.getvalue()
-
-
 def _asked(ask: Callable[[bytes], Coroutine[None, None, None]]) -> Callable[[bytes], None]:
     return lambda data: asyncio.run(ask(data))
 
@@ -325,7 +317,7 @@ MADE: Mapping[str, Sequence[bytes]] = {
     "slurm-pending": [f"{row}\n\n{text}".encode() for row in WAITING for text in SCONTROL],
     "elastic": [json.dumps(HITS).encode()],
     "loki": [json.dumps(STREAMS).encode()],
-    "fetchlog": [_archive()],
+    "fetchlog": [gzip.decompress(archive({"7.0@a/a.out": OUTPUT}))],
     "shown": [b"\x1b[31m", b"\x9b", "\u202e".encode(), "\u0301".encode(), "表".encode(), b"\xed\xa0\x80"],
 }
 """Other pieces."""
