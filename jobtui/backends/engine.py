@@ -47,7 +47,7 @@ PAGE_ROWS = 1_000
 SPARE_ROWS = 20
 """How many more than a page are asked for, as the last instant of an answer may be incomplete."""
 INSTANT_ROWS = 10_000
-"""The most rows of one and the same time."""
+"""The most rows of one answer, and so of one and the same time."""
 WORDS_MOST = 500
 """The most words to ask for at once; those learnt first are dropped."""
 EVERYTHING = ReadWindow()
@@ -311,7 +311,7 @@ class EngineFollowing:
         if self._only is not None:
             return await self._last(self._only), False
         question = RowQuery(
-            self._begin or None, None, self._matches, most, walk=self._walk,
+            self._begin or None, self._until, self._matches, most, walk=self._walk,
             without=[one for one, at in self._given.items() if at >= self._begin], words=tuple(self._asked),
         )  # fmt: skip
         found = await self.engine.rows(question)
@@ -339,7 +339,7 @@ class EngineFollowing:
     async def _last(self, most: int) -> list[EngineRow]:
         """The last rows; following goes on from them."""
         self._only = None
-        asked = RowQuery(self._begin or None, self._until, self._matches, most, back=True)
+        asked = RowQuery(self._begin or None, self._until, self._matches, min(most, INSTANT_ROWS), back=True)
         made, found = await self._about_job(asked) if self._about else ([], await self.engine.rows(asked))
         if found.rows and not found.is_all:
             self._floor = found.rows[-1].at

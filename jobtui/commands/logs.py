@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from jobtui.logs.journal import JournalPages
     from jobtui.session.outputs import OutputLines
 
-LAST_ROWS = 2 * STEPS_KEPT
-"""How many rows of an engine are read at first: at most half of them are kept of an op."""
+LAST_ROWS, SINCE_ROWS = 2 * STEPS_KEPT, 10_000
+"""How many rows of an engine are read of a job, without and with a time; of an op 200 are kept."""
 
 
 async def with_continuations(lines: Sequence[JobLine], session: Session) -> list[JobLine]:
@@ -143,7 +143,8 @@ async def run(reader: Reader) -> Exit:
     elif found.job is None and found.code is not Exit.FINE:
         return print_not_found({"lines": []}, found, reader)
     is_whole = not {"agent", "op", "grep"}.isdisjoint(reader.context.invocation.flags)
-    newest = None if is_whole or reader.context.since else max(LAST_ROWS, reader.context.most or 0)
+    rows = LAST_ROWS if reader.context.since is None else SINCE_ROWS
+    newest = None if is_whole else max(rows, reader.context.most or 0)
     await reader.read_logs(found.detail, newest)
     names = _logs_of(reader, found.candidates[0]) if found.job is None else ()
     ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)

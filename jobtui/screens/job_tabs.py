@@ -15,6 +15,7 @@ from textual.message import Message
 
 from jobtui.actions import ScreenName
 from jobtui.analysis.compare import CLUTTER
+from jobtui.analysis.correlation.job_events import EVENTS_KEPT
 from jobtui.analysis.timeline import JobLine, job_lines, masked
 from jobtui.model.health import contained
 from jobtui.model.ids import JobId
@@ -284,7 +285,9 @@ class LogsTab(StepTab):
         self.tick()
 
     def _show_lines(self) -> None:
-        lines = [*self._lines, *(self._written if self.subject.is_newest else ())]
+        subject = self.subject
+        lines = [*self._lines, *(self._written if subject.is_newest else ())]
+        self._log.is_cut = len(subject.unlinked) >= EVENTS_KEPT or any(op.dropped_steps for op in subject.ops)
         self._log.set_lines(lines, tags(lines, self.shared.store.sources()))
         self.show_step(self.step_here)
 

@@ -267,6 +267,9 @@ WHOLE_TAGS_FROM = 50
 class JobLog(RecordList[timeline.JobLine]):
     """The lines of all logs that belong to one job. On the last line the cursor follows new ones."""
 
+    is_cut = False
+    """Whether some of its lines were not kept."""
+
     def __init__(self) -> None:
         super().__init__()
         self._tags: Mapping[str, str] = {}
@@ -284,6 +287,7 @@ class JobLog(RecordList[timeline.JobLine]):
     def heading(self, y: int) -> Line:
         logs = sum(tag != Component.SPAN for tag in self._tags.values())
         words = f" {counted(self.count, 'line')} of {counted(logs, 'log')}"
+        words += "; others were not kept: enter opens the whole log" if self.is_cut else ""
         return (Piece(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:

@@ -1,5 +1,6 @@
 """`logs`: the lines of a job, chosen, merged and followed, also out of engines."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -16,8 +17,10 @@ import pytest
 from msgspec.structs import replace
 
 from jobtui.analysis.timeline import JobLine
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands import reader
 from jobtui.model.clock import SECOND, Nanos, latest, time_of_iso, to_rfc3339
+from jobtui.model.ids import JobId
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
@@ -31,6 +34,7 @@ from tests.commands.running import AT, CAPTURES, FAILED, Ran, Runner, shown, sou
 from tests.condor import CONDOR
 from tests.hostile.records import hostile
 from tests.loopback import response, served
+from tests.screens import captured
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_for
 
@@ -86,6 +90,14 @@ def test_lines_that_were_not_kept_are_reported(run: Runner, tmp_path: Path) -> N
     for flags, is_told in (((), True), (("--grep", "new status"), True), (("-n", "20"), False)):
         said = run("logs", JID, *flags, "--srdb", CAPTURES / "local", "--log", log).err
         assert (f"for more: jobtui logs {log} --grep " in said) is is_told, said
+
+    async def on_its_tab() -> None:
+        dashboard = captured.app_on(SirepoDb(CAPTURES / "local"), log, at=JobId(JID))
+        async with captured.shown(dashboard) as (app, pilot):
+            await pilot.press("l")
+            await captured.until(app, pilot, "others were not kept: enter opens the whole log")
+
+    asyncio.run(on_its_tab())
 
 
 @pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
@@ -337,7 +349,9 @@ def test_the_last_lines_of_an_engine_that_name_a_job_or_its_ops_are_read(
 
     whole, file = ask(JID, engine[1]), ask(JID, "--log", CAPTURES / "local" / "supervisor.log")
     assert "only rows that name the job or its ops were read" in whole.err
-    assert texts(whole) == texts(file)
+    assert texts(whole) == texts(file) == texts(ask(JID, engine[1], "-n", "20000"))
+    monkeypatch.setattr("jobtui.commands.logs.SINCE_ROWS", 40)
+    assert "only the last 40 were read" in ask(JID, engine[1], "--since", "2026-11-20T20:34:00Z").err
     monkeypatch.setattr("jobtui.commands.logs.LAST_ROWS", 30)
     newest = texts(last := ask(JID, engine[1]))
     assert "only the last 30 were read" in last.err
