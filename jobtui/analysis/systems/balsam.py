@@ -28,7 +28,7 @@ from jobtui.analysis.times import age, capital, duration, for_words
 from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import OPEN, UNLISTED, Allocation, Serving, Site, StateChange, in_order, serving
 from jobtui.model.clock import Nanos, from_seconds, seconds_between, since_s
-from jobtui.model.health import SourceHealth, unread
+from jobtui.model.health import unread
 from jobtui.model.jobs import DELETED, NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_document
@@ -49,7 +49,8 @@ EXPIRED = "session expired"
 class BalsamCase(NamedTuple):
     """One job and what belongs to it. `here` are the allocations of its site.
 
-    `now` is the time by the server's clock when it was last read, `sites_at` when its sites were, and
+    `now` is the time by the server's clock when it was last read, which is `ahead_s` ahead of ours and dated
+    something at `dated_at` last; `sites_at` when its sites were, and
     `launchers_at` when all of that was which says what launchers do. `never_read` are the
     parts of its server that were not read yet.
     """
@@ -63,7 +64,8 @@ class BalsamCase(NamedTuple):
     own: Allocation | None
     here: Sequence[Allocation]
     never_read: frozenset[str]
-    server: SourceHealth | None
+    ahead_s: float
+    dated_at: Nanos | None
 
     @property
     def words(self) -> dict[str, str]:
@@ -99,14 +101,11 @@ class BalsamCase(NamedTuple):
         return for_words(self.since_s())
 
     def doubts_of(self, is_silent: Callable[[Nanos], bool], at: Nanos) -> tuple[str, ...]:
-        """Doubts about a silence that is none by this machine's clock, if nothing is newer than that."""
-        ahead_s = self.server.ahead_s if self.server is not None else 0.0
-        newest_s = since_s(self.server.newest_at, at) if self.server is not None else None
-        if is_silent(Nanos(at - from_seconds(ahead_s))) or ahead_s > (
-            ahead_s if newest_s is None else newest_s
-        ):
+        """Doubts about a silence that is none by this machine's clock, if the server dated nothing since."""
+        dated_s = since_s(self.dated_at, at) or 0.0
+        if is_silent(Nanos(at - from_seconds(self.ahead_s))) or dated_s < self.ahead_s:
             return ()
-        return (f"the clock of its server is {age(ahead_s)} ahead, perhaps only since then",)
+        return (f"the clock of its server is {age(self.ahead_s)} ahead, perhaps only since then",)
 
     def last(self, *states: str) -> StateChange | None:
         return next((change for change in reversed(self.changes) if change.after in states), None)
@@ -126,7 +125,12 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     now, changes = evidence.now_at(job.source), in_order(evidence.changes)
     sites_at = evidence.now_at(job.source, "sites")
     launchers_at = evidence.now_at(job.source, "sessions", "batch-jobs")
-    matter = BalsamCase(job, now, sites_at, launchers_at, changes, site, own, here, never_read, server)
+    heard = (*(one.seen_at for one in evidence.sites), *(one.heartbeat_at for one in at_source))
+    dated_at = max(filter(None, (job.updated_at, *heard)), default=None)
+    ahead_s = server.ahead_s if server is not None else 0.0
+    matter = BalsamCase(
+        job, now, sites_at, launchers_at, changes, site, own, here, never_read, ahead_s, dated_at
+    )
     said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)

@@ -113,11 +113,10 @@ def agent_start(case: Case) -> Finding | None:
         return Finding(Code.AGENT_STARTING, sentence, SURE, (wait,), Mark.AGENT_ALIVE, limit)
     # a start is followed by the wait for the agent at once: without that line others may be lost, too
     begun = case.last(Mark.AGENT_WAIT, *([Mark.AGENT_START] if case.record is not None else []))
-    is_long = waited is None or waited > LONGEST_START_S
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"Its agent was started{ago_words(waited)} and no answer of it was read; it has {age(limit)}.",
-        PLAUSIBLE if begun is None or not is_long else LIKELY,
+        LIKELY if begun is not None and (waited is None or waited > LONGEST_START_S) else PLAUSIBLE,
         (wait,),
         Mark.AGENT_ALIVE,
         limit,
@@ -315,10 +314,9 @@ def reply_lost(case: Case) -> Finding | None:
     waited = case.since(exited)
     if waited is None or waited < NEWS_S:
         return None
-    who, rest = "Its program ended", ""
-    if (signal := exited.step.partition(" -")[2]) and case.last(Mark.KILLED) is None:
-        who = f"The process that runs its program, job_cmd, was killed by signal {signal}"
-        rest = " The program may run on."
+    signal = exited.step.partition(" -")[2] if case.last(Mark.KILLED) is None else ""
+    who = f"What runs its program, job_cmd, was killed by signal {signal}" if signal else "Its program ended"
+    rest = " The program may run on." if signal else ""
     return Finding(
         Code.REPLY_LOST,
         f"{who}{case.ago(exited)} according to its agent; the supervisor was never told.{rest}",

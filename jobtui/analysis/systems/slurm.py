@@ -219,9 +219,8 @@ def _running(matter: SlurmCase) -> Ruling:
     length = for_words(job.elapsed_s(matter.now))
     limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
     where = f" on {job.host}" if job.host else ""
-    said = Ruling(
-        Code.RUNNING, f"{matter.again}It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN
-    )
+    sentence = f"{matter.again}It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}"
+    said = Ruling(Code.RUNNING, sentence, CERTAIN)
     batch = dict(matter.steps).get("batch", "")
     if not batch.startswith((*LOST, "CANCELLED", "COMPLETED")):
         return said

@@ -210,10 +210,10 @@ def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) 
     if record.computeJobSerial:
         runs.append(_run(record, number + 1, job.ended_at))
     doubt = _at_odds(record, jid)
+    facts = ((NOT_READ, doubt),) if doubt is not None else ()
     return JobDetail(
-        job=job, runs=tuple(runs), history=tuple(history), native=document, path=path,
-        facts=((NOT_READ, doubt),) if doubt else (),
-    )  # fmt: skip
+        job=job, runs=tuple(runs), history=tuple(history), native=document, path=path, facts=facts
+    )
 
 
 def _run(run: _Record, number: int, ended_at: Nanos | None) -> Run:

@@ -239,7 +239,6 @@ def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
     is_alive, read_s = new_s == 20, 1.0 if state is SourceState.OK else 600.0
     writers_read = ago(read_s - ahead_s + (20 if is_alive else 400))
     source = SourceHealth(name="api", kind="balsam", state=state, read_at=ago(read_s), ahead_s=ahead_s)
-    source = msgspec.structs.replace(source, newest_at=ago(read_s - ahead_s + new_s))
     if state is SourceState.PARTIAL:
         failing = tuple(FailingPart(part, "", ago(read_s)) for part in ("sites", "sessions"))
         source = msgspec.structs.replace(source, read_at=ago(1), failing=failing)
@@ -247,7 +246,8 @@ def test_silence_is_judged_by_the_servers_clock_when_it_was_read(
     site = msgspec.structs.replace(SITE, seen_at=writers_read)
     running = explain(on_balsam(a_job("RUNNING"), changes(*RAN), (own,), site, source))
     assert running.code is (Code.RUNNING if is_alive else Code.LAUNCHER_STALE)
-    staged = explain(on_balsam(a_job("STAGED_IN"), changes("READY", "STAGED_IN"), (), site, source))
+    job = a_job("STAGED_IN", updated_at=ago(read_s - ahead_s + new_s))
+    staged = explain(on_balsam(job, changes("READY", "STAGED_IN"), (), site, source))
     assert staged.code is (Code.STAGING if is_alive else Code.SITE_AGENT_DOWN)
     is_open = not is_alive and new_s > ahead_s > 0  # it may have been set forward just now
     assert any("perhaps only since then" in one for one in staged.blind_spots) is is_open
