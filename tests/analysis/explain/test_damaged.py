@@ -253,22 +253,6 @@ def test_an_unconfirmed_cancel_says_which_steps_it_passed(last_line: str, words:
     assert verdict.confidence < CONFIDENT, "the log ends there"
 
 
-def test_a_job_cmd_that_was_killed_is_no_end_of_its_program() -> None:
-    play = played("program-error", 5, DriverName.LOCAL, 130)
-    running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None, error=None)
-    ended = rb"(?s)(.*jid=%s o=\w+ job_cmd=compute[^\n]*returncode=)0\n.*" % play.jid.encode()
-    spoils = (without("status=(completed|error)"), lambda log: re.sub(ended, rb"\g<1>-9\n", log))
-    sentence = explain(play.evidence(*spoils, detail=running)).sentence
-    assert all(words in sentence for words in ("job_cmd, was killed by signal 9", "may run on"))
-
-
-@each(20, 130)
-def test_an_agent_whose_limit_is_not_known_may_still_start_for_a_minute(waited_s: int) -> None:
-    play = played("agent-never-starts", 5, DriverName.LOCAL, waited_s)
-    verdict = explain(play.evidence(without("timeout=")))
-    assert (verdict.code, verdict.confidence < 0.5) == (Code.AGENT_NEVER_STARTED, waited_s < 60)
-
-
 HIDDEN = without(r"_Op\(run", "job_agent")
 a_play = partial(played, "agent-death", 5, DriverName.LOCAL, 130)
 
