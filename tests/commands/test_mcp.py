@@ -110,15 +110,12 @@ def hostile_world(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     lines = [(at, labels | {"hostname": HOSTILE}, f"{LINE} {HOSTILE}")]
     kept = SimpleNamespace(answer=lambda asked: response(200, archive({f"{JOB}/{HOSTILE}.out": HOSTILE})))
     (folder / "log").write_text(submitted() + executing())
-    return {"balsam": balsam, "loki": StrictLoki(lines), "fetchlog": kept}, {
-        "srdb": str(root), "slurm": "local", "condor_log": str(folder / "log"),
-    }  # fmt: skip
+    settings = {"srdb": str(root), "slurm": "local", "condor_log": str(folder / "log")}
+    return {"balsam": balsam, "loki": StrictLoki(lines), "fetchlog": kept}, settings
 
 
 @pytest.mark.parametrize("status", [0, 401, 200], ids=["good", "refused", "no document"])
-async def test_all_outside_text_is_fenced_and_masked(
-    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_outside_text_is_fenced(status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("HOME", str(tmp_path)), ("PATH", os.environ["PATH"])):
         monkeypatch.setenv(name, value)
     servers, settings = hostile_world(tmp_path)

@@ -302,12 +302,6 @@ async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pyt
     assert not offenders
 
 
-@pytest.mark.parametrize("ask", CLIENTS)
-async def test_a_refused_connection_is_reported(ask: Ask) -> None:
-    with pytest.raises(SourceUnreachable, match=r"cannot be connected to \(Connection refused\)"):
-        await ask("http://127.0.0.1:1")
-
-
 async def test_a_certificate_is_verified(tmp_path: Path) -> None:
     context, ask = self_signed(tmp_path), jaeger
     async with answering(reply("200 OK", b'{"data": []}'), context) as url:

@@ -473,25 +473,32 @@ async def test_new_lines_are_asked_for_without_a_websocket(status: int, body: st
     await following.aclose()
 
 
+ENDED = event(5, "2026-11-20 10:02:00Z", "Job terminated.", "\t(1) Normal termination (return value 1)")
 LANDSCAPE = "https://landscape.test/fetchlog"
 TOKEN = "token-of-the-experiment"
 
 
-def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchLog, list[str]]:
-    asked: list[str] = []
-    said = {"content-type": "application/gzip"} | {n.replace("_", "-"): v for n, v in headers.items()}
+def landscape(archive: str = "whole", body: bytes | None = None, **headers: str) -> Any:
+    """A fetchlog that has this as the archive of one job; `asked` are the requests to it."""
+    body = ARCHIVES[archive] if body is None else body
+    told = {"content-type": "application/gzip"} | {n.replace("_", "-"): v for n, v in headers.items()}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        assert (request.method, request.headers["authorization"]) == ("GET", f"Bearer {TOKEN}")
-        asked.append(request.url.path)
-        return response(status, body, said)
+        server.asked.append((request.method, request.url.path, request.headers.get("authorization")))
+        is_there = bool(body) and request.url.path.endswith(f"/job/{JOB}.tar.gz")
+        return response(200 if is_there else 404, body * is_there, told)
 
-    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), answer, HttpLimits()), asked
+    server = SimpleNamespace(answer=answer, asked=[])
+    return server
+
+
+def kept(server: Any) -> FetchLog:
+    return carried(FetchLog(LANDSCAPE, Access(bearer=TOKEN)), server.answer, HttpLimits())
 
 
 @pytest.mark.parametrize("unpacked", [{}, {"content_encoding": "gzip"}], ids=["as it is", "by a proxy"])
 async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts(unpacked: dict[str, Any]) -> None:
-    server, asked = kept(**unpacked)
+    server = kept(stand_in := landscape(**unpacked))
     path = server.directory_of(JobId(JOB))
     assert path == f"{LANDSCAPE}/job/{JOB}"
     listing = await server.list_files(path)
@@ -503,7 +510,7 @@ async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts(unpacked:
     assert (tail.is_whole, tail.is_to_end, tail.size) == (False, True, 300_000)
     with pytest.raises(Unreadable, match="is not among the files"):
         await server.read_file(path, "../passwd", tail=False)
-    assert asked == [f"/fetchlog/job/{JOB}.tar.gz"]
+    assert stand_in.asked == [("GET", f"/fetchlog/job/{JOB}.tar.gz", f"Bearer {TOKEN}")]
     await server.aclose()
     for other in ("7.0", f"7@{SCHEDD}", "slurm/7", "vn9mPEFC-abcdefgh-animation"):
         assert server.directory_of(JobId(other)) is None
@@ -515,10 +522,9 @@ async def test_members_of_an_archive_that_are_not_understood_are_counted() -> No
     data = gzip.decompress(rigs.archive({"a": "x"}))[:1024]
     odd = data + sparse.tobuf(tarfile.GNU_FORMAT)
     for body, left_out in ((odd + b"no header".ljust(512), 2), (odd + bytes(512), 1), (data, 1)):
-        server, _ = kept(gzip.compress(body))
-        listing = await server.list_files(f"{LANDSCAPE}/job/{JOB}")
+        listing = await kept(landscape(body=gzip.compress(body))).list_files(f"{LANDSCAPE}/job/{JOB}")
         assert ([file.name for file in listing.files], listing.left_out) == (["a"], left_out)
-    server, _ = kept(rigs.archive({"a/out": "x", "b/out": "y"}))
+    server = kept(landscape(body=rigs.archive({"a/out": "x", "b/out": "y"})))
     assert "1 of its files are not read" in (await server.list_files(f"{LANDSCAPE}/job/{JOB}")).note
 
 
@@ -527,13 +533,9 @@ CUT_FILES = gzip.compress(gzip.decompress(rigs.archive({"beam.out": OUTPUT}))[:1
 
 @pytest.mark.parametrize("files", [FILES, CUT_FILES], ids=["whole", "without its end"])
 def test_the_failing_line_and_the_log_are_of_its_files(run: Runner, tmp_path: Path, files: bytes) -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        return response(200, files) if request.url.path == f"/job/{JOB}.tar.gz" else response(404)
-
-    ended = event(5, "2026-11-20 10:02:00Z", "Job terminated.", "\t(1) Normal termination (return value 1)")
     log = tmp_path / "job.log"
-    log.write_text(submitted() + executing() + ended)
-    with served(SimpleNamespace(answer=answer)) as url:
+    log.write_text(submitted() + executing() + ENDED)
+    with served(landscape(body=files)) as url:
         flags = ("--condor-log", log, "--fetchlog", url)
         document: Any = run("explain", JOB, "--json", *flags).json
         assert "no such beam" in document["sentence"]
@@ -572,14 +574,6 @@ def loki(late_s: float = 60, warnings: Any = (), **labels: str) -> StrictLoki:
     return server
 
 
-def fetchlog(archive: str = "whole") -> Any:
-    def answer(asked: httpx.Request) -> httpx.Response:
-        body = ARCHIVES[archive] if asked.url.path == f"/job/{JOB}.tar.gz" else b""
-        return response(200 if body else 404, body, {"content-type": "application/gzip"})
-
-    return SimpleNamespace(answer=answer)
-
-
 class Fault(NamedTuple):
     """How an answer is changed: to other ones, packed as gzip, or cut to a share or a number of bytes."""
 
@@ -597,14 +591,13 @@ class Fault(NamedTuple):
         return response(self.status or answer.status_code, data, {**known, **self.headers})
 
 
-ENGINES: dict[str, Callable[..., Any]] = {"elastic-logs": elastic, "loki": loki, "fetchlog": fetchlog}
+ENGINES: dict[str, Callable[..., Any]] = {"elastic-logs": elastic, "loki": loki, "fetchlog": landscape}
 CASES = [
     (one, ENGINES[one](**server), Fault(**fault), words)
     for of, server, fault, words in ROWS["faults, of any engine or of one"]
     for one in ENGINES
     if of in ("", one)
 ]
-ENDED = event(5, "2026-11-20 10:02:00Z", "Job terminated.", "\t(1) Normal termination (return value 1)")
 
 
 async def on_screen(settings: Mapping[str, tuple[str, ...]]) -> list[str]:
