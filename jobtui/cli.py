@@ -144,7 +144,7 @@ def _check_flags(invocation: grammar.Invocation) -> None:
             from jobtui.analysis.filter import danger_of  # few give one
 
             if danger := danger_of(value):
-                raise UsageError(f"--{name} {value!r} is not tried: {danger}")
+                raise UsageError(f"--{name} {value!r} is refused: {danger}")
     if {"json", "csv"} <= invocation.flags.keys():
         raise UsageError("--json and --csv cannot be used together")
 
@@ -229,7 +229,7 @@ def _run(invocation: grammar.Invocation) -> int:
         session: "Session", open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
         if 0 <= getrlimit(RLIMIT_AS)[0] < 640 << 20:  # libraries would crash and not restore the terminal
-            raise UsageError("the dashboard needs 640 MB of addresses; raise `ulimit -v`")
+            raise UsageError("the dashboard needs 640 MB of address space; raise `ulimit -v`")
         gc.disable()  # until the app has painted
         looks = config.looks
         if (fps := looks.most_fps(os.environ)) and (looks.fps or "TEXTUAL_FPS" not in os.environ):

@@ -188,7 +188,7 @@ def _not_kept(lines: Sequence[JobLine], most: int) -> str:
     ids = {line.job_id if line.op is None else line.op.op for line in cut or own[-1:]}
     kept = f"the first {FIRST_STEPS_KEPT} and the last {last} lines of an op, {EVENTS_KEPT} without one"
     every = Command("jobtui", "logs", (cut or own)[-1].source, "--grep", "|".join(sorted(ids)))
-    return f"of its lines only some were kept ({kept}); for more: {every}"
+    return f"only some of its lines were kept ({kept}); for more: {every}"
 
 
 def _naming(reader: Reader, candidate: Candidate, chosen: Chosen) -> Chosen:

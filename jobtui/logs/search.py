@@ -154,7 +154,7 @@ class SearchProgram:
         if process.returncode not in (0, NOTHING_FOUND) and not self._stopped:
             lines = [line.strip() for line in said.splitlines() if line.strip()]
             message = lines[-1].removeprefix("error: ") if lines else ""
-            raise SearchFailed(message or f"the search ended with {process.returncode}")
+            raise SearchFailed(message or f"the search ended with exit code {process.returncode}")
 
     def _start(
         self, command: list[str], fds: tuple[int, ...], *, with_input: bool

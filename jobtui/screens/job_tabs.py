@@ -317,7 +317,7 @@ class LogsTab(StepTab):
                 self._written = lines[-MOST_WRITTEN:]
                 self._show_lines()
             is_cut = output.skipped or len(lines) > MOST_WRITTEN
-            words = ["the newest lines of its output only"] * bool(is_cut)
+            words = ["only the newest lines of its output"] * bool(is_cut)
             if output.files or (detail is not None and detail.outputs):
                 words += [f"its output {problem}" for problem in output.problems[:1]]
             self._words = show(" · ".join(words))

@@ -88,9 +88,9 @@ DAY_S = 86_400
 
 @each(
     (live(JobStatus.RUNNING, 100), HISTORY, None),
-    (live(JobStatus.RUNNING, 600), HISTORY, "late: runs 10m, usually 1m49s (p99 1m59s, n=20)"),
+    (live(JobStatus.RUNNING, 600), HISTORY, "late: runs 10m, usually 1m49s (99 % within 1m59s, of 20)"),
     (live(JobStatus.PENDING, 5), HISTORY, None),
-    (live(JobStatus.PENDING, 60), HISTORY, "late: waits 1m, usually 2s (p99 2s, n=20)"),
+    (live(JobStatus.PENDING, 60), HISTORY, "late: waits 1m, usually 2s (99 % within 2s, of 20)"),
     (live(JobStatus.RUNNING, 600, model="other"), HISTORY, None),
     (live(JobStatus.RUNNING, DAY_S), HISTORY[1:], None),  # too few
     (live(JobStatus.RUNNING, DAY_S), FAILED, None),

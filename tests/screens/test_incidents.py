@@ -99,19 +99,14 @@ JOBS = (
 )
 
 
-async def at_incidents(scene: Scene, pilot: Pilot[None]) -> list[str]:
-    await wait_until(scene.is_read, pilot)
-    await pilot.press("7")
-    return await see(scene.app, pilot, "jobs of the last")
-
-
 async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
     scene = Scene([batch(*JOBS)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        lines = await at_incidents(scene, pilot)
+    async with read(scene) as (_, pilot):
+        await pilot.press("7")
+        lines = await see(scene.app, pilot, "jobs of the last")
         text = "\n".join(lines)
         assert "1 group, 1 single failure · 26 jobs of the last 24 h" in text
         (group,) = (line for line in lines if line.strip().startswith("5 "))
@@ -236,9 +231,8 @@ async def test_the_bell_rings_for_a_job_stuck_by_the_clock_of_its_source(rung: l
         await wait_until(lambda: rung, pilot)
 
 
-@pytest.mark.usefixtures("quick")
-async def test_a_fault_costs_the_alarm_of_no_other_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+async def test_a_fault_costs_the_alarm_of_no_other_job_and_nothing_rings_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: list[bool], expected_faults: Faults
 ) -> None:
     out, bad, is_new = tmp_path / "out", ended_badly(3, NOW), alerts.AlertFinder._is_new
     monkeypatch.setattr(
@@ -250,18 +244,8 @@ async def test_a_fault_costs_the_alarm_of_no_other_job(
         source.add(batch(ended_badly(2, NOW), bad))
         await wait_until(lambda: out.exists() and out.read_text().endswith("\n"), pilot)
         await wait_until(lambda: all(worker.group != "alarm" for worker in app.workers), pilot)
-    assert out.read_text().split() == [ended_badly(2, NOW).id, "unknown", "1"]
+    assert (out.read_text().split(), rung) == ([ended_badly(2, NOW).id, "unknown", "1"], [])
     assert {fault.stage for fault in expected_faults.all()} == {"judging a job", "explaining"}
-
-
-async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_unasked(
-    rung: list[bool],
-) -> None:
-    async with alarmed() as (app, pilot, source):
-        source.add(batch(ended_badly(2, NOW), ended_badly(3, NOW)))
-        await see(app, pilot, "3 failed 1h, 2 new")
-        await press(pilot, "j", until="3 failed 1h  ")
-    assert not rung
 
 
 @pytest.mark.usefixtures("quick")

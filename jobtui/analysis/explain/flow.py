@@ -149,10 +149,10 @@ def is_beyond(seconds: float, usual: UsualTime | None) -> bool:
 
 
 def usual_words(usual: UsualTime) -> str:
-    """The usual time as text: "usually 2m (p99 5m, n=34)", or that there are few runs."""
-    spread = f"p99 {duration(usual.p99_s)}, n={usual.n}"
+    """The usual time as text: "usually 2m (99 % within 5m, of 34)", or that there are few runs."""
+    spread = f"99 % within {duration(usual.p99_s)}, of {usual.n}"
     if usual.n < TELLING_RUNS:
-        spread = f"n={usual.n}, too few to say what is late"
+        spread = f"of {usual.n}, too few to say what is late"
     return f"usually {duration(usual.p50_s)} ({spread})"
 
 

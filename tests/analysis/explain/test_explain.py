@@ -164,8 +164,8 @@ def test_only_news_from_after_its_limit_make_a_run_surely_running(over_s: int) -
 
 def test_a_verdict_says_what_is_usual_or_what_the_limit_is() -> None:
     assert "of at most" in running(None)
-    assert "for 1m30s, usually 2m (p99 5m, n=34)" in running(UsualTime(34, 120, 300))
-    assert "for 1m30s, longer than usually 20s (p99 30s, n=34)" in running(UsualTime(34, 20, 30))
+    assert "for 1m30s, usually 2m (99 % within 5m, of 34)" in running(UsualTime(34, 120, 300))
+    assert "for 1m30s, longer than usually 20s (99 % within 30s, of 34)" in running(UsualTime(34, 20, 30))
     assert "too few" in running(UsualTime(4, 20, 30))
 
 
