@@ -80,26 +80,18 @@ OUT_OF_ORDER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changes", "since", "until", "points", "notes"),
-    [
-        pytest.param(RUN, 10, 20, [(10, 4)], [], id="what began before the window counts in it"),
-        pytest.param(RUN, 40, None, [(40, 0)], [], id="what ended before it does not"),
-        pytest.param(
-            RUN[1:], 0, None, [(0, 3), (30, 0)],
-            ["runs that started before the first record, counted from there: 1",
-             "runs without a number of nodes, counted with that of the job: 1"],
-            id="an end without a beginning counts from the beginning of the window",
-        ),
-        pytest.param(
-            [RUN[0], change(3, 30, "RUN_DONE", "JOB_FINISHED")], None, None, [(0, 4), (30, 0)],
-            ["without a known end"], id="a missing end lasts until the next change",
-        ),
-        pytest.param(
-            OUT_OF_ORDER, None, None, [(11, 1), (20, 0)], ["ended before they started, by their clocks"],
-            id="the order of the system counts, not that of clocks",
-        ),
-    ],
+@each(
+    (RUN, 10, 20, [(10, 4)], []),  # what began before the window counts in it
+    (RUN, 40, None, [(40, 0)], []),  # what ended before it does not
+    # An end without a beginning counts from the beginning of the window
+    (RUN[1:], 0, None, [(0, 3), (30, 0)],
+     ["runs that started before the first record, counted from there: 1",
+      "runs without a number of nodes, counted with that of the job: 1"]),
+    # A missing end lasts until the next change
+    ([RUN[0], change(3, 30, "RUN_DONE", "JOB_FINISHED")], None, None, [(0, 4), (30, 0)],
+     ["without a known end"]),
+    # The order of the system counts, not that of clocks
+    (OUT_OF_ORDER, None, None, [(11, 1), (20, 0)], ["ended before they started, by their clocks"]),
 )  # fmt: skip
 def test_utilization_of_incomplete_records(
     changes: list[StateChange],

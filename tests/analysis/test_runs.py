@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,24 +156,15 @@ def line_at(text: str, at_s: float, offset: int, **fields: Any) -> Step:
     return a_step("s", at_s, text=text, offset=offset, **fields)
 
 
-@pytest.mark.parametrize(
-    ("steps", "shown"),
-    [
-        pytest.param(
-            [line_at("late", 2.0, 30), line_at("made", 1.0, 20),
-             line_at("called", 1.0, 5, source="server.log", component=Component.SERVER)],
-            "called made late", id="sources are merged by time and the server comes first",
-        ),
-        pytest.param(
-            [line_at("a", 0.0, 1), line_at("b", 0.0, 2, at=None), line_at("c", 5.0, 3),
-             line_at("other", 2.0, 1, source="b.log")],
-            "a b other c", id="a line without a time is where it was written",
-        ),
-        pytest.param(
-            [line_at("old", 0.0, 9_000), line_at("new", 1.0, 10)],
-            "old new", id="lines of a log that was rotated come after those before",
-        ),
-    ],
+@each(
+    # Sources are merged by time and the server comes first
+    ([line_at("late", 2.0, 30), line_at("made", 1.0, 20),
+      line_at("called", 1.0, 5, source="server.log", component=Component.SERVER)], "called made late"),
+    # A line without a time is where it was written
+    ([line_at("a", 0.0, 1), line_at("b", 0.0, 2, at=None), line_at("c", 5.0, 3),
+      line_at("other", 2.0, 1, source="b.log")], "a b other c"),
+    # Lines of a log that was rotated come after those before
+    ([line_at("old", 0.0, 9_000), line_at("new", 1.0, 10)], "old new"),
 )  # fmt: skip
 def test_lines_come_in_order(steps: list[Step], shown: str) -> None:
     for ops in ([an_op(steps=steps)], [an_op(steps=[step]) for step in steps]):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import cast
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,29 +28,18 @@ def lines_of(*spans: model.Span) -> Sequence[drawn.TraceLine]:
     return drawn.lay_out(study_trace(a_trace(*spans))).lines
 
 
-@pytest.mark.parametrize(
-    ("spans", "lines", "roots", "flagged"),
-    [
-        pytest.param(
-            [a_span(1), a_span(3, 9, 1_500), a_span(2, 9, 1_400), a_span(4, 2, 1_450)],
-            [(0, "s1"), (0, span_id(9)), (1, "s2"), (2, "s4"), (1, "s3")], "s1 s2 s3",
-            ("s2", SpanFlag.ORPHAN),
-            id="a child whose parent was not received is below its place",
-        ),
-        pytest.param(
-            [a_span(1), a_span(2, 4, 30), a_span(3, 2, 20), a_span(4, 3, 40), a_span(5, 4, 50)],
-            [(0, "s3"), (1, "s4"), (2, "s2"), (2, "s5"), (0, "s1")], "s1", ("s3", SpanFlag.LOOP),
-            id="a circle is cut at the span that begins first",
-        ),
-        pytest.param(
-            [a_span(1), a_span(2, 2)], [(0, "s1"), (0, "s2")], "s1", ("s2", SpanFlag.LOOP),
-            id="a span that is its own parent is no root",
-        ),
-        pytest.param(
-            [a_span(1, end=None), a_span(1, end=3_000), a_span(1, end=4_000)], [(0, "s1")], "s1",
-            ("s1", SpanFlag.TWICE), id="a span that received twice is one",
-        ),
-    ],
+@each(
+    # A child whose parent was not received is below its place
+    ([a_span(1), a_span(3, 9, 1_500), a_span(2, 9, 1_400), a_span(4, 2, 1_450)],
+     [(0, "s1"), (0, span_id(9)), (1, "s2"), (2, "s4"), (1, "s3")], "s1 s2 s3", ("s2", SpanFlag.ORPHAN)),
+    # A circle is cut at the span that begins first
+    ([a_span(1), a_span(2, 4, 30), a_span(3, 2, 20), a_span(4, 3, 40), a_span(5, 4, 50)],
+     [(0, "s3"), (1, "s4"), (2, "s2"), (2, "s5"), (0, "s1")], "s1", ("s3", SpanFlag.LOOP)),
+    # A span that is its own parent is no root
+    ([a_span(1), a_span(2, 2)], [(0, "s1"), (0, "s2")], "s1", ("s2", SpanFlag.LOOP)),
+    # A span that was received twice is one
+    ([a_span(1, end=None), a_span(1, end=3_000), a_span(1, end=4_000)], [(0, "s1")], "s1",
+     ("s1", SpanFlag.TWICE)),
 )  # fmt: skip
 def test_odd_spans_have_a_line_each_and_say_what_is_odd(
     spans: list[model.Span], lines: list[tuple[int, str]], roots: str, flagged: tuple[str, SpanFlag]
@@ -79,20 +67,14 @@ def test_odd_times_and_a_clock_that_is_behind_are_flagged_a_late_job_is_not() ->
     assert [skew_ns(tree, span) for span in tree.spans] == [30_000, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("spans", "causes"),
-    [
-        pytest.param(
-            [a_span(1, error=True), a_span(2, 1, error=True), a_span(3, 2, error=True), a_span(4, 3)],
-            [("s3", "s1", False)], id="it is caused where it was raised",
-        ),
-        pytest.param(
-            [a_span(1, end=10_000), a_span(2, 1, 1_000, 2_000, error=True),
-             a_span(3, 1, 11_000, 12_000, error=True), a_span(4, 99, 1_500, 1_600, error=True)],
-            [("s3", "s3", False), ("s4", "s4", False), ("s2", "s2", True)],
-            id="what somebody handled comes after what nobody did",
-        ),
-    ],
+@each(
+    # It is caused where it was raised
+    ([a_span(1, error=True), a_span(2, 1, error=True), a_span(3, 2, error=True), a_span(4, 3)],
+     [("s3", "s1", False)]),
+    # What somebody handled comes after what nobody did
+    ([a_span(1, end=10_000), a_span(2, 1, 1_000, 2_000, error=True),
+      a_span(3, 1, 11_000, 12_000, error=True), a_span(4, 99, 1_500, 1_600, error=True)],
+     [("s3", "s3", False), ("s4", "s4", False), ("s2", "s2", True)]),
 )  # fmt: skip
 def test_root_causes_finds_the_spans_that_caused_an_error(
     spans: list[model.Span], causes: list[tuple[str, str, bool]]
