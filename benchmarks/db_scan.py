@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.db_directory import write_db
-from benchmarks.rows import Row, at_most, at_most_times_in_turn, main
+from benchmarks.rows import Row, at_most, at_most_times, main
 from jobtui.backends.sirepo.files import DIRECTORY
 from jobtui.backends.sirepo.source import BATCH_FILES, SirepoDb
 from jobtui.model.ids import JobId
@@ -66,11 +66,8 @@ async def scan(root: Path) -> tuple[float, float, dict[JobId, Job]]:
     return first_ms, whole_ms, {job.id: job for batch in batches for job in batch.jobs}
 
 
-async def ticks(root: Path) -> tuple[list[float], list[float], float]:
-    """Milliseconds of polls that look at every file, of polls that the kernel spares that, and of a change.
-
-    Nothing changes during the polls.
-    """
+async def ticks(root: Path) -> tuple[list[float], list[float]]:
+    """Milliseconds of polls that look at every file, and of those that the kernel spares that."""
     source = SirepoDb(root)
     batch = await source.poll(None)
     while batch.more:
@@ -87,25 +84,8 @@ async def ticks(root: Path) -> tuple[list[float], list[float], float]:
     await source.changed(1.0)
     sweeps.append(await poll_ms())
     quiet = [await poll_ms() for _ in range(TICKS)]
-    seen_ms = await change_ms(source, root, batch.cursor)
     await source.aclose()
-    return sweeps, quiet, seen_ms
-
-
-async def change_ms(source: SirepoDb, root: Path, cursor: str) -> float:
-    """Milliseconds from replacing one file to having its job again."""
-    path = next((root / DIRECTORY).glob("*.json"))
-    beside = path.with_suffix(".json.pkio-tmp-0")
-    beside.write_bytes(path.read_bytes())
-    start = time.perf_counter()
-    beside.rename(path)
-    while True:
-        await source.changed(2.0)
-        batch = await source.poll(cursor)
-        cursor = batch.cursor
-        if batch.jobs:
-            assert [job.id for job in batch.jobs] == [path.stem]
-            return (time.perf_counter() - start) * 1e3
+    return sweeps, quiet
 
 
 def rss_mb() -> float:
@@ -121,7 +101,7 @@ def scan_rows(root: Path, what: str, rounds: int) -> Iterable[Row]:
         first.append(first_ms)
         whole.append(whole_ms)
     what_of_all = f"{what}: cold scan, beside reading them newest first"
-    yield at_most_times_in_turn(what_of_all, whole, read, SCAN_LIMIT)
+    yield at_most_times(what_of_all, whole, read, SCAN_LIMIT)
     yield Row(what=f"{what}: the newest {BATCH_FILES:,} jobs", measured=statistics.median(first), unit="ms")
 
 
@@ -149,11 +129,10 @@ def measure(root: Path, files: int, rounds: int) -> Iterable[Row]:
     what = f"supervisor db, {files:,} files"
     memory = memory_row(root, what, files)  # first, while this process is still small
     yield from scan_rows(root, what, rounds)
-    sweeps, quiet, seen_ms = asyncio.run(ticks(root))
+    sweeps, quiet = asyncio.run(ticks(root))
     quiet_ms = statistics.median(quiet)
     yield at_most(f"{what}: tick, nothing changed, told by the kernel", quiet_ms, "ms", TICK_LIMIT_MS)
     yield Row(what=f"{what}: tick, every file looked at", measured=statistics.median(sweeps), unit="ms")
-    yield Row(what=f"{what}: file replaced to job seen", measured=seen_ms, unit="ms")
     yield memory
 
 

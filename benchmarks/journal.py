@@ -69,13 +69,8 @@ def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
         for _ in range(rounds):
             ours.append(timed_ms(show))
             theirs.append(timed_ms(partial(_journalctl, directory, f"{field}={value}")))
-        yield at_most_times(
-            f"journal of {entries:,}: last {SCREEN:,} entries of {what}",
-            statistics.median(ours),
-            "ms",
-            reference=statistics.median(theirs),
-            limit=FIRST_SCREEN_TIMES,
-        )
+        name = f"journal of {entries:,}: last {SCREEN:,} entries of {what}"
+        yield at_most_times(name, ours, theirs, FIRST_SCREEN_TIMES)
 
 
 def _first_lines(words: Sequence[str]) -> None:
@@ -113,10 +108,7 @@ def _paged(directory: Path, rounds: int) -> Iterator[Row]:
 
     ours, positions = zip(*asyncio.run(pages()), strict=True)
     theirs = [timed_ms(partial(_journalctl, directory, "--reverse", f"--cursor={at}")) for at in positions]
-    yield at_most_times(
-        f"journal: {SCREEN:,} entries further back", statistics.median(ours), "ms",
-        reference=statistics.median(theirs), limit=FIRST_SCREEN_TIMES,
-    )  # fmt: skip
+    yield at_most_times(f"journal: {SCREEN:,} entries further back", ours, theirs, FIRST_SCREEN_TIMES)
 
 
 def _followed(appends: int) -> Row:

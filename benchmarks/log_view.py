@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.pty_meter import first_paint, idle, press_often
-from benchmarks.rows import Row, at_most, at_most_times_in_turn, main
+from benchmarks.pty_meter import first_paint, idle, key_row
+from benchmarks.rows import Row, at_most, at_most_times, main
 from benchmarks.startup import run_ms
 from benchmarks.terminal import Program, Terminal
 from jobtui.logs.pages import LogPages
@@ -71,15 +71,10 @@ def _session(path: Path, what: str, presses: int, idle_s: float) -> Iterator[Row
     """Pages while the file is being looked through and after that, both ways; what is used when it idles."""
     with Terminal(_program(path)) as terminal:
         terminal.wait_for(LAST)
-        early = press_often(terminal, "pageup", presses // 2)
-        yield at_most(f"{what}: page up at once, p95", early.p95_ms, "ms", PAGE_LIMIT_MS)
+        yield key_row(terminal, f"{what}: page up at once", "pageup", presses // 2, PAGE_LIMIT_MS)
         terminal.rest()
-        for key in ("pageup", "pagedown"):
-            report = press_often(terminal, key, presses)
-            yield at_most(f"{what}: {key}, p95", report.p95_ms, "ms", PAGE_LIMIT_MS)
-            yield Row(what=f"{what}: {key}, median on the wire", measured=report.median_bytes, unit="bytes")
-        down = press_often(terminal, "up", presses)
-        yield at_most(f"{what}: up, p95", down.p95_ms, "ms", PAGE_LIMIT_MS)
+        for key in ("pageup", "pagedown", "up"):
+            yield key_row(terminal, f"{what}: {key}", key, presses, PAGE_LIMIT_MS)
         terminal.press("home")
         terminal.rest()
         bytes_per_s, cpu_percent = idle(terminal, idle_s)
@@ -97,7 +92,7 @@ def _search(path: Path, what: str, runs: int) -> Iterator[Row]:
         name = "the same, ignoring case" if is_lower else "a rare text"
         searched = f"{what}: searched for {name}, beside {program} -c"
         ours, theirs = zip(*rounds, strict=True)
-        yield at_most_times_in_turn(searched, ours, theirs, SEARCH_RATIO)
+        yield at_most_times(searched, ours, theirs, SEARCH_RATIO)
 
 
 def _found_ms(path: Path, typed: str) -> float:

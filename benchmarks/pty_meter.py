@@ -4,23 +4,18 @@ Byte counts are exact. Times depend on the machine and on what else it does, so 
 turn and their ratio is given, and keys are pressed often enough for a 95th percentile. Linux only.
 """
 
-import statistics
 import sys
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from benchmarks.minimal_app import READY
-from benchmarks.rows import Row, at_most_times_in_turn
-from benchmarks.terminal import NotReady, Program, Terminal
+from benchmarks.painted import Painted
+from benchmarks.rows import Row, at_most, at_most_times
+from benchmarks.terminal import KEYS, NotReady, Program, Terminal
 
 FIRST_PAINT_RATIO = 1.6
-
-
-class KeyReport(NamedTuple):
-    answered: int
-    p95_ms: float
-    median_bytes: int
+QUIET_S, ANSWER_S = 0.6, 3.0
+"""How long nothing but the clock changes once a key is answered; how long an answer is waited for at most."""
 
 
 def first_paint(what: str, program: Program, runs: int, ratio: float = FIRST_PAINT_RATIO) -> Row:
@@ -28,7 +23,7 @@ def first_paint(what: str, program: Program, runs: int, ratio: float = FIRST_PAI
     argv = [sys.executable, "-m", "benchmarks.minimal_app"]
     minimal = Program(argv=argv, ready=READY, environ=program.environ)
     ours, theirs = zip(*([_painted_ms(one) for one in (program, minimal)] for _ in range(runs)), strict=True)
-    return at_most_times_in_turn(what, ours, theirs, ratio)
+    return at_most_times(what, ours, theirs, ratio)
 
 
 def _painted_ms(program: Program) -> float:
@@ -41,13 +36,44 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, -int(-len(ordered) * share // 1) - 1))]
 
 
-def press_often(terminal: Terminal, key: str, presses: int) -> KeyReport:
-    """Press one key many times. Raises NotReady when it never had an answer."""
+def key_row(terminal: Terminal, what: str, key: str, presses: int, limit_ms: float) -> Row:
+    """One key, pressed many times: how soon the first byte comes. Raises NotReady when none ever came."""
     answers = [answer for answer in (terminal.press(key) for _ in range(presses)) if answer]
     if not answers:
         raise NotReady(f"key {key!r} had no answer")
     p95_ms = percentile([answer.first_s * 1e3 for answer in answers], 0.95)
-    return KeyReport(len(answers), p95_ms, int(statistics.median(answer.size_bytes for answer in answers)))
+    return at_most(f"{what}, p95", p95_ms, "ms", limit_ms)
+
+
+def typed_rows(terminal: Terminal, what: str, keys: Sequence[str], limit_ms: float) -> Iterator[Row]:
+    """Keys typed one after the other, each once the one before is answered: how soon all of it is painted."""
+    screen = Painted(terminal.program.columns, terminal.program.rows)
+    for rows in (screen.rows - 1, screen.rows):
+        terminal.set_size(screen.columns, rows)
+        _painted_ms_of(terminal, screen)
+    times: list[float] = []
+    for key in keys:
+        terminal.write(KEYS.get(key, key).encode())
+        times += filter(None, [_painted_ms_of(terminal, screen)])
+    yield Row(what=f"{what}, p50", measured=percentile(times, 0.5), unit="ms")
+    yield at_most(f"{what}, p95", percentile(times, 0.95), "ms", limit_ms)
+
+
+def _painted_ms_of(terminal: Terminal, screen: Painted) -> float:
+    """Milliseconds until the last change but for the time and counts of jobs; 0 without one."""
+    begun, painted_s, seen = time.perf_counter(), 0.0, _answer_on(screen)
+    while time.perf_counter() - begun < ANSWER_S and (data := terminal.read(QUIET_S)):
+        passed_s = time.perf_counter() - begun
+        screen.feed(data)
+        if (answer := _answer_on(screen)) != seen:
+            painted_s, seen = passed_s, answer
+    return painted_s * 1e3
+
+
+def _answer_on(screen: Painted) -> list[str]:
+    """The lines with the answer: not the first with the time, nor those from the count of jobs on."""
+    lines = screen.lines()[1:]
+    return lines[: next((at for at, line in enumerate(lines) if " jobs " in line), None)]
 
 
 def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:

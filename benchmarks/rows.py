@@ -38,31 +38,17 @@ def at_least(what: str, measured: float, unit: str, limit: float) -> Row:
     return Row(what=what, measured=measured, unit=unit, budget=budget, holds=holds)
 
 
-def at_most_times(
-    what: str, measured: float, unit: str, *, reference: float, limit: float, ratio: float | None = None
-) -> Row:
-    """A figure that may not pass `limit` times its reference; `ratio` when it is known better than that."""
-    ratio = measured / reference if ratio is None else ratio
+def at_most_times(what: str, ours: Sequence[float], theirs: Sequence[float], limit: float) -> Row:
+    """Milliseconds in turn with their reference, which they may pass `limit` times at most: medians."""
+    ratio = median(a / b for a, b in zip(ours, theirs, strict=True))
     return Row(
         what=what,
-        measured=measured,
-        unit=unit,
-        reference=reference,
+        measured=median(ours),
+        unit="ms",
+        reference=median(theirs),
         ratio=ratio,
         budget=f"<= {limit:g} x reference",
         holds=ratio <= limit,
-    )
-
-
-def at_most_times_in_turn(what: str, ours: Sequence[float], theirs: Sequence[float], limit: float) -> Row:
-    """Milliseconds, each measured in turn with its reference: medians, and the median of the ratios."""
-    return at_most_times(
-        what,
-        median(ours),
-        "ms",
-        reference=median(theirs),
-        limit=limit,
-        ratio=median(a / b for a, b in zip(ours, theirs, strict=True)),
     )
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.db_directory import write_db
-from benchmarks.pty_meter import first_paint
-from benchmarks.rows import Row, at_most_over, main
+from benchmarks.pty_meter import first_paint, percentile
+from benchmarks.rows import Row, at_most, at_most_over, main
 from benchmarks.terminal import Program
 
 ROOT = Path(__file__).parents[1]
 ONE_SHOT_OVER_BARE_MS = 150
 FIRST_ROWS_RATIO = 2.5
+COMPLETION_MS = 50
 TABLE_HEAD = "STATE"
 """On the wire once the job table is painted, with or without jobs."""
 A_ROW = "Beamline"
@@ -80,6 +81,20 @@ def first_rows(home: Path, runs: int, records: int) -> Row:
     return first_paint(f"first rows of {records:,} records", program, runs, FIRST_ROWS_RATIO)
 
 
+def completions(home: Path, runs: int, records: int) -> Iterator[Row]:
+    """A shell asks for the ids of jobs that begin with two letters, from when a list of them is there."""
+    db, environ = home / "many", isolated(home)
+    begun = min((db / "supervisor-job").iterdir()).name[:2]
+    program = str(Path(sys.executable).parent / "jobtui")
+    command = [program, "completion", "bash", "--", "--srdb", str(db), "explain", begun]
+    while not subprocess.run(command, env={**os.environ, **environ}, capture_output=True, check=True).stdout:
+        pass
+    times = [run_ms(command, environ) for _ in range(3 * runs)]
+    what = f"completion of an id of {records:,} in a shell"
+    yield Row(what=f"{what}, p50", measured=percentile(times, 0.5), unit="ms")
+    yield at_most(f"{what}, p95", percentile(times, 0.95), "ms", COMPLETION_MS)
+
+
 def measure(quick: bool) -> Iterator[Row]:
     runs = 3 if quick else 11
     with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
@@ -89,7 +104,9 @@ def measure(quick: bool) -> Iterator[Row]:
         write_db(large, 20_000)
         yield from one_shots(home, small, runs)
         yield from first_paints(home, small, large, runs)
-        yield first_rows(home, runs, 10_000 if quick else 100_000)
+        records = 10_000 if quick else 100_000
+        yield first_rows(home, runs, records)
+        yield from completions(home, runs, records)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
-"""The dashboard on a pseudo-terminal: keys, bytes on the wire, idling, memory, also while records change."""
+"""The dashboard on a pseudo-terminal: keys, what is typed, bytes on the wire, idling, memory, also while
+records change.
+"""
 
 import json
 import random
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.db_directory import write_db
-from benchmarks.pty_meter import idle, press_often
+from benchmarks.pty_meter import idle, key_row, typed_rows
 from benchmarks.rows import Row, at_most, main
 from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
@@ -27,6 +29,15 @@ LIVE_RSS_MB = 180
 STILL_BYTES_PER_S = 250
 STILL_CPU_PERCENT = 0.5
 ROW_BYTES = 400
+TYPED: Mapping[str, str] = {
+    "a filter by name": "/beamline 33",
+    "a filter by state": "/status:failed",
+    "a filter by time": "/age<30d",
+    "a fuzzy filter": "/hwrep",
+    "the palette": "\x10sort",
+    "a command": ":goto SHmUaG",
+}
+"""What is typed at all these jobs: the key that opens the line, and each letter."""
 REPAINT_BYTES = 15_000
 
 
@@ -72,12 +83,17 @@ def live_dashboard(jobs: int, presses: int, idle_s: float) -> Iterator[Row]:
     what = f"dashboard, {jobs:,} jobs, {SHARE:.0%} replaced each second"
     with dashboard(jobs, jobs * SHARE) as terminal:
         for key in ("down", "pagedown"):
-            yield at_most(
-                f"{what}: key {key}, p95", press_often(terminal, key, presses).p95_ms, "ms", KEY_P95_MS
-            )
+            yield key_row(terminal, f"{what}: key {key}", key, presses, KEY_P95_MS)
         cpu_percent = idle(terminal, idle_s)[1]
         yield at_most(f"{what}: CPU, no key pressed", cpu_percent, "% of a core", LIVE_CPU_PERCENT)
         yield at_most(f"{what}: memory", terminal.rss_mb(), "MB", LIVE_RSS_MB)
+
+
+def typing(jobs: int, rounds: int) -> Iterator[Row]:
+    with dashboard(jobs) as terminal:
+        for what, text in TYPED.items():
+            keys = [*text, "escape", "escape"] * rounds
+            yield from typed_rows(terminal, f"dashboard, {jobs:,} jobs: {what}", keys, KEY_P95_MS)
 
 
 def changed_row(idle_s: float) -> Row:
@@ -91,27 +107,18 @@ def changed_row(idle_s: float) -> Row:
 
 def still_dashboard(idle_s: float) -> Iterator[Row]:
     with dashboard(1_000) as terminal:
-        switched = [press_bytes(terminal, key) for key in ("6", "1")]
         repaint = [terminal.resize(120, rows) for rows in (39, 40)][-1]
         bytes_per_s, cpu_percent = idle(terminal, idle_s)
     yield at_most("dashboard, nothing changing: on the wire", bytes_per_s, "bytes/s", STILL_BYTES_PER_S)
     yield at_most("dashboard, nothing changing: CPU", cpu_percent, "% of a core", STILL_CPU_PERCENT)
     yield at_most("dashboard: full repaint of 120x40, after a resize", repaint, "bytes", REPAINT_BYTES)
-    yield Row(what="dashboard: to another screen", measured=switched[0], unit="bytes")
-    yield Row(what="dashboard: and back", measured=switched[1], unit="bytes")
-
-
-def press_bytes(terminal: Terminal, key: str) -> int:
-    """How many bytes a key gave back until all was quiet."""
-    received = terminal.received
-    terminal.press(key)
-    terminal.settle()
-    return terminal.received - received
 
 
 def rows(quick: bool) -> Iterator[Row]:
     idle_s = 5.0 if quick else 20.0
-    yield from live_dashboard(QUICK_JOBS if quick else JOBS, 20 if quick else 100, idle_s)
+    jobs = QUICK_JOBS if quick else JOBS
+    yield from live_dashboard(jobs, 20 if quick else 100, idle_s)
+    yield from typing(jobs, 1 if quick else 3)
     yield changed_row(idle_s / 2)
     yield from still_dashboard(idle_s)
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.pty_meter import press_often
+from benchmarks.pty_meter import key_row
 from benchmarks.rows import Row, at_most, main
 from benchmarks.terminal import Program, Terminal
 
@@ -83,8 +83,7 @@ def _session(terminal: Terminal, spans: int, presses: int) -> Iterator[Row]:
         terminal.press(key)
         terminal.settle(quiet_s=0.6, at_most_s=30.0)
     for key in KEYS:
-        report = press_often(terminal, key, presses)
-        yield at_most(f"{what}: {key}, p95", report.p95_ms, "ms", KEY_LIMIT_MS)
+        yield key_row(terminal, f"{what}: {key}", key, presses, KEY_LIMIT_MS)
     yield at_most(f"{what}: RSS", terminal.rss_mb(), "MB", RSS_LIMIT_MB)
 
 

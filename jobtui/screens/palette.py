@@ -20,7 +20,7 @@ from jobtui.screens.shared import open_screen, screen_at
 
 MOST_JOBS = 50
 """Jobs offered at most."""
-SLICE = 1024
+SLICE = 4096
 """Jobs looked at between two keys."""
 JOB_SCORE = 0.4
 """Actions whose words fit come before jobs."""
@@ -49,8 +49,7 @@ class ActionProvider(LiveProvider):
 
     def _actions(self) -> Iterator[Action]:
         replays = self.live.shared.player is not None
-        here = actions_at(self.live.NAME)
-        yield from (action for action in here if replays or action.topic is not Topic.REPLAY)
+        yield from (one for one in actions_at(self.live.NAME) if replays or one.topic is not Topic.REPLAY)
 
     def _actions_elsewhere(self) -> Iterator[tuple[Action, ScreenName]]:
         """Actions that are only on other screens, with one that can be gone to from here."""
@@ -84,7 +83,8 @@ class ActionProvider(LiveProvider):
         def score(action: Action) -> float:
             found = max(matcher.match(action.help), matcher.match(action.found_by))
             words = (action.name.removeprefix("go-").removeprefix("tab-"), *action.found_by.split())
-            named = action.help.lower().startswith(asked) or asked in words
+            begun = (action.help.lower(), *(word for word in words if len(asked) > 2 or word == asked))
+            named = any(word.startswith(asked) for word in begun)
             return found + named * BEGINS_SCORE if found > 0 else 0.0
 
         for action in self._actions():
