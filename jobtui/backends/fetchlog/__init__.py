@@ -7,6 +7,7 @@ import asyncio
 import io
 import tarfile
 import time
+from functools import partial
 from posixpath import basename
 from typing import NamedTuple
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from urllib.parse import quote
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos, time_of_seconds
+from jobtui.model.health import rows_of
 from jobtui.model.ids import JobId, condor_id
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.specs import NO_ACCESS, Access, ReadWindow, SourceSpec
@@ -28,8 +30,6 @@ PART_BYTES = 256 << 10
 """How many bytes are kept of the beginning of a file, and of its end."""
 MOST_FILES = 500
 JOBS_KEPT = 4
-GOOD_FOR_S = 60.0
-"""How long an archive counts as current: a job that runs writes more."""
 ARCHIVE_KIND = "application/gzip, application/x-gzip, application/octet-stream, */*;q=0.1"
 FETCHLOG = ServerKind(**tables_of("jobtui.backends.fetchlog", "server"))
 
@@ -52,6 +52,8 @@ class FetchLog(PolledSource):
     """One server. Its directories are addresses, `URL/job/<id>`."""
 
     kind = "fetchlog"
+    good_for_s = 60.0
+    """How long an archive counts as current: a job that runs writes more."""
 
     def __init__(self, url: str, access: Access = NO_ACCESS) -> None:
         self._http = HttpClient(url, FETCHLOG, access=access, limits=LIMITS)
@@ -90,7 +92,7 @@ class FetchLog(PolledSource):
         """The archive of a directory. Raises SourceError and Unreadable."""
         async with self._turn:
             known = self._kept.get(path)
-            if known is not None and time.monotonic() - known[0] < GOOD_FOR_S:
+            if known is not None and time.monotonic() - known[0] < self.good_for_s:
                 return known[1]
             number = path.removeprefix(f"{self.name}/job/")
             asked = f"/job/{quote(number, safe='@')}.tar.gz"
@@ -111,30 +113,29 @@ def _read(path: str, answer: Response) -> _Archive:
     try:
         data = b"".join(unpacker.feed(answer.body))
         unpacker.end()
-        files: dict[str, _File] = {}
-        left_out = lost = 0
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                name = basename(member.name)
-                is_plain = member.isfile() and not member.issparse()
-                if not is_plain or not name or name in files or len(files) >= MOST_FILES:
-                    left_out += not member.isdir()
-                    lost += is_plain
-                    continue
-                begin, size = member.offset_data, member.size
-                body = memoryview(data)[begin : begin + size]
-                if len(body) < size:
-                    raise tarfile.ReadError("its end is missing")
-                entry = RunFile(name, FileKind.FILE, size, time_of_seconds(member.mtime) or Nanos(0))
-                files[name] = _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, size - PART_BYTES) :]))
+            members = [one for one in archive if not one.isdir()]
             end = data[archive.offset : archive.offset + tarfile.BLOCKSIZE]
-            is_cut = end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
+        plain = [one for one in members if one.isfile() and not one.issparse() and basename(one.name)]
+        if any(one.offset_data + one.size > len(data) for one in plain):
+            raise tarfile.ReadError("its end is missing")
     except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}; ask again") from error
+    is_cut = end != bytes(tarfile.BLOCKSIZE)  # a broken header, or nothing
     notes = ["the archive is incomplete: its end is missing, perhaps also files"] if is_cut else []
-    if lost:
+    kept = [*{basename(one.name): one for one in reversed(plain)}.values()][-MOST_FILES:]
+    if lost := len(plain) - len(kept):
         notes.append(f"{lost:,} of its files are not read: of one name the first, {MOST_FILES} in all")
-    return _Archive(files, left_out + is_cut, "; ".join(notes))
+    made = rows_of(kept, partial(_file_of, memoryview(data)), lambda _, why: notes.append(why))
+    files = {file.entry.name: file for file in made}
+    return _Archive(files, len(members) - len(files) + is_cut, "; ".join(dict.fromkeys(notes)))
+
+
+def _file_of(data: memoryview, member: tarfile.TarInfo) -> _File:
+    body = data[member.offset_data : member.offset_data + member.size]
+    written_at = time_of_seconds(member.mtime) or Nanos(0)
+    entry = RunFile(basename(member.name), FileKind.FILE, member.size, written_at)
+    return _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, len(body) - PART_BYTES) :]))
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> FetchLog:

@@ -1,19 +1,29 @@
 """The contract's rigs for engines: a strict stand-in each, with what shippers write to them."""
 
+import gzip
 import io
 import tarfile
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from jobtui.backends.base import Batch, Source
+import httpx
+
+from jobtui.backends import fetchlog
+from jobtui.backends.base import Batch, PolledSource, Source, skipping
 from jobtui.backends.elastic import jobs
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.elastic.source import ElasticEngine, presets
 from jobtui.backends.engine import Doubts, EngineJournal
+from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.loki import parse as parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from jobtui.model.health import Skip
+from jobtui.model.job_reader import RunListing, Unreadable
+from jobtui.model.logs import LogRecord
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_of, messages
@@ -21,6 +31,7 @@ from tests.backends.rigs import HttpRig
 from tests.carried import Answering, carried, timed
 from tests.condor import JOB
 from tests.conftest import NOW
+from tests.loopback import response
 from tests.rows import ROWS
 
 T0 = Nanos(NOW - 600 * SECOND)
@@ -148,8 +159,6 @@ class LokiRig(HttpRig):
         self.loki.put(journal_line(self._written, DROPPED, **more))
 
 
-ENGINE_RIGS: tuple[type[HttpRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)
-
 OUTPUT = 'setup done\nTraceback (most recent call last):\n  File "a.py", line 1\nValueError: no such beam\n'
 
 
@@ -169,3 +178,60 @@ def archive(files: dict[str, str], **more: str) -> bytes:
 
 
 FILES = archive({f"{JOB}/beam.out": OUTPUT, f"{JOB}/beam.err": "x" * 300_000}, passwd="/etc/passwd")
+
+
+class FilesOfJob(PolledSource):
+    """The files of one job that a server keeps, as records: those that the look before did not show."""
+
+    kind = "fetchlog"
+    _shown: frozenset[str] = frozenset()
+    _left_out = 0
+
+    def __init__(self, server: FetchLog) -> None:
+        super().__init__(server.name, server)
+        self._server = server
+
+    async def read(self, *, begins: bool) -> Batch:
+        await self._server.poll(None)
+        path, listing = f"{self.name}/job/{JOB}", RunListing("", ())
+        with suppress(Unreadable):  # it has no archive yet
+            listing = await self._server.list_files(path)
+        before, self._shown = self._shown, frozenset(file.name for file in listing.files)
+        new = self._shown - (frozenset() if begins else before)
+        parts = [await self._server.read_file(path, name, tail=True) for name in new]
+        records = tuple(LogRecord("", 0, 0, None, None, "", {}, part.text) for part in parts)
+        skips = [Skip(path, listing.note)] * max(0, listing.left_out - self._left_out)
+        self._left_out = listing.left_out
+        return skipping(Batch(records=records), skips)
+
+
+class FetchLogRig(HttpRig):
+    makes = (fetchlog, "RunFile")
+    _is_torn = False
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._files: dict[str, str] = {}
+        self.server = SimpleNamespace(answer=self._answer)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        if not (request.url.path.endswith(".tar.gz") and (self._files or self._is_torn)):
+            return response(404)
+        whole = gzip.decompress(archive(self._files))
+        return response(200, gzip.compress(whole[: 1_024 * len(self._files)] if self._is_torn else whole))
+
+    def source(self) -> Source:
+        server = carried(FetchLog("http://landscape.test"), self.answer)
+        server.good_for_s = 0.0
+        return FilesOfJob(server)
+
+    def add(self) -> str:
+        self._written += 1
+        self._files[f"{self._written}.out"] = key = f"o=ab{self._written:02}"
+        return key
+
+    def tear(self) -> None:
+        self._is_torn = True
+
+
+ENGINE_RIGS: tuple[type[HttpRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig, FetchLogRig)
