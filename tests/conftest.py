@@ -8,7 +8,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -79,15 +79,12 @@ Worker.run = _counted_run  # type: ignore[assignment, method-assign]
 textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
 
 
-LONG = tuple(
-    f"tests/{name}.py::"
-    for name in (
-        "hostile/test_dashboard", "hostile/test_widgets", "hostile/test_commands", "fuzz/test_corpus",
-        "commands/test_open", "commands/test_secrets", "analysis/test_cause", "screens/test_pictures",
-        "screens/test_walks", "memory/test_memory", "web/test_serve",
-    )
+LONG = (
+    "tests/hostile/test_dashboard", "tests/hostile/test_widgets", "tests/hostile/test_commands",
+    "tests/fuzz/test_corpus", "tests/commands/test_open", "tests/commands/test_secrets", "tests/memory",
+    "tests/analysis/test_cause", "tests/screens/test_pictures", "tests/screens/test_walks", "tests/web",
 )  # fmt: skip
-"""Tests that take seconds each. They come first, so that at the end short ones are left to share out."""
+"""Tests that take seconds each: short ones should be left at the end, when workers share what is left."""
 
 ALLOWED_SKIPS = {
     "another C library": "glibc is what Debian has",
@@ -110,8 +107,13 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let each worker, which gets an equal stretch of the list, begin with its share of the long tests."""
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    long = [item for item in items if item.nodeid.startswith(LONG)]
+    short = iter([item for item in items if not item.nodeid.startswith(LONG)])
+    share = -(-(len(items) - len(long)) // workers)
+    items[:] = [one for turn in range(workers) for one in (*long[turn::workers], *islice(short, share))]
 
 
 def skip_reasons(config: pytest.Config) -> Counter[str]:
