@@ -1,11 +1,12 @@
 """The hits of the palette: actions of this screen and others, and jobs as the filter finds them."""
 
-from asyncio import Queue, sleep
+from asyncio import Queue, gather, sleep
 from collections.abc import Coroutine, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from textual import on
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
@@ -153,6 +154,12 @@ class Palette(CommandPalette):
 
     def on_mount(self) -> None:
         self.query_one(Input).cursor_blink = False
+
+    @on(Input.Submitted)
+    async def _find_all(self) -> None:
+        """Wait for the search before the first hit is taken: hits may be of what was typed before."""
+        searches = [one.wait() for one in self.workers if one.group == self._GATHER_COMMANDS_GROUP]
+        await gather(*searches, return_exceptions=True)
 
     def _watch__list_visible(self) -> None:
         if self.query(CommandList):  # none once it is closed, while commands are still found

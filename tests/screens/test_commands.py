@@ -1,17 +1,20 @@
 """The palette, what is said behind `:`, pasted, or typed faster than lines open; views, and columns."""
 
+import asyncio
 import re
 import stat
 from pathlib import Path
 
 import pytest
 from textual import events
-from textual.command import CommandList
+from textual.command import CommandList, Hits
 from textual.keys import _character_to_key
 from textual.widgets import Input
 
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
+from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.job import JobScreen
+from jobtui.screens.palette import ActionProvider
 from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History
@@ -119,6 +122,27 @@ async def test_other_colours_are_found_and_used_at_once() -> None:
             theme = scene.app.theme
             await press(pilot, "ctrl+t", until=lambda theme=theme: scene.app.theme != theme)  # type: ignore[misc]
         assert len(set(map(str, seen))) > 3
+
+
+async def test_enter_takes_what_is_found_for_all_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, goes_on = ActionProvider.search, asyncio.Event()
+
+    async def slow(provider: ActionProvider, query: str) -> Hits:
+        if query == "recurring":
+            await goes_on.wait()
+        async for hit in search(provider, query):
+            yield hit
+
+    monkeypatch.setattr(ActionProvider, "search", slow)
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        found = await opened(scene, pilot, "re")
+        await wait_until(lambda: words(found), pilot)
+        assert not words(found)[0].startswith(":seen")
+        type_at_once(scene, "curring\r")
+        await wait_until(lambda: field(scene) == "recurring", pilot)
+        goes_on.set()
+        await wait_until(lambda: isinstance(scene.app.screen, SeenScreen), pilot)
 
 
 KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}
