@@ -361,7 +361,6 @@ def _json(data: bytes) -> _Framed:
 
 _DECODER = json.JSONDecoder()
 
-
 NOTE = "generic"
 MOST_LINES = 200
 """The most lines of one event that are read."""

@@ -29,7 +29,6 @@ TRANSFERRING = "TRANSFERRING_OUTPUT"
 AD_STATES: Mapping[str, str] = tables_of("jobtui.model", "states")["ad"]
 """JobStatus of a job ad, in the words of condor_q."""
 
-
 LOST = frozenset({"evicted", "shadow_exception", "reconnect_failed"})
 """Events by which a run ends before its job does."""
 BEGIN, END, SIGNAL = "begin_execution", "completed", "signal"
@@ -47,7 +46,6 @@ MACHINES = "slots"
 Slots are numbered in the order of their ads, and written `0-41,43-43`. A literal is as `literals` of
 `formats.condor_events` has it, "" also where it is one of too many.
 """
-
 
 STATUSES = statuses_of("condor")
 OVER = frozenset({COMPLETED, REMOVED})
@@ -191,7 +189,7 @@ class CondorLife:
         self.unknown_word = word if state is None else ""
         if state == COMPLETED and (ended := _exit_of(values)) != CondorExit():
             self.exits[fact.origin] = ended
-            self.exit = ended
+            self.exit = ended if self.exit is None or self.state != state else self.exit
         if state is not None and state != self.state:
             self._turn(fact, state)
 

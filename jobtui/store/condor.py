@@ -86,7 +86,18 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
             fact = msgspec.structs.replace(fact, at=at, is_local=False)
         placed.append(((order, rank, fine, *_IN_FILE(fact)), fact))
     placed.sort(key=itemgetter(0))
-    return [fact for _, fact in placed]
+    return _with_their_events([fact for _, fact in placed])
+
+
+def _with_their_events(facts: list[CondorFact]) -> list[CondorFact]:
+    """The same, but an ad comes right after the event of its state in its second, if there is one."""
+    for ad in [fact for fact in facts if fact.origin is Origin.AD]:
+        state, at = condor.AD_STATES.get(ad.values.get("JobStatus", "")), condor.time_of(ad) or 0
+        within = (one for one in reversed(facts) if one.at is not None and one.at // SECOND == at // SECOND)
+        if event := next((one for one in within if condor.STATE_OF.get(one.what, "") == state), None):
+            facts.remove(ad)
+            facts.insert(facts.index(event) + 1, ad)
+    return facts
 
 
 def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
@@ -104,7 +115,7 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
     for fact in facts:
         if fact.is_local and fact.at is not None and fact.written_at is not None:
             if (shift := _shift(fact.written_at - fact.at, WRITTEN_S)) is not None:
-                yield fact.source, fact.at, shift
+                yield fact.source, Nanos(0), shift  # any other moment tells better: it may be a copy
         elif fact.is_local and fact.at is not None and fact.what in ONCE:
             own = None
             if fact.what == "terminated":

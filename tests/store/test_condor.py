@@ -224,6 +224,16 @@ def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.Monke
     assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
 
 
+def test_an_ad_adds_no_state_to_the_event_of_its_second() -> None:
+    held = event(12, "2026-11-20 10:01:00Z", "Job was held.", "by me", "Code 1 Subcode 0")
+    ad = "ClusterId = 7\nProcId = 0\nJobStatus = 5\nQDate = 1795168800\nEnteredCurrentStatus = 1795168860\n"
+    texts = (submitted() + executing() + held, ad)
+    for several in itertools.permutations(texts):
+        book, _ = book_of(*(facts_of(text.encode(), str(texts.index(text))) for text in several))
+        changes = some(book.detail(JobId(JOB))).changes
+        assert [change.after for change in changes] == ["IDLE", "RUNNING", "HELD"]
+
+
 def test_adding_a_fact_twice_changes_nothing_and_repeated_events_are_kept_once() -> None:
     facts = facts_in(CONDOR / "cluster.log")
     again = book_of(facts)[0].add(facts)

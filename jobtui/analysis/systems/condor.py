@@ -20,7 +20,7 @@ from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
 from jobtui.formats.condor_events import LITERAL_WORDS, MOST_CHARACTERS, literals
 from jobtui.model import condor
-from jobtui.model.clock import Nanos, seconds_between, since_s
+from jobtui.model.clock import Nanos, seconds_between, since_s, time_of_seconds
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.ids import condor_id
 from jobtui.model.jobs import Category, Job, Pending
@@ -35,7 +35,9 @@ SILENT_S = 7 * 86_400
 """A live job may be over if nothing was reported about it for this long."""
 TIMEOUT_STATUS = "124"
 """The exit code of `timeout`, with which jobsub limits how long a program runs."""
-ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirements")
+OF_SLOTS = ("Cpus", "Memory", "Disk", "GPUs")
+"""What a slot with a condition `WithinResourceLimits` must have as much of as a job requests."""
+ASKED = (*(f"Request{name}" for name in OF_SLOTS), "Requirements")
 """Attributes of a job ad that say what a machine must have, as they are written."""
 MACHINES_LAST_S = 900.0
 """How long a collector keeps the ad of a machine that sends no other (CLASSAD_LIFETIME)."""
@@ -128,28 +130,32 @@ def _pending(matter: CondorCase, category: Category, words: str, **more: Any) ->
 
 
 def _for_machine(matter: CondorCase) -> Pending:
-    """The verdict that it waits for a machine: the negotiator's word, and how many slots meet its request."""
+    """Why it waits for a machine: its time to start, the negotiator's word, what slots lack."""
     ad, words, needs = matter.last("ad"), "a machine; none has taken it yet", list[tuple[str, str]]()
     said = ad.values if ad is not None else {}
-    asked = ", ".join(f"{name} = {said[name]:.{LONGEST_CONDITION}}" for name in ASKED if name in said)
-    rejected = said.get("LastRejMatchReason", "").strip()
-    notes = [f"the negotiator last said: {rejected}"] if rejected else []
-    notes += [f"it asks for {asked}"] if asked else []
+    if (starts_at := time_of_seconds(whole(said.get("DeferralTime"))) or 0) > matter.now:
+        return _pending(matter, Category.BEGIN_TIME, "its deferral time", eligible_at=starts_at)
+    rejected, judged, unmet = said.get("LastRejMatchReason", "").strip(), "", list[str]()
     if ad is not None and "Requirements" in said and matter.machines:
         machines, *others = matter.machines
         slots, old_s = f"{machines.text} in {machines.source}", since_s(machines.at, matter.now)
         if others or old_s is None or old_s > MACHINES_LAST_S:
             why = "are in several files" if others else f"in {machines.source} are too old"
-            notes.append(f"no condition is judged, as machine ads {why}")
+            judged = f"no condition is judged, as machine ads {why}"
         else:
-            found = requirements_of(ad, machines)
-            needs = [(one.text, one.how(slots)) for one in found]
+            found, every = requirements_of(ad, machines), SlotSets(ad, machines).every
+            needs = [(one.text, one.how(machines.text)) for one in found if one.met != every]
             unmet = [f"{one.text}{one.would}" for one in found if not one.may]
-            if lacks := " and ".join(unmet or [one.text for one in never_together(found[:MOST_TRIED])]):
-                words = f"a machine with {lacks}, which none of the {slots} has now"
-            judged = sum(one.met == one.may for one in found)
-            notes.append(f"{judged} of its {counted(len(found), 'condition')} were judged")
-    return _pending(matter, Category.MACHINE, words, note="; ".join(notes), needs=tuple(needs))
+            if unmet := unmet or [one.text for one in never_together(found[:MOST_TRIED])]:
+                words = f"a machine with {' and '.join(unmet)}, which none of the {slots} has now"
+            count = sum(one.met == one.may for one in found)
+            judged = f"{count} of its {counted(len(found), 'condition')} were judged, on the {slots}"
+    if rejected not in ("", "no match found") and not unmet:  # it says what the job waits for
+        words, rejected = f"a machine; the negotiator last said: {rejected}", ""
+    shown = (name for name in ASKED if name in said and not (name == "Requirements" and needs))
+    asked = ", ".join(f"{name} = {said[name]:.{LONGEST_CONDITION}}" for name in shown)
+    notes = (rejected and f"the negotiator last said: {rejected}", asked and f"it asks for {asked}", judged)
+    return _pending(matter, Category.MACHINE, words, note="; ".join(filter(None, notes)), needs=tuple(needs))
 
 
 class Requirement(NamedTuple):
@@ -177,7 +183,9 @@ def requirements_of(ad: CondorFact, machines: CondorFact) -> list[Requirement]:
         would = f" ({free} would if drained)" if free else ""
         return Requirement(words[:LONGEST_CONDITION], met, met | is_open, would)
 
-    found = [requirement(text) for text in dict.fromkeys(conditions(ad.values["Requirements"]))]
+    limits = [f"TARGET.{name} >= Request{name}" for name in OF_SLOTS if own.is_limited]
+    asked = (text for text in limits if (real(own.value_in(text)) or 0) > 0)
+    found = [requirement(text) for text in dict.fromkeys((*conditions(ad.values["Requirements"]), *asked))]
     judged = sorted((one for one in found if one.met == one.may), key=lambda one: one.met.bit_count())
     return judged + sorted((one for one in found if one.met != one.may), key=lambda one: -one.met.bit_count())
 
@@ -242,13 +250,14 @@ class SlotSets:
                 if 0 <= first <= last < MOST_SLOTS:
                     bits |= (1 << last + 1) - (1 << first)
             self._slots[name][literal] = bits
-        self._every = self._slots["mytype"].get('"Machine"', 0)
+        self.every = self._slots["mytype"].get('"Machine"', 0)
+        self.is_limited = "withinresourcelimits" in self._slots
 
     def meeting(self, text: str, depth: int = 0) -> tuple[int, int]:
         """The slots that meet an expression, and those for which it is not judged."""
         sign, parts = split(text)
         if sign == "?" or depth > MOST_DEPTH:
-            return 0, self._every
+            return 0, self.every
         if not sign:
             return self._compared(parts[0])
         (met, is_open), *others = (self.meeting(part, depth + 1) for part in parts)
@@ -268,11 +277,11 @@ class SlotSets:
 
     def _compared(self, text: str) -> tuple[int, int]:
         if (found := _COMPARISON.fullmatch(text)) is None:
-            return 0, self._every
+            return 0, self.every
         sign, met, is_open = (found[2] or "==").lower(), 0, 0
         one, other = self._values(found[1]), self._values(found[3] or "true")
         if len(one) > 1 < len(other):
-            return 0, self._every
+            return 0, self.every
         for left, slots in one.items():
             for right, more in other.items():
                 is_met = _is_met(left, sign, right)
@@ -284,15 +293,15 @@ class SlotSets:
         """The literals that an operand may be, each with the slots for which it is."""
         scope, _, name = operand.lower().rpartition(".")
         if scope not in ("", "my", "target") or not (name[:1].isalpha() or name[:1] == "_"):
-            return {operand: self._every}
+            return {operand: self.every}
         if not scope and name in LITERAL_WORDS:
-            return {name: self._every}
+            return {name: self.every}
         if scope == "my" or (not scope and (name in self._own or not self._missing)):
-            return {self._own.get(name, self._missing): self._every}
+            return {self._own.get(name, self._missing): self.every}
         known = self._slots.get(f"{self._prefix}{name}") or self._slots.get(name, {})
         if any(MASK in literal for literal in known):  # in a recording, and two may be alike
-            return {"": self._every}
-        return {**known, UNDEFINED: self._every & ~reduce(operator.or_, known.values(), 0)}
+            return {"": self.every}
+        return {**known, UNDEFINED: self.every & ~reduce(operator.or_, known.values(), 0)}
 
 
 def _is_met(left: str, sign: str, right: str) -> bool | None:
