@@ -148,7 +148,7 @@ class RunCounts(NamedTuple):
 
 def changes(before: RunCounts, now: RunCounts) -> tuple[PeriodChange, ...]:
     """The differences from before, the most significant first, at most MOST_CHANGES."""
-    compared = [*_signatures(before, now), *_failures(before, now)]
+    compared = list(_compared(before, now))
     found = [*map(_more_or_less, compared), *_slower(before, now)]
     tests = len(found) + len(compared)  # each may be more, or less
     said = sorted((chance, number) for number, (chance, _) in enumerate(found) if chance * tests < CHANCE)
@@ -165,13 +165,10 @@ def _more_or_less(one: Frequency) -> tuple[float, PeriodChange]:
     return (one if is_more else other).chance, PeriodChange(what, one.share)
 
 
-def _signatures(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
+def _compared(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
     names = {key for one in (before, now) for key in one.counts if key[0] == "signature"}
     for key in sorted(names) if before.runs and now.runs else ():
         yield Frequency(*key, now.counts.get(key, 0), now.runs, before.counts.get(key, 0), before.runs)
-
-
-def _failures(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
     for key in sorted(now.counts):
         of, known = now.counts[key], before.counts.get(key, 0)
         if key[0] != "signature" and min(of, known) >= LEAST:

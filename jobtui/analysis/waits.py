@@ -122,7 +122,7 @@ def _holder(op: Op, scene: WaitSnapshot) -> Holder:
         held_s=since_s(since, scene.now),
         limit_s=scene.limit_of(op),
         cancel_s=since_s(asked, scene.now),
-        is_confirmed=cancel is not None and cancel.replies > 0,
+        is_confirmed=cancel.replies > 0 if cancel is not None else None,
         usual_s=usual.p50_s if usual is not None else None,
     )
 

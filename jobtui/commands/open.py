@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def run(context: Context) -> Exit:
     in_lines = context.format is OutputFormat.PLAIN and not context.words
     if not has_terminal() or not (in_lines or context.format is OutputFormat.TABLE):
-        return _print(context)
+        is_trace = trace_meant(context, configured(context)) is not None
+        return Exit(runner("trace" if is_trace else "show" if context.words else "jobs")(context))
     warn(context)
     specs = configured(context)
     if not specs:
@@ -69,12 +70,6 @@ def trace_meant(context: Context, specs: Sequence[SourceSpec]) -> TraceRef | Non
     is_bare = referred[Target.TRACE] <= 0.5  # as surely `analysis.references` takes a mere id for a trace's
     is_sure = not is_bare or any(gives(spec, Gives.SPANS) for spec in specs)
     return find_trace(text) if is_sure else None
-
-
-def _print(context: Context) -> Exit:
-    if trace_meant(context, configured(context)) is not None:
-        return Exit(runner("trace")(context))
-    return Exit(runner("show" if context.words else "jobs")(context))
 
 
 def has_terminal() -> bool:

@@ -275,9 +275,6 @@ class MergedLog(ListLog):
         if surplus > 0:
             del self._lines[:surplus]
             self._is_cut = True
-        self._find_first()
-
-    def _find_first(self) -> None:
         held_up = [r.oldest for r in self._readings if not r.at_begin and r.oldest is not None]
         floor = first_place(max(held_up, default=Nanos(0)))
         self._first = bisect_left(self._lines, floor, key=position_of)

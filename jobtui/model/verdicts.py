@@ -178,14 +178,14 @@ class Holder(NamedTuple):
     """An op that has, by inference, the slot that another waits for.
 
     `held_s` since it was sent; `limit_s` how long it may run, `usual_s` how long such ops do, `cancel_s`
-    since it was to be canceled, and `is_confirmed` whether its agent answered to that.
+    since it was to be canceled, and `is_confirmed` whether its agent answered to that; None if it was not.
     """
 
     op: Op
     held_s: float | None
     limit_s: float | None = None
     cancel_s: float | None = None
-    is_confirmed: bool = False
+    is_confirmed: bool | None = None
     usual_s: float | None = None
 
 

@@ -228,6 +228,7 @@ def pending_record(pending: Pending) -> dict[str, object]:
 
 _HELD = "job user has held_s limit_s usual_s"
 _OP = "op=op.op name=op.name job=op.jid uid=op.uid"
+_HOLDER = f"{_OP} held_s limit_s cancel_asked_s=cancel_s cancel_confirmed=is_confirmed"
 _TALLY = "total wanted up down drained reserved no_feature no_gres too_small full free"
 
 
@@ -241,17 +242,12 @@ def chain_record(chain: Chain) -> dict[str, object]:
         "inferred": True,
         "links": [
             fields_of(wait, f"{_OP} slot waited_s ahead")
-            | {"holders": list(map(_holder_record, wait.holders))}
+            | {"holders": [fields_of(one, _HOLDER) for one in wait.holders]}
             for wait in chain.waits
         ],
         "cycle": [op.op for op in chain.cycle],
         "range_s": None if chain.range_s is None else list(chain.range_s),
     }
-
-
-def _holder_record(holder: Holder) -> dict[str, object]:
-    record = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s")
-    return {**record, "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None}
 
 
 SUMMARY_ROWS = 3
@@ -359,15 +355,11 @@ def post_mortem_lines(job: Job, verdict: Verdict, of: "Evidence") -> Iterator[st
     cells = ([_plain(one.cell(run, look)) for one in RUN_COLUMNS] for run in runs)
     yield from _markdown_section("Runs", _markdown_table([one.header for one in RUN_COLUMNS], cells))
     yield from _markdown_section("What happened", _timeline(of.ops))
-    yield from _markdown_section("Why", _why_block(verdict))
+    parts = why_parts(verdict, LONGEST)  # a block, in which nothing has a meaning in Markdown
+    shown = (part.text if part.whole else telling(part.text, LONGEST) for part in parts)
+    yield from _markdown_section("Why", (f"    {text}" for text in shown))
     heads = ("source", "state", "read at", "records", "left out")
     yield from _markdown_section("What was read", _markdown_table(heads, _read(of.sources)))
-
-
-def _why_block(verdict: Verdict) -> Iterator[str]:
-    """What `explain` prints, as a block in which nothing has a meaning in Markdown."""
-    for part in why_parts(verdict, LONGEST):
-        yield f"    {part.text if part.whole else telling(part.text, LONGEST)}"
 
 
 def page_of(title: str, lines: Iterable[str]) -> str:

@@ -191,9 +191,6 @@ class JobTable(RecordTable[Job]):
         if self._is_rearranged and self._visible and not self.rows.is_sorting:
             self._is_rearranged = False
             self._measure(only_more=False)
-        self._announce()
-
-    def _announce(self) -> None:
         if (under := self.cursor_id) != self._highlighted:
             self._highlighted = under
             self.post_message(self.Highlighted(self.record))

@@ -234,7 +234,8 @@ class LogView(LineView):
         self._show_window(feed, position, self.rows_high // 3)
 
     def go_to(self, position: int | None) -> None:
-        if position is not None and self._holds(position):
+        is_held = self._feed is not None and self._window is self._feed.window
+        if position is not None and is_held and self._window.holds(position):
             at = self._window.index_of(position)
             if not self._window.lines[at].folded or self._window.lines[at].position == position:
                 return self._go(at)
@@ -297,9 +298,6 @@ class LogView(LineView):
         self.post_message(self.Moved())
 
     # How it gets lines.
-
-    def _holds(self, position: int) -> bool:
-        return self._feed is not None and self._window is self._feed.window and self._window.holds(position)
 
     def _jump_to(self, position: int | None, row: int) -> None:
         if self._feed is not None:
