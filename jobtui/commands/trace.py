@@ -25,7 +25,6 @@ from jobtui.transport.files import read_small
 if TYPE_CHECKING:
     from jobtui.analysis.traces.job_traces import TraceCandidate
 
-
 HEAD_BYTES = LONGEST_ID = 4_096
 """How many bytes are read to recognize a file of spans; the longest id that servers are asked for."""
 FETCHED = 5

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MESSAGE_LIMIT = 64 << 10
 """Bytes of a message that are decoded."""
 
-
 FieldValue = bytes | list[bytes]
 LATEST_US = LATEST_S * 1_000_000
 

@@ -189,7 +189,6 @@ def rows_of(printed: bytes, separator: str, fields: Sequence[str]) -> list[dict[
 
 Convert = Callable[[str], object]
 
-
 _CONVERTERS: Mapping[str, Convert] = {
     "name": lambda text: text[:TEXT_CHARACTERS],
     "reason_word": lambda text: text_of(text).replace(" ", "_"),  # squeue writes some words with blanks
@@ -204,7 +203,6 @@ _CONVERTERS: Mapping[str, Convert] = {
     "states": lambda text: text.replace("+", " ").replace("*", " NOT_RESPONDING").upper(),
 }
 _TABLES = tables_of("jobtui.formats", "slurm")
-
 
 Table = Mapping[str, tuple[str, Convert]]
 

@@ -37,7 +37,6 @@ STATUSES: tuple[SpanStatus, ...] = tuple(SpanStatus)
 LEVELS: tuple[str, ...] = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """Of log records, each for four severity numbers from 1 on."""
 
-
 Item = TypeVar("Item")
 Id = TypeVar("Id", SpanId, TraceId)
 Result = TypeVar("Result")

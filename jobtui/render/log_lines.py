@@ -137,7 +137,6 @@ def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
 
 NO_GUTTER: Line = (Piece(" " * GUTTER_CELLS, "", GUTTER_CELLS),)
 
-
 OP_CELLS = 5
 LEAST_TEXT_CELLS = 24
 MOST_SHOWN = 2_000
@@ -197,7 +196,6 @@ FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
     TableColumn("value", "VALUE", lambda one, most: facet_value(one.facet), Cells(12, 40, 10_000), 100,
                 keeps_ends=True),
 )  # fmt: skip
-
 
 Ranges = list[tuple[int, int]]
 Finder = Callable[[str], Ranges]

@@ -141,10 +141,18 @@ class JobTracing:
             if self.reader.trace_id in traces:
                 self.reader.changed()
             self.reader.look()
-        elif self._job is not None and self.is_looked_for:
-            own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
-            if own is not None:
+        if self.is_looked_for and (self.reader is None or self._is_of_earlier_run()):
+            old = self.link.trace_id if self.link is not None else None
+            found = (one for one in islice(traces, MOST_LOOKED_AT) if one != old and self._names_job(one))
+            if (own := next(found, None)) is not None:
                 self._follow(TraceLink(own, "its spans name the job"))
+
+    def _is_of_earlier_run(self) -> bool:
+        """Whether the trace ended before the run of the job was submitted that is the latest now."""
+        job = self._shared.live.job(self._job.id) if self._job is not None else None
+        trace = self._shared.live.traces.trace(self.link.trace_id) if self.link is not None else None
+        ends = [span.ended_at or span.started_at for span in trace.spans] if trace is not None else ()
+        return job is not None and max(ends, default=job.queued_at or 0) < (job.queued_at or 0)
 
     def is_to_be_found_again(self, is_job_renewed: bool, traces: Collection[TraceId]) -> bool:
         """Whether a new search may find more: by the job, known by now, or a new trace submitted near it."""

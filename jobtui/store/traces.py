@@ -31,7 +31,6 @@ MOST_NAMING = 50
 ROUNDING_NS = 1_000
 """Times of Jaeger's own JSON are microseconds: a span from there is the one that is known in nanoseconds."""
 
-
 Item = TypeVar("Item")
 
 

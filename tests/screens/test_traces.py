@@ -139,6 +139,9 @@ async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
     scene = Scene(open_at=FAILED_JOB)
     async with read(scene, size=SIZE) as (_, pilot):
         await press(pilot, "T", until="No trace of this job was found")
+        earlier = a_span(1, None, ago(9_000), ago(8_999), name="earlier", service=spans_of_job()[0].resource)
+        scene.store.apply("/srv/db", Batch(spans=(structs.replace(earlier, trace_id=TraceId("f" * 32)),)))
+        await wait_until(lambda: "earlier" in text(scene.app), pilot)
         scene.store.apply("/srv/db", Batch(spans=spans_of_job()))
         await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
 
