@@ -50,7 +50,6 @@ MOST_SHARES = 10
 CHANGED = ("host", "app", "version", "user")
 ALL_RUNS = "all"
 
-
 Runs = range | tuple[str, str]
 """Those of some days, or those with a value in a field."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from jobtui.model.slurm import Cluster
     from jobtui.store.condor import CondorChanges, CondorStore
 
-
 CHANGES_KEPT = 1_000_000
 """Changes held at most, about 200 bytes each."""
 LET_GO = 10

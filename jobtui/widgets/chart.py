@@ -248,9 +248,11 @@ class ChartWindow:
         return self._span is None or self._span >= self.whole
 
     def frame(self, cells: int, rows: int) -> charts.Frame:
-        """The window in this many cells. While it follows, it moves on a cell at a time."""
+        """The window in this many cells. While it follows, it moves a cell at a time, and grows in steps."""
         until, span = self.until, self.span
         if self._end is None:
+            step = max(1, 1 << span.bit_length() >> 8)  # else all that is known would grow at each look
+            span = -(-span // step) * step
             cell = max(1, span // max(1, cells))
             until = Nanos(-(-until // cell) * cell)
             span = -(-span // cell) * cell

@@ -18,11 +18,11 @@ from jobtui.analysis.reports.rates import StateTime
 from jobtui.analysis.timeline import job_lines
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ops import Certainty, Component, Op, OpStatus
-from jobtui.render.chart import DrawnChart, draw_chart, legend_lines
+from jobtui.render.chart import DrawnChart, Frame, draw_chart, legend_lines
 from jobtui.render.lanes import op_glyph
 from jobtui.render.log_lines import Tags, tags
 from jobtui.theme import DARK, LAYOUT
-from jobtui.widgets.chart import ChartView
+from jobtui.widgets.chart import ChartView, ChartWindow
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.timeline import JobLog, OpList, StepDetail, Timeline
 from tests.builders import a_step, an_op, job_id, some
@@ -340,3 +340,15 @@ async def test_lines_of_many_states_differ_without_colour() -> None:
     assert len(set(signs)) == len(names)
     picture = "".join(line.partition("┤")[2] or line.partition("│")[2] for line in lines)
     assert not [sign for sign in signs if sign not in picture], lines
+
+
+@each(0.5, 60, 13_579, 90_000_000)
+def test_a_window_that_follows_is_the_same_until_it_moves_by_a_cell(known_s: float) -> None:
+    at, cells, frames = [NOW], 100, set[Frame]()
+    window = ChartWindow(lambda: at[0])
+    window.begin = Nanos(NOW - round(known_s * SECOND))
+    window.show_whole()
+    for nth in range(1_000):
+        frames.add(window.frame(cells, 20))
+        at[0] = Nanos(NOW + nth * window.span // cells // 1_000)
+    assert len(frames) <= 5  # it moves once or twice, and grows as often
