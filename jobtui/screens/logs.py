@@ -601,7 +601,7 @@ class LogsScreen(LogScreen):
         finally:
             watching.stop()
         if search is reader.search:
-            reader.seeks = reader.seeks or int(bool(reader.conditions))
+            reader.seeks = reader.seeks or (1 if reader.conditions else 0)
             self._found_more(reader)
             if search.state is SearchState.FAILED:
                 self.notify(show(search.problem), title="search", severity="warning", markup=False)
