@@ -228,7 +228,6 @@ def test_every_module_that_is_named_exists() -> None:
     parts = [ROOT / name for name in ("jobtui", "tests", "benchmarks", "release")]
     ours = [str(path.relative_to(ROOT)) for part in parts for path in part.rglob("*.py")]
     ours += [str(path.relative_to(ROOT)) for path in ROOT.glob("jobtui/**/*.toml")]
-    ours += ["parameters.py"]  # the program of a job of Sirepo
 
     def check(page: Path) -> None:
         modules = re.findall(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|toml))`", page.read_text())

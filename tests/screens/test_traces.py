@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
@@ -73,11 +74,7 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
     store = app._session.store
     store.add_source("test", "otlp")
     end = NOW + 60 * SECOND
-    first = [
-        a_span(1, start=NOW, end=None),
-        a_span(2, 1, NOW + 9 * SECOND, end),
-        a_span(3, 2, NOW + 9 * SECOND, end),
-    ]
+    first = [a_span(1, start=NOW, end=None), *(a_span(nth, nth - 1, NOW + 9 * SECOND, end) for nth in (2, 3))]
     store.apply("test", Batch(spans=tuple(first)))
     async with app.run_test(size=(120, 20)) as pilot:
         app.action_jump(TRACE_ID)
@@ -85,10 +82,8 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         await pilot.press("G", "k", "left")
         assert here(app) == "s2"
         height = waterfall(app).cursor - waterfall(app).top
-        early = tuple(
-            a_span(nth, 1, NOW + nth * SECOND // 9, NOW + nth * SECOND // 8) for nth in range(10, 14)
-        )
-        store.apply("test", Batch(spans=early))
+        early = (a_span(nth, 1, NOW + nth * SECOND // 9, NOW + nth * SECOND // 8) for nth in range(10, 14))
+        store.apply("test", Batch(spans=tuple(early)))
         await wait_until(lambda: "s13" in text(app), pilot)
         assert (here(app), waterfall(app).cursor - waterfall(app).top) == ("s2", height + 4)
         assert "s3" not in text(app)
@@ -101,17 +96,9 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
 def spans_of_job() -> tuple[Span, ...]:
     sender = Resource("worker", {"service.name": "worker", "job.id": FAILED_JOB})
     start = ago(58)
-    bad = a_span(
-        2,
-        1,
-        start + SECOND,
-        start + 2 * SECOND,
-        name="load",
-        service=sender,
-        error=True,
-        message="no crystal3",
-    )
-    return (a_span(1, None, start, start + 3 * SECOND, name="program", service=sender), bad)
+    of_sender = partial(a_span, service=sender)
+    bad = of_sender(2, 1, start + SECOND, start + 2 * SECOND, name="load", error=True, message="no crystal3")
+    return (of_sender(1, None, start, start + 3 * SECOND, name="program"), bad)
 
 
 async def test_a_job_shows_its_trace_and_the_spans_among_its_lines() -> None:
