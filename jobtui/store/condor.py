@@ -114,9 +114,10 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
         true["submit"] = submitted
     for fact in facts:
         if fact.is_local and fact.at is not None and fact.written_at is not None:
-            if (shift := _shift(fact.written_at - fact.at, WRITTEN_S)) is not None:
-                yield fact.source, Nanos(0), shift  # any other moment tells better: it may be a copy
-        elif fact.is_local and fact.at is not None and fact.what in ONCE:
+            written = _shift(fact.written_at - fact.at, WRITTEN_S)
+            if written is not None:  # any other moment tells better: it may be a copy
+                yield fact.source, Nanos(0), written
+        if fact.is_local and fact.at is not None and fact.what in ONCE:
             own = None
             if fact.what == "terminated":
                 # The starter notes the end in UTC, or in seconds in the XML and JSON forms

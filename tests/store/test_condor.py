@@ -218,8 +218,8 @@ def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.Monke
     log = submitted("2026-11-20 04:00:00")
     groups = [log + second] if second.startswith("005") else [log, second]
     facts = [facts_of(text.encode(), str(at)) for at, text in enumerate(groups)]
-    written = {"written_at": Nanos(1_795_168_801_000_000_000)} if second == "WRITTEN" else {}
-    facts[0][0] = replace(facts[0][0], **written)
+    written_at = Nanos(1_795_168_801_000_000_000) if second == "WRITTEN" else NOW  # of a copy
+    facts[0][-1] = replace(facts[0][-1], written_at=written_at)
     (job,) = jobs_of(*facts).values()
     assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
 
