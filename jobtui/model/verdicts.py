@@ -178,7 +178,7 @@ class Holder(NamedTuple):
     """An op that has, by inference, the slot that another waits for.
 
     `held_s` since it was sent; `limit_s` how long it may run, `usual_s` how long such ops do, `cancel_s`
-    since it was to be canceled, and `is_confirmed` whether its agent answered to that; None if it was not.
+    since it was to be canceled, and `is_confirmed` whether its agent answered; None if none was asked for.
     """
 
     op: Op

@@ -49,10 +49,10 @@ EXPIRED = "session expired"
 class BalsamCase(NamedTuple):
     """One job and what belongs to it. `here` are the allocations of its site.
 
-    `now` is the time by the server's clock when it was last read, which is `ahead_s` ahead of ours and dated
-    something at `dated_at` last; `sites_at` when its sites were, and
-    `launchers_at` when all of that was which says what launchers do. `never_read` are the
-    parts of its server that were not read yet.
+    `now` is the time by the server's clock when it was last read, `sites_at` when its sites were, and
+    `launchers_at` when all of that was which says what launchers do. That clock is `ahead_s` ahead of this
+    machine's, and the last time that it wrote is `dated_at`. `never_read` are the parts of its server that
+    were not read yet.
     """
 
     job: Job
@@ -408,10 +408,8 @@ def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
         return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, ("no launcher of it is listed",))
     silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
-    run, doubts = (
-        matter.last("RUNNING") if one is matter.own else None,
-        matter.doubts_of(one.is_stale, matter.launchers_at),
-    )
+    run = matter.last("RUNNING") if one is matter.own else None
+    doubts = matter.doubts_of(one.is_stale, matter.launchers_at)
     if run is not None and one.is_stale(run.at):
         doubts = ("its heartbeat is before its run",)
     return Ruling(Code.LAUNCHER_STALE, sentence, GUESS if doubts else SURE, doubts)
