@@ -121,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
         if one.setting
     ),
     Setting(
-        "ca_file", "FILE", "certificates to trust for servers of traces, instead of the system's",
+        "ca_file", "FILE", "certificates to trust for trace servers, instead of the system's",
         completes="file",
     ),
     Setting(
@@ -159,8 +159,8 @@ SETTINGS: tuple[Setting, ...] = (
         in_profiles=False,
     ),
     Setting("config", "FILE", "the configuration file to read", in_files=False, completes="file"),
-    Setting("since", "TIME", "leave out what was before: a UTC time, or an age such as 2h", is_time=True),
-    Setting("until", "TIME", "leave out what came after", is_time=True),
+    Setting("since", "TIME", "leave out what is older: a UTC time, or an age such as 2h", is_time=True),
+    Setting("until", "TIME", "leave out what is newer", is_time=True),
     Setting("at", "TIME", "take this as the current time", is_time=True),
 )  # fmt: skip
 

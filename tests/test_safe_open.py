@@ -93,7 +93,7 @@ def test_a_pipe_that_a_user_named_is_read_once_and_to_its_bound(tmp_path: Path) 
 def test_a_pipe_that_has_no_end_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "PIPE_S", 0.1)
     os.mkfifo(pipe := tmp_path / "pipe")
-    with pytest.raises(OSError, match=r"it is a pipe that was not written to its end in 0\.1 s"):
+    with pytest.raises(OSError, match=r"it is a pipe whose writer did not finish within 0\.1 s"):
         read_given(pipe, 100)
     monkeypatch.setattr(files, "PIPE_S", LONG_S)
     with pytest.raises(OSError, match="it is a pipe"):

@@ -191,7 +191,7 @@ def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
 
 def _about(copy: AgentCopy, *, is_gap: bool) -> Iterator[LogLine]:
     """Words about a copy, in the two positions before its first line."""
-    gap = "lines before these may be in no copy; " if is_gap else ""
+    gap = "lines before these may be missing; " if is_gap else ""
     text = f"── {gap}copy {copy.name.kind} ──"
     level = Level.WARNING if is_gap else Level.PLAIN
     begin = copy.name.base

@@ -56,7 +56,7 @@ GIVEN_KEPT = 20_000
 AHEAD_S = 5
 """A row whose time is this far in the future is reported."""
 DOUBTS_KEPT = 5
-TOO_MANY_AT_ONCE = "more rows at one time than one query asks for: some are missing"
+TOO_MANY_AT_ONCE = "more rows have the same time than one query returns: some are missing"
 INSTANT_NS = 1_000_000
 """The step to the next time: some engines do not distinguish times within a millisecond."""
 

@@ -57,7 +57,7 @@ async def _bundle(reader: Reader, gathering: BundleCollector) -> Exit:
     except RecordingError as error:
         return complain(str(error), Exit.NO_SOURCE)
     replay = Command("jobtui", "replay", about=[str(path)]) or "jobtui replay FILE"
-    print_lines([f"{show(str(path))}: {size / 1e6:.1f} MB; to look at it: {replay}"])
+    print_lines([f"{show(str(path))}: {size / 1e6:.1f} MB; to open it: {replay}"])
     return reader.settle(Exit.FINE)
 
 

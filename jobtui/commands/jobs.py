@@ -137,7 +137,7 @@ async def print_jobs(reader: Reader, jobs: Iterable[Job], *, reads_outputs: bool
 
         near = nearest(" ".join(reader.context.words), (*STATUS_WORDS, STUCK))
         known = len(_known(reader))
-        complain(f"none of {counted(known, 'job')} fits{near}" if known else "no job is known")
+        complain(f"none of {counted(known, 'job')} passes the filter{near}" if known else "no job is known")
 
     def lines(width: int | None) -> Iterable[str]:
         if reader.nothing_read:

@@ -221,7 +221,7 @@ async def _print_journals(reader: Reader, name: str) -> Exit | None:
         if chosen is None:
             return None
         written = _WholeLogs(reader, logs, chosen)
-        await reader.watched(written.look(), lambda: f"{written.looked:,} lines looked through")
+        await reader.watched(written.look(), lambda: f"{written.looked:,} lines searched")
         if not written.looked:
             return None
         lines = written.found()
@@ -394,7 +394,7 @@ class _WholeLogs:
             position = page.lines[0].position if is_open else begin
         if position > begin and (len(found) < most or most == MOST_LINES):
             back = next((f" to {date_time(line.at)}{Zone.mark()}" for line in fits if line.at), "")
-            words = f"only its last {looked:,} lines were looked through, back{back}"
+            words = f"only its last {looked:,} lines were searched, back{back}"
             self._problems[name] = f"{name}: {words}; --since, and --until, choose others"
 
     def _line(self, name: str, line: LogLine) -> JobLine:
@@ -420,7 +420,7 @@ async def _written(reader: Reader, outputs: "Sequence[OutputLines]", chosen: Cho
     for one in outputs:
         lines += filter(chosen, await one.fresh(session.store, session.job_reader(), session.reach))
         for path, size in one.skipped:
-            complain(f"{path}: {size:,} bytes before its end are left out")
+            complain(f"{path}: {size:,} bytes are left out; only its end is read")
     return lines
 
 

@@ -302,7 +302,7 @@ class Reader:
                 where = "" if skip.where in skip.why else f"{skip.where}: "
                 complain(f"{source.name}: {source.skipped} skipped, such as {where}{skip.why}")
         if self.partial:
-            complain("interrupted: what is printed is partial")
+            complain("interrupted: the output is partial")
         return Exit.NO_SOURCE if self.nothing_read else code
 
 

@@ -156,7 +156,7 @@ async def run(reader: Reader) -> Exit:
     if settings <= {OTLP.setting} and not is_recorded and file_named(thing) is None:
         complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
         if settings:
-            complain(f"only the dashboard has what is sent to --{OTLP.setting.replace('_', '-')}")
+            complain(f"only the dashboard receives what is sent to --{OTLP.setting.replace('_', '-')}")
         return _nothing(reader, FoundTrace(), Exit.NO_SOURCE)
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
@@ -185,7 +185,7 @@ def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace,
         return trace, ()
     spans, count = sum(mine.others.values()), len(mine.others)
     note = f"process {known.number} only, known by {mine.why}: {counted(count, 'other')}"
-    return mine.trace, (f"{note}, {counted(spans, 'span')}, left out; jobtui trace {trace.trace_id} has all",)
+    return mine.trace, (f"{note}, {counted(spans, 'span')}, left out; all: jobtui trace {trace.trace_id}",)
 
 
 def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:

@@ -246,7 +246,7 @@ class ReplayedScripts(ReplayedSource):
 
 
 class ReplayedTraces(ReplayedSource):
-    """A recorded server of traces. It only has answers to questions that were asked."""
+    """A recorded trace server. It only has answers to questions that were asked."""
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         found: Telemetry | None = await self._opened.answer(Item.TRACE, self.number, trace_id)

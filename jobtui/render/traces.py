@@ -151,7 +151,7 @@ def waterfall_lines(found: Findings, cells: int | None, most: int | None) -> Ite
     rows = layouts.shown_lines(layout, closed.__contains__)
     if most is not None and len(rows) > most:
         drawn = _that_matter(found, layout, rows, most)
-        yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; --plain has all"
+        yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; all: --plain"
         rows = drawn
     columns = waterfall.columns_in(cells if cells is not None else USUAL_CELLS)
     axis = Axis(tree.started_at or 0, tree.ended_at or 0, max(1, columns.bar), found.waits, WAIT_CELLS)

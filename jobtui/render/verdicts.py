@@ -190,7 +190,7 @@ def _holder_line(holder: Holder) -> str:
         parts.append(f"for {age(holder.held_s)}{limit}")
     if holder.cancel_s is not None:
         confirmed = "confirmed" if holder.is_confirmed else "not confirmed"
-        parts.append(f"cancel asked {age(holder.cancel_s)} ago, {confirmed}")
+        parts.append(f"cancel requested {age(holder.cancel_s)} ago, {confirmed}")
     return ", ".join(parts)
 
 
@@ -306,7 +306,7 @@ def why_parts(
     yield from map(Paragraph, memory_lines(verdict.remembered))
     cause, lines = verdict.cause, (history_line(verdict), step_line(verdict))
     if cause is not None and cause.weighed > 1:
-        yield Paragraph(f"chosen of {cause.weighed} lines: {show(cause.why)}", "dim")
+        yield Paragraph(f"chosen from {cause.weighed} lines: {show(cause.why)}", "dim")
     yield from (Paragraph(line, "dim") for line in lines if line)
     if verdict.evidence:
         yield from _why_head("evidence")

@@ -118,7 +118,7 @@ def trace_goals(text: str, store: Store) -> Iterator[Goal]:
         yield Goal(f"trace {ref.trace_id}", "; ".join(ref.notes) or "the text names it", trace=ref)
         for other in ref.others:
             if store.traces.trace(other) is not None:
-                yield Goal(f"trace {other}", "it may be meant", trace=TraceRef(other))
+                yield Goal(f"trace {other}", "a possible match", trace=TraceRef(other))
 
 
 def _goals(candidate: find.Candidate, store: Store, logs: Sequence[str]) -> Iterator[Goal]:
@@ -283,7 +283,7 @@ class FacetsScreen(HeadedScreen):
 
 
 ASKED_S = 5.0
-"""How long servers of traces may take to find the spans that name a typed job."""
+"""How long trace servers may take to find the spans that name a typed job."""
 
 
 class Guide:
@@ -299,7 +299,7 @@ class Guide:
             said = parse_command(text)
             text = said.rest if said.command.call == "goto" else ""
         if self.asks_servers(text):
-            return "asking servers of traces"
+            return "asking trace servers"
         is_in_files = find.is_path(text) or any(find.named_in_files(text[:LONGEST]))
         reads = is_in_files and not self._jump_in_store(text).goals
         return "reading the files of the newest jobs" if reads else ""
@@ -313,7 +313,7 @@ class Guide:
         return jump_to(text, self._shared.store, self._shared.logs.names()) if text.strip() else NOWHERE
 
     def asks_servers(self, text: str) -> bool:
-        """Whether following a text takes the time in which servers of traces answer."""
+        """Whether following a text takes the time in which trace servers answer."""
         client = self._shared.trace_client
         if client is None or not client().asks_servers or not may_name_a_job(text):
             return False

@@ -89,7 +89,7 @@ async def run_quietly(
         async with asyncio.timeout(timeout_s):
             await process.communicate(typed)
     except TimeoutError:
-        return f"was ended after {timeout_s:g} s"
+        return f"was stopped after {timeout_s:g} s"
     finally:  # also if the program ends in the meantime
         if process.returncode is None:
             process.kill()
@@ -214,7 +214,7 @@ def check_file(path: str) -> None:
     if not os.path.isfile(path):
         raise NotStarted(f"{path}: no such file here")
     if not os.access(path, os.R_OK):
-        raise NotStarted(f"{path}: may not be read")
+        raise NotStarted(f"{path}: permission denied; run as a user who may read it")
 
 
 def run_program(words: Sequence[str], environ: Mapping[str, str]) -> None:

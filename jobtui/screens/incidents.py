@@ -116,7 +116,7 @@ class IncidentsScreen(HeadedScreen):
         self._list.set_records((*found.groups, *found.alone))
         nothing = rendered.none_words(found, f"in the last {rendered.period(self._span_s)}")
         words = nothing if earlier is None else rendered.earlier_words(self._span_s, earlier, ())
-        self._list.empty = (words, f"{key_of('window', self.NAME)} looks at other times.")
+        self._list.empty = (words, f"{key_of('window', self.NAME)} chooses another period.")
         if not store.jobs:
             self._list.empty = self.shared.no_jobs()
         self.show_all()
@@ -193,7 +193,7 @@ class IncidentsScreen(HeadedScreen):
 
 SEEN_EVERY_S = 60.0
 """How often the memory is read again."""
-NOTHING = ("Nothing is remembered.", "`jobtui remember`, beside this, keeps how runs end.")
+NOTHING = ("Nothing is remembered.", "Start `jobtui remember`: it keeps how runs end.")
 
 
 class SeenScreen(TableScreen[Seen]):

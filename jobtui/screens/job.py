@@ -69,7 +69,7 @@ class LogBackReader:
         if not self._shared.job_reader.begins_after(queued_at):
             return
         at = Nanos(max(0, queued_at - SLACK_S * SECOND))
-        self._problem = "Reading them further back was stopped."
+        self._problem = "Stopped: the logs were not read further back."
         begun = f"reading the logs back to {self._time(at)}"
         self._announce(f"{begun} … {STOPS}")
         try:
@@ -77,7 +77,7 @@ class LogBackReader:
                 self._back_to = at if self._back_to is None else min(at, self._back_to)
             self._problem = ""
         except Unreadable as error:
-            self._problem = f"They were not read back to {self._time(at)}: {show(str(error))}."
+            self._problem = f"The logs could not be read back to {self._time(at)}: {show(str(error))}."
         finally:
             self._announce("")
 
@@ -131,7 +131,7 @@ class LogBackReader:
         if self._problem:
             words.append(self._problem)
         elif self._back_to is not None:
-            words.append(f"They were read back to {self._time(self._back_to)} for this.")
+            words.append(f"The logs were read back to {self._time(self._back_to)} for this.")
         return tuple(words)
 
 

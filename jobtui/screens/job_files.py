@@ -63,7 +63,7 @@ class FilesTab(JobTab):
     def words(self) -> str:
         waited = None if self._began is None else seconds_between(self._began, self.shared.clock.now())
         if waited is not None and waited >= SLOW_S:
-            return f"no answer of the disk for {duration(float(int(waited)))}"
+            return f"the disk has not answered for {duration(float(int(waited)))}"
         if self._problem or self._listing is None or self.age is None:
             return self._problem
         return f"{show(self._listing.path)} · {self.age.text}"

@@ -89,7 +89,7 @@ class ScriptTab(JobTab):
                 self.post_message(self.TextChanged())
             answer = await self.shared.job_reader.script(wanted)
         except Unreadable as error:
-            self._read, self._outputs, self._problem = None, (), "the script cannot be looked for"
+            self._read, self._outputs, self._problem = None, (), "the script cannot be searched for"
             self._set((), (_line(show(str(error))),))
             return
         script, named = answer.script, named_outputs(detail.facts) if detail is not None else ()

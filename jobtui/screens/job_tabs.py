@@ -293,7 +293,7 @@ class LogsTab(StepTab):
 
     @property
     def words(self) -> str:
-        return self._words if self.subject.is_newest else "output is here of the newest run only"
+        return self._words if self.subject.is_newest else "only the output of the newest run is shown"
 
     def tick(self) -> None:
         """Look at what its program wrote."""

@@ -105,7 +105,7 @@ class LogScreen(LiveScreen):
         """What to type where no log is read; safe to show."""
         kinds, command = kinds_that_give(Gives.LOGS), show(str(self.shared.command()))
         if read := [*extents(self.shared.store.sources(), kinds)]:
-            return ["No log has a line so far:", *read]
+            return ["No log has any line yet:", *read]
         return [text.replace("{jobtui}", command) for text in tables_of("jobtui.screens", "empty")["logs"]]
 
     @on(events.Mount)
@@ -402,7 +402,7 @@ class LogsScreen(LogScreen):
         number = f":{place.line:,}" if place is not None and place.line is not None else ""
         yield Paragraph(f"{show(name if place is None else place.path)}{number}", "accent")
         if (at := self._view.time) is not None:
-            near = "" if line.at == at else ", as the nearest line with a time"
+            near = "" if line.at == at else ", from the nearest line with a time"
             yield Paragraph(f"{date_time(at)}{Zone.mark()}{near}", "dim")
         if line.note:
             yield Paragraph(line.note, "warning")

@@ -101,7 +101,7 @@ class Shared:
         return Gatherer(self.store, self.job_reader, self.now(), self.reach, self.reads)
 
     def no_jobs(self) -> tuple[str, ...]:
-        none = "No source of jobs is named: jobtui --help has them."
+        none = "No source of jobs is configured: jobtui --help lists them."
         return self.nothing_known("No job is known.", Gives.JOBS, none)
 
     def nothing_known(self, words: str, gives: Gives, none: str) -> tuple[str, ...]:

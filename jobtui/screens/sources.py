@@ -93,10 +93,10 @@ def about(source: SourceHealth) -> Iterator[Paragraph]:
     if source.note:
         yield Paragraph(show(source.note))
     if source.news_at is not None:
-        usual = f"; it usually comes every {duration(source.pause_s)} or sooner" if source.pause_s else ""
-        yield Paragraph(f"new data last came at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
+        usual = f"; usually it arrives every {duration(source.pause_s)} or sooner" if source.pause_s else ""
+        yield Paragraph(f"new data last arrived at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
     if not source.error and not source.note and not source.skipped:
-        yield Paragraph("nothing failed" if source.read_at is not None else "not read yet", "dim")
+        yield Paragraph("no errors" if source.read_at is not None else "not read yet", "dim")
     if source.skipped:
         yield Paragraph("")
         yield Paragraph(f"input not understood: {source.skipped:,}; the newest:", "warning")

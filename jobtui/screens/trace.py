@@ -341,7 +341,7 @@ class TraceTab(JobTab):
             return (f"no source that was asked has trace {tracing.link.trace_id}, which {tracing.link.why}",)
         maybe = tracing.ways.candidates
         offered = [f"{100 * one.score:.0f} %  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
-        head = ["These were submitted near it, ↵ lets you choose one:"] if offered else []
+        head = ["These were submitted at about the same time; ↵ chooses one:"] if offered else []
         return (*NONE_FOUND, *head, *offered, *map(show, tracing.ways.notes))
 
     @property

@@ -215,9 +215,7 @@ class TraceChangesScreen(HeadedScreen):
         if this is None:
             silence = f"no source that was asked has trace {this_id}"
         elif other is None:
-            silence = (
-                "No earlier trace with the same root is complete and good. Two marked ones can be compared."
-            )
+            silence = "No earlier trace with the same root is complete and good. Mark two to compare them."
         self._table.empty = (silence,)
         self._show_steps()
 

@@ -177,7 +177,7 @@ class OutputLines:
         self.files, self.skipped = outputs.parts, []
         self.problems = [*outputs.problems, *outputs.notes, *outputs.shared.values()]
         if self.job.status is JobStatus.PENDING and not outputs.parts:
-            self.problems.append(f"is not there yet: {self.job.id} is pending")
+            self.problems.append(f"does not exist yet: {self.job.id} is pending")
         waits, parts = self._follows and listed.status.is_live, outputs.parts
         if not parts:
             return [*self._of_event()]

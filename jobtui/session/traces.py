@@ -56,7 +56,7 @@ class SessionTraces:
 
     @property
     def asks_servers(self) -> bool:
-        """Whether there are servers of traces, which answer only when asked."""
+        """Whether there are trace servers, which answer only when asked."""
         return bool(self._asked())
 
     async def fetch(self, trace_id: TraceId) -> traces.TraceAnswer:
@@ -224,7 +224,7 @@ LOOKED_AT = 20
 async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> TraceMatches:
     """The traces of a job. `names` are the attributes in which spans may hold its id."""
     if job.trace:
-        return TraceMatches((TraceLink(TraceId(job.trace), "it was given this trace, its files say"),))
+        return TraceMatches((TraceLink(TraceId(job.trace), "its files say that it was given this trace"),))
     by_attribute = await ways_by_attribute(client, job.id, names)
     if by_attribute.found:
         return by_attribute

@@ -89,7 +89,7 @@ def read_given(path: str | os.PathLike[str], most: int) -> bytes:
                 is_whole = not piece or len(content) >= most
         _pipes[known] = content if is_whole else None
     if (known_content := _pipes[known]) is None:
-        raise OSError(errno.ETIMEDOUT, f"it is a pipe that was not written to its end in {PIPE_S:g} s")
+        raise OSError(errno.ETIMEDOUT, f"it is a pipe whose writer did not finish within {PIPE_S:g} s")
     return known_content
 
 

@@ -526,7 +526,7 @@ def _token_in(path: str, name: str) -> str:
     try:
         text = read_given(path, TOKEN_BYTES).decode("utf-8", "replace").strip()
     except FileNotFoundError as error:
-        raise SourceMissing(f"{name}: {path}, the file of its login, is not there") from error
+        raise SourceMissing(f"{name}: {path}, the file of its login, does not exist") from error
     except OSError as error:
         raise SourceDenied(f"{name}: {path}, the file of its login: {error.strerror}") from error
     if not text or not text.isascii() or not text.isprintable() or " " in text:

@@ -382,7 +382,7 @@ async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
     assert page.at_edge
     text = "\n".join(line.text for line in page.lines)
     assert "── copy remote-after-start ──" in text
-    assert "lines before these may be in no copy" in text
+    assert "lines before these may be missing" in text
     by_place = {line.position: line.text for line in page.lines}
     for record in batch.records:
         assert record.text.split("\n")[0][:50] in by_place[record.offset]

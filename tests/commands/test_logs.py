@@ -223,7 +223,7 @@ def test_lines_that_match_are_looked_for_as_far_as_is_said(
             assert ("looked" in ran.err, "hunter2" in ran.out) == (False, False)
         monkeypatch.setattr("jobtui.commands.logs.MOST_LINES", 300)
         ran, since = ask("--grep", "needle"), "--since=2026-11-20T00:00:00Z"
-        assert (ran.out, "only its last 300 lines were looked through, back to 2026" in ran.err) == ("", True)
+        assert (ran.out, "only its last 300 lines were searched, back to 2026" in ran.err) == ("", True)
         assert "needle" in ask("--grep", "needle", since).out
         assert ask(since).err.count("only its last 300 lines") == 1
 
@@ -272,7 +272,7 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         words += ["logs", "-f", "--json"]
         stack.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
         if system == "pending":
-            wait_for(lambda: "not there yet: slurm/31 is pending" in out.read_text())
+            wait_for(lambda: "does not exist yet: slurm/31 is pending" in out.read_text())
             cluster.show("31", shown(31, tmp_path, "job.out").replace("=FAILED", "=RUNNING"))
             cluster.queue({"%i": "31", "%A": "31", "%F": "31"})
         wait_for(lambda: '"turn 1"' in out.read_text())

@@ -115,7 +115,7 @@ def test_long_reading_shows_itself_and_can_be_stopped(tmp_path: Path) -> None:
     assert process.returncode == 3
     assert b'"partial": true' in out
     assert out.rstrip().endswith(b"}")
-    assert b"interrupted: what is printed is partial" in seen
+    assert b"interrupted: the output is partial" in seen
 
 
 SSH = """\

@@ -1,4 +1,4 @@
-"""`trace` and `doctor` on captured traces, servers of traces and the receiver; where logins come from."""
+"""`trace` and `doctor` on captured traces, trace servers and the receiver; where logins come from."""
 
 import re
 from collections.abc import Iterator

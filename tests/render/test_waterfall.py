@@ -85,7 +85,7 @@ def test_a_line_says_how_its_span_ended(trace: Trace, row: int, words: str, cell
 def test_a_large_trace_is_drawn_as_far_as_it_matters() -> None:
     found = study_trace(captured("big-5000"))
     note, _, *rows = map(unpainted, waterfall_lines(found, None, most=14))
-    assert note == "14 of 28 rows, those that lead to errors or took the time; --plain has all"
+    assert note == "14 of 28 rows, those that lead to errors or took the time; all: --plain"
     assert [sum(word in row for row in rows) for word in ("✗", "↑", "nothing ran", "× 371")] == [1, 2, 1, 1]
     assert len(rows) == 14
     assert len(list(waterfall_lines(found, None, most=None))) > 5_000

@@ -315,7 +315,7 @@ async def test_an_alarm_command_that_works_again_is_ok(tmp_path: Path) -> None:
 
 async def test_a_command_that_hangs_is_ended() -> None:
     health = await ran(sys.executable, "-c", "import time; time.sleep(600)", timeout_s=0.2)
-    assert "was ended after 0.2 s" in some(health.error)
+    assert "was stopped after 0.2 s" in some(health.error)
 
 
 @pytest.mark.parametrize("kind", sorted(kinds_that_give(Gives.LOGS)))

@@ -284,7 +284,7 @@ async def test_a_tab_that_reads_says_so_and_can_be_left(
         assert "No op of it yet" in text(app)
         await press(pilot, left_by, until=ended.is_set)
         if left_by == "escape":
-            await wait_until(lambda: "further back was stopped" in text(app), pilot)
+            await wait_until(lambda: "not read further back" in text(app), pilot)
             assert isinstance(app.screen, JobScreen)
             await pilot.press("escape")
         await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
@@ -297,5 +297,5 @@ async def test_an_empty_result_says_what_was_read(tmp_path: Path) -> None:
     )
     async with shown(on_tail(log)) as (app, pilot):
         await wait_until(lambda: "No op of run 1 in the logs" in text(app), pilot)
-        await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
+        await wait_until(lambda: "The logs were read back to 20:24Z" in text(app), pilot)
         assert "supervisor.log: starts at 2026-11-20T20:59:00" in text(app)

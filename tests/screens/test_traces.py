@@ -179,7 +179,7 @@ async def test_keys_work_while_a_server_is_asked_for_a_job(on_server: tuple[Jobt
     async with app.run_test(size=SIZE) as pilot:
         await wait_until(lambda: not any(one.error for one in app._session.store.sources()), pilot)
         site.answer = late  # type: ignore[method-assign]
-        await press(pilot, "colon", *"81419552", "enter", until="asking servers of traces")
+        await press(pilot, "colon", *"81419552", "enter", until="asking trace servers")
         await press(pilot, "escape", "5", until=TracesScreen)
         gate.set()
         keys = ("1", "colon", *"nothing7", "enter")

@@ -95,7 +95,7 @@ def _read(path: str) -> str:
                 raise SourceDenied(f"{path} may be read by others, and holds a login: `{remedy}`")
             return file.read(MOST_BYTES).decode("utf-8", "replace")
     except FileNotFoundError as error:
-        raise SourceMissing(f"{path} is not there: {LOGIN}") from error
+        raise SourceMissing(f"{path} does not exist: {LOGIN}") from error
     except OSError as error:
         raise SourceDenied(f"{path} cannot be read: {error.strerror}") from error
 

@@ -185,7 +185,7 @@ class GatewayJournal(client.ExportReader):
                     yield some
         except Silence:
             return  # a quiet journal and a dead connection look alike: ask for all again
-        raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; it is made again")
+        raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; connecting again")
 
     async def _get(
         self, path: str, accept: str, params: Params = (), headers: Headers | None = None

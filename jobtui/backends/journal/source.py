@@ -289,7 +289,7 @@ async def messages_of(
     every = (await reader.values(records.HOST))[records.HOST]
     names = [one for one in every if not host or journal.is_host(one, host)] or (every if is_its_own else ())
     if not names:
-        raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
+        raise SourceError(f"{reader.name}: has no entry of {host or 'any host'}, as far as it can be read")
     on = [((records.HOST, name),) for name in names] if len(names) < len(every) else [()]
     fields = [("_TRANSPORT", one) if one == "kernel" else (records.IDENTIFIER, one) for one in writers]
     matches = tuple((field, *more) for field in fields for more in on)

@@ -37,7 +37,7 @@ NONE = b"NONE\n"
 """What accounting says if it keeps nothing."""
 RULED = re.compile(rb"[^\n]*\n-+\n(.*)\n\Z", re.DOTALL)
 _NAME = re.compile(rb"[A-Za-z_]\w*(?:\(\)|%%)?=", re.ASCII)
-LINES_PART = "its variables are separated by line ends: where a value that contains some ends is a guess"
+LINES_PART = "its variables are separated by newlines: where a value with newlines ends is a guess"
 
 
 async def find_kept(commands: Commands, wanted: Wanted) -> Answer:

@@ -1,4 +1,4 @@
-"""Asks a server of traces, which answers in JSON, even if it has none or the question is wrong."""
+"""Asks a trace server, which answers in JSON, even if it has none or the question is wrong."""
 
 import asyncio
 from typing import NamedTuple

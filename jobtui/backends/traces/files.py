@@ -93,7 +93,7 @@ class TraceFile(PolledFile[_Position]):
         if look.size > LARGEST_BYTES:
             limit = f"{LARGEST_BYTES >> 20} MiB"
             raise SourceUnreachable(
-                f"{self.name}: is larger than {limit}; give one document a line, or part of it"
+                f"{self.name}: is larger than {limit}; put each document on one line, or give a part of it"
             )
         found = read_telemetry(opened.plain.read(0, look.size), self.name)
         batch = _batch((found,), recovered=since.skips)

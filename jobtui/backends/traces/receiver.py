@@ -148,7 +148,7 @@ class _Connection:
         """The body, unpacked. Raises Refusal."""
         length = headers.get("content-length", "0")
         if length.isdigit() and whole(length, MOST) > BODY_BYTES:
-            raise Refusal(413, f"the body has {length} bytes of {BODY_BYTES}")
+            raise Refusal(413, f"the body has {length} bytes, more than {BODY_BYTES}")
         parts: list[bytes] = []
         try:
             unpacker = Unpacker.of_body(headers.get("content-encoding", ""), BODY_BYTES)

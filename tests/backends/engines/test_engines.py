@@ -261,7 +261,7 @@ async def test_keys_come_out_of_files(tmp_path: Any) -> None:
         following = EngineFollowing(engine_of(elastic, access), At(T0))
         assert len((await following.rows(10))[0]) == 2
         assert "(*** may not read)" in following.engine.doubts.words
-    with pytest.raises(SourceError, match="is not there"):
+    with pytest.raises(SourceError, match="does not exist"):
         await EngineFollowing(engine_of(elastic, Access(api_key_file=f"{tmp_path}/x")), At(T0)).rows(1)
 
 

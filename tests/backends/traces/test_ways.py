@@ -410,7 +410,7 @@ async def test_a_token_in_a_file_is_read_again(site: Site, tmp_path: Path) -> No
     with pytest.raises(SourceDenied, match="holds no login"):
         await source.trace(FAILED)
     path.unlink()
-    with pytest.raises(SourceMissing, match="is not there"):
+    with pytest.raises(SourceMissing, match="does not exist"):
         await source.trace(FAILED)
     await source.aclose()
 
@@ -549,7 +549,7 @@ ERRORS = [
     ({"body": CUT, "kind": JSON, **GZIP}, 400, 3, "the packed data is cut off"),
     ({"body": b"{}", "kind": JSON, "path": "/v1/other"}, 404, 5, "/v1/other is not served"),
     ({"body": b"{}", "kind": JSON, "method": "PUT"}, 405, 12, "PUT is not supported, only POST"),
-    ({"body": BIG, "kind": PROTOBUF}, 413, 8, "the body has 70000 bytes of 65536"),
+    ({"body": BIG, "kind": PROTOBUF}, 413, 8, "the body has 70000 bytes, more than 65536"),
     ({"body": [b" " * 40_000] * 2, "kind": JSON}, 413, 8, "it has more than 65536 bytes"),
     ({"body": gzip.compress(BIG, mtime=0), "kind": PROTOBUF, **GZIP}, 413, 8, "more than 65536"),
     ({"body": zlib.compress(BIG), "kind": JSON, "Content_Encoding": "deflate"}, 413, 8, "than 65536"),
