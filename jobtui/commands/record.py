@@ -158,5 +158,5 @@ def replayed_config(recorded: object, present: Config, inner: Invocation) -> Con
         **{name: given for name, given in present.settings.items() if name in times and given.values},
         **{name: Effective(values, f"--{name}") for name, values in inner.settings.items() if name in times},
     }
-    unset = {setting.name: Effective() for setting in SETTINGS if setting.in_files}
+    unset = {setting.name: Effective() for setting in SETTINGS}
     return kept._replace(settings={**unset, **kept.settings, **asked})

@@ -145,7 +145,7 @@ class Shared:
             at, begin, end = (clock_time(one) if is_short else date_time(one)[5:] for one in times)
             state = f"▶ {player.speed}x" if player.speed else "■"
             play, back, on, before, after = map(key_of, REPLAY_CALLS)
-            keys = f"{play} play  {back} {on} a minute  {before} {after} what happened"
+            keys = f"{play} play  {back} {on} a minute  {before} {after} changes"
             return f"replay {state} {at}{Zone.mark()} of {begin} to {end} · {keys}"
         if self.paused_at is None:
             return None

@@ -13,11 +13,9 @@ from textual.widgets import Input
 
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
 from jobtui.screens.incidents import SeenScreen
-from jobtui.screens.job import JobScreen
 from jobtui.screens.palette import ActionProvider
-from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
-from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History
+from jobtui.widgets.filter_bar import MOST, CommandBar, History
 from jobtui.widgets.job_table import JobTable
 from tests.rows import ROWS
 from tests.screens.scene import FAILED, Scene, on_jobs, opened, ready, say, words
@@ -96,19 +94,6 @@ def test_a_damaged_file_of_views_is_reported(tmp_path: Path) -> None:
     assert not Views(path).forget("a")
 
 
-QUERIES = ("incidents", "stuck", "doctor", "replay", "in a replay", "filter")
-
-
-async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a_replay() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        for query, key in zip(QUERIES, "7F6pp/", strict=True):
-            found = await opened(scene, pilot, query)
-            await wait_until(lambda found=found, key=key: " ".join(words(found)).startswith(key + " "), pilot)  # type: ignore[misc]
-            assert not any("one minute back" in line for line in words(found))
-            await pilot.press("escape")
-
-
 async def test_other_colours_are_found_and_used_at_once() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -179,14 +164,3 @@ async def test_a_paste_on_any_screen_opens_a_line_with_the_text() -> None:
             await wait_until(lambda: field(scene) == "q␛[31m q1q", pilot)
             assert scene.app.screen.query(CommandBar)
             await press(pilot, "escape", until=lambda: field(scene) is None)
-
-
-async def test_a_pasted_id_opens_its_thing_and_an_empty_paste_does_nothing() -> None:
-    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
-        scene.app.post_message(events.Paste(" \n"))
-        type_at_once(scene, "6")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
-        assert not scene.app.screen.query(FilterBar)
-        scene.app.post_message(events.Paste(f"{FAILED}\n"))
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
-        assert not scene.app.screen.query(FilterBar)

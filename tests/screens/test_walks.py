@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -21,17 +23,19 @@ from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.traces.files import TraceFile
+from jobtui.config import Config
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import AgentState, HeldOp, OpStatus
+from jobtui.model.specs import SourceSpec
 from jobtui.recording.database import About, Item
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.balsam_server import RecordedBalsam
-from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id
+from tests.builders import a_cluster, a_job, a_step, ago, an_agent, an_op, job_id, some
 from tests.commands.running import shown, sources_of
 from tests.conftest import NOW
 from tests.fakes import batch
@@ -67,7 +71,7 @@ from tests.widgets.widget_app import press, text
 
 WALKS = table("walks")
 LOGS, TERMINAL = WALKS.pop("log"), WALKS.pop("terminal")
-NAMED_KEYS = frozenset({"Enter", "Escape", "Space", "Tab", "C-p", "C-y"})
+NAMED_KEYS = frozenset({"Enter", "Escape", "Space", "Tab", "C-c", "C-p", "C-y"})
 OPENED = {":": "\n : ", "/": "\n / ", "C-p": "an action, a job"}
 """What is shown once a key has opened a line to type in."""
 TRACES = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
@@ -179,18 +183,20 @@ def with_history() -> JobtuiApp:
     return scene.app
 
 
-def recorded(folder: Path, lasts_s: int = 600) -> JobtuiApp:
-    """A job that waits, runs, fails; beside it one that runs all the time."""
+def recorded(folder: Path, lasts_s: int = 600, updates: range = range(0)) -> JobtuiApp:
+    """A job that waits, runs, fails; another that runs, and is updated at these seconds."""
     begin, end = (Nanos((1_795_206_870 + second) * SECOND) for second in (0, lasts_s))  # from 20:34:30 UTC on
-    about = About(version="0", made_at=end, at=end, config=None, job_id="x")
+    config = msgspec.to_builtins(Config({}, sources=(SourceSpec("srdb", "/srv/db"),)))
+    about = About(version="0", made_at=end, at=end, config=config, job_id=job_id(1))
     writer = RecordingWriter(folder / "r", about, 1 << 20)
     told = [(0, a_job(2, name="other"))]
     for second, status in (60, JobStatus.PENDING), (180, JobStatus.RUNNING), (480, JobStatus.FAILED):
         told.append((second, a_job(1, name="the one", status=status)))
     with writer.together():
-        for second, job in told:
+        for second, job in [*told, *((second, a_job(2, name="other")) for second in updates)]:
             at = Nanos(begin + second * SECOND)
-            writer.put("sirepo_db", "/srv/db", Item.BATCH, Batch(jobs=(replace(job, updated_at=at),)), at)
+            one = Batch(jobs=(replace(job, updated_at=at),), count=1)
+            writer.put("sirepo_db", "/srv/db", Item.BATCH, one, at)
     writer.close()
     replay = RecordingReplay(folder / "r")
     return JobtuiApp(Session([SirepoDb(Path("/srv/db"))], replay.clock, replay=replay))
@@ -244,14 +250,25 @@ def test_every_question_is_answered_by_keys(about: str, tmp_path: Path) -> None:
     sources, waits = sources_of("docker"), sources_of("docker-agents-never-start")
     if count := TERMINAL[about].get("done", 0):
         many_jobs(tmp_path / "supervisor-job", Path(waits[1]) / "supervisor-job", count)
-    given = {"docker": sources, "records": sources[:2], "waits": waits, "live": ("--srdb", str(tmp_path))}
+    if seconds := TERMINAL[about].get("updates"):
+        recorded(tmp_path, seconds[-1], range(*seconds[:-1]))
+    given = {
+        "docker": sources,
+        "records": sources[:2],
+        "waits": waits,
+        "live": ("--srdb", str(tmp_path)),
+        "local": sources_of("local"),
+        "recording": [str(tmp_path / "r")],
+    }
     run = TERMINAL[about]["run"].format(**{name: shlex.join(words) for name, words in given.items()})
     with Tmux([sys.executable, "-m", "jobtui", *shlex.split(run)], 120, 40) as window:
         for wanted, keys, *words in TERMINAL[about]["steps"]:
             if keys.startswith("$ fails "):
                 fails(tmp_path / "supervisor-job" / f"{keys.split()[-1]}.json")
-                keys = ""
-            before, _, pasted = keys.partition("paste ")
+            elif keys.startswith("$ opens "):
+                assert shows(words, opened(window.text(), keys.split()[-1]))
+                continue
+            before, _, pasted = keys.partition("$")[0].partition("paste ")
             for key in before.split():
                 is_named = key in NAMED_KEYS or len(key) == 1
                 window.keys(key) if is_named else window.type(key)
@@ -271,6 +288,13 @@ def many_jobs(folder: Path, like: Path, done: int) -> None:
     for number in range(done):
         record = {"computeJid": job_id(number), "status": "completed", "lastUpdateTime": 1_795_000_000}
         (folder / f"{record['computeJid']}.json").write_text(json.dumps(record))
+
+
+def opened(shown: str, path: str) -> str:
+    """The page below the address that `serve` printed, as a browser gets it."""
+    host, token = some(re.search(r"(http://\S+)/\?token=(\S+)", shown)).groups()
+    with build_opener(HTTPCookieProcessor()).open(f"{host}{path}?token={token}") as answer:
+        return str(answer.read().decode())
 
 
 def fails(record: Path) -> None:

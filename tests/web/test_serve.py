@@ -65,10 +65,7 @@ async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
         assert await status(session, url) == 403
         assert await status(session, f"{url}?token={served.token}") == 303
         async with session.get(f"{url}?token={served.token}") as answer:
-            page = await answer.text()
             assert answer.url.path == f"/job/{job}"
-        assert f"<title>{job} - jobtui</title>" in page
-        assert f"/ws/job/{job}" in page
         async with session.get(f"{served.url}/job/token=hunter2") as answer:
             assert "<title>token=*** - jobtui</title>" in await answer.text()
         async with session.ws_connect(f"{served.url}/ws/job/{job}", headers=served.origin()) as opened:
