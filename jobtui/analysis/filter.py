@@ -164,6 +164,7 @@ _IN_SPAN: Mapping[str, Callable[[int, int, int], bool]] = {
 _OF_DAY = {**_IN_SPAN, "<=": lambda at, start, end: at < end, ">": lambda at, start, end: at >= end}
 """The same for a typed day, which is compared as a whole; "after 14:00" begins at 14:00:00."""
 _ORDERED_KINDS = frozenset({Kind.NUMBER, Kind.DURATION, Kind.TIME})
+_TIMED_KINDS = frozenset({Kind.DURATION, Kind.TIME, Kind.FLAG})
 _PATTERN_PART = (
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\()|(?P<close>\))|(?P<alternative>\|)"
     r"|(?P<repeat>[*+]|\{\d*,\d*\}|\{\d{2,}\})|(?P<other>.)"
@@ -396,25 +397,31 @@ _SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
 
 
 class Filter:
-    """A parsed filter. `asks_logs` tells whether it compares what only logs know."""
+    """A parsed filter. `asks_logs` tells whether it compares what only logs know, `asks_time` whether what
+    passes depends on the time too.
+    """
 
-    __slots__ = ("_node", "_test", "asks_logs", "shows_quasi")
+    __slots__ = ("_node", "_test", "asks_logs", "asks_time", "shows_quasi")
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._test: Test = compile_node(node, _word_test, make_test)
         self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
-        compared = (leaf.field.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, FieldComparison))
-        self.asks_logs = any(name in ("host", "driver") for name in compared)
+        names = [leaf.field.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, FieldComparison)]
+        words = [leaf.value.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, Word)]
+        self.asks_logs = any(name in ("host", "driver") for name in names)
+        self.asks_time = STUCK in words or any(FIELD_BY_NAME[name].kind in _TIMED_KINDS for name in names)
 
     @property
     def is_empty(self) -> bool:
         return self._node == All(())
 
     def matches(self, job: Job, now: Nanos, context: JobContext = RECORD_ONLY) -> bool:
-        if job.is_quasi and not self.shows_quasi:
-            return False
-        return self._test(job, context.now_at(job.source, now), context)
+        return self.passes(job, context.now_at(job.source, now) if self.asks_time else now, context)
+
+    def passes(self, job: Job, now: Nanos, context: JobContext, *, hidden: bool = False) -> bool:
+        """The same at a time by the clock of the job's source, perhaps with jobs that are else hidden."""
+        return (hidden or self.shows_quasi or not job.is_quasi) and self._test(job, now, context)
 
     def select(self, jobs: Iterable[Job], now: Nanos, context: JobContext = RECORD_ONLY) -> list[Job]:
         return [job for job in jobs if self.matches(job, now, context)]

@@ -329,7 +329,7 @@ def status_since(job: Job) -> Nanos | None:
         return job.queued_at
     if job.status is JobStatus.RUNNING:
         return job.started_at if job.started_at is not None else job.queued_at
-    return _first_known(job.ended_at, job.updated_at, job.written_at)
+    return job.ended_at or job.updated_at or job.written_at
 
 
 def age_s(job: Job, now: Nanos) -> float | None:
@@ -338,15 +338,11 @@ def age_s(job: Job, now: Nanos) -> float | None:
 
 
 def first_seen(job: Job) -> Nanos | None:
-    return _first_known(job.queued_at, job.started_at, job.updated_at, job.written_at)
+    return job.queued_at or job.started_at or job.updated_at or job.written_at
 
 
 def last_active(job: Job, now: Nanos) -> Nanos | None:
-    return now if job.status.is_live else _first_known(job.ended_at, job.updated_at, job.written_at)
-
-
-def _first_known(*times: Nanos | None) -> Nanos | None:
-    return next((at for at in times if at is not None), None)
+    return now if job.status.is_live else status_since(job)
 
 
 def happened_at(job: Job) -> Nanos | None:

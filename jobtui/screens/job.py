@@ -26,9 +26,8 @@ from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import extents, judge_all
 from jobtui.render.text import Zone, clock_time, date_time, ends_of, show
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.job_files import FilesTab
+from jobtui.screens.job_files import FilesTab, ScriptTab
 from jobtui.screens.job_history import HistoryTab
-from jobtui.screens.job_script import ScriptTab
 from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab
 from jobtui.screens.job_verdict import JobVerdict
 from jobtui.screens.shared import CopyTarget, Shared, start

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import msgspec
 from textual import on, work
 from textual.timer import Timer
 from textual.widget import Widget
@@ -12,6 +11,7 @@ from textual.widget import Widget
 from jobtui.actions import ScreenName, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
+from jobtui.model.clock import Nanos
 from jobtui.model.health import contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
@@ -106,17 +106,13 @@ class JobsFilteringScreen(FilteringScreen):
 
         return parse(text)
 
-    def job_test(self) -> Callable[[Job], bool] | None:
-        """The test of the jobs shown, None if all are."""
-        chosen, now = self._passes, self.shared.now
+    def job_test(self, time_of: Callable[[str], Nanos]) -> Callable[[Job], bool] | None:
+        """The test of the jobs shown by the times of their sources, None if all are."""
+        chosen = self._passes
         if self.passes_all:
             return None if self.shows_hidden else lambda job: not job.is_quasi
-        context = self._lookup.context()
-        if not self.shows_hidden:
-            return lambda job: chosen.matches(job, now(), context)
-        return lambda job: chosen.matches(
-            msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job, now(), context
-        )
+        context, hidden = self._lookup.context(), self.shows_hidden
+        return lambda job: chosen.passes(job, time_of(job.source), context, hidden=hidden)
 
     def filter_bar(self) -> FilterBar:
         from jobtui.screens.command_table import complete_filter_at
@@ -335,4 +331,5 @@ class JobsScreen(JobsFilteringScreen):
         return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
     def apply_filter(self) -> None:
-        self._table.set_filter(self.job_test(), ages=not self.passes_all)
+        ages = not self.passes_all and self._passes.asks_time
+        self._table.set_filter(self.job_test(self._table.rows.time_of), ages=ages)

@@ -7,8 +7,9 @@ leaves alone; through a list of records it would look again and again.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from heapq import merge, nlargest
+from heapq import nlargest, nsmallest
 from itertools import islice
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -25,8 +26,9 @@ BULK = 4096
 """More changes than this at once rebuild the index."""
 SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
-FIRST, FIRST_S = 100, 0.02
-"""How many rows of a new filter are shown before all are looked at, if they are found in this time."""
+FIRST, TRIED, FIRST_S = 100, 4096, 0.02
+"""How many rows of a new filter are shown before all are looked at, if they are found among the TRIED first
+ones in this time."""
 FRESH_S, LAST_S = 3_600, 86_400
 """A job that failed within FRESH_S comes before those that run. If nothing at all happened in that time, one
 that failed within LAST_S before the newest event does."""
@@ -39,14 +41,13 @@ Sort = Callable[[Job], Any]
 Keep = Callable[[Job], bool]
 
 LIVE = frozenset(status for status in JobStatus if status.is_live)
+_place_of = attrgetter("status", "ended_at", "is_quasi")
 _NEVER_RUN = frozenset({JobStatus.MISSING, JobStatus.PURGED})
 _FAR = 1 << 64
 Entry = tuple[int, Any, JobId]
 """Whether it is a row without a key, sort key and id, which decides between equal ones."""
 SLICE = 1024
-"""Rows looked at in one slice of a rebuild."""
-RUN = 4096
-"""Rows sorted at once in a rebuild, before runs are merged."""
+"""Rows looked at in one slice of work on an order."""
 
 
 class Order(NamedTuple):
@@ -61,96 +62,128 @@ class Order(NamedTuple):
 
 
 class RowIndex:
-    """The shown rows in order. Rows without a key come after all others."""
+    """All rows in order, and those of them that pass the filter. Rows without a key come after all others."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
         self._entries: dict[str, Entry] = {}
-        self._sorted: SortedList[Entry] = SortedList()
+        self._all: SortedList[Entry] = SortedList()
+        self._shown = self._all if order.keep is None else SortedList[Entry]()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._shown)
+
+    def take(self, entries: Sequence[Entry]) -> "RowIndex":
+        """Take in the rows of other jobs, of which none is shown yet if there is a filter."""
+        self._all.update(entries)
+        self._entries.update((entry[-1], entry) for entry in entries)
+        return self
 
     def put(self, job: Job) -> bool:
-        """Take in a new or changed job; whether it came, went or moved."""
-        before = self._entries.get(job.id)
-        if (entry := _entry(job, self.order)) is None:
-            return before is not None and self.discard(job.id)
-        if before == entry:
+        """Take in a new or changed job; whether a shown row came, went or moved."""
+        before, entry = self._entries.get(job.id), _entry(job, self.order)
+        was_shown = before is not None and (self._shown is self._all or before in self._shown)
+        is_shown = _passes(job, self.order)
+        if before == entry and was_shown is is_shown:
             return False
-        if before is not None:
-            self._sorted.remove(before)
+        self.discard(job.id)
         try:
-            self._sorted.add(entry)
+            self._all.add(entry)
         except TypeError as error:  # its key does not compare with those of others
             FAULTS.note(error, "sorting rows")
-            self._sorted.add(entry := _keyless(job, self.order))
+            self._all.add(entry := _entry(job, self.order._replace(sort=lambda job: None)))
+        if is_shown and self._shown is not self._all:
+            self._shown.add(entry)
         self._entries[job.id] = entry
-        return True
+        return was_shown or is_shown
 
     def discard(self, job_id: str) -> bool:
+        """Forget a job; whether it was known."""
         if entry := self._entries.pop(job_id, None):
-            self._sorted.remove(entry)
+            self._all.remove(entry)
+            if self._shown is not self._all:
+                self._shown.discard(entry)
         return entry is not None
 
     def position(self, job_id: str) -> int | None:
         entry = self._entries.get(job_id)
-        return None if entry is None else self._index(self._sorted.index(entry))
+        return self._index(self._shown.index(entry)) if entry is not None and entry in self._shown else None
 
     def window(self, start: int, stop: int) -> list[JobId]:
         """The ids of the rows from `start` up to `stop`, clipped to what there is."""
-        rows = range(max(0, start), min(stop, len(self._sorted)))
-        return [self._sorted[self._index(at)][-1] for at in rows]
-
-    def ids(self) -> Iterator[JobId]:
-        entries = reversed(self._sorted) if self.order.reverse else iter(self._sorted)
-        return (entry[-1] for entry in entries)
+        rows = range(max(0, start), min(stop, len(self._shown)))
+        return [self._shown[self._index(at)][-1] for at in rows]
 
     def _index(self, at: int) -> int:
-        return len(self._sorted) - 1 - at if self.order.reverse else at
+        return len(self._shown) - 1 - at if self.order.reverse else at
 
-    @classmethod
-    def rebuilt(cls, jobs: Sequence[Job], order: Order) -> Generator[None, None, "RowIndex"]:
-        """An index over `jobs`, returned after as many slices of a few milliseconds as it takes."""
-        index: RowIndex = cls(order)
-        entries: list[Entry] = []
-        for at in range(0, len(jobs), SLICE):
-            entries += filter(None, (_entry(job, order) for job in jobs[at : at + SLICE]))
-            yield
-        index._sorted = yield from _sorted(entries)
-        for at in range(0, len(entries), 8 * SLICE):
-            yield
-            index._entries.update((entry[-1], entry) for entry in entries[at : at + 8 * SLICE])
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries of all rows, also of those that do not pass, in their order."""
+        return tuple(reversed(self._all) if self.order.reverse else self._all)
+
+    def showing(self, order: Order, ids: Iterable[str] = ()) -> "RowIndex":
+        """The same rows, shared with this one, of which those of these jobs are shown, or all of them."""
+        index = RowIndex(order)
+        index._entries, index._all = self._entries, self._all
+        shown = filter(None, map(self._entries.get, ids))
+        index._shown = self._all if order.keep is None else SortedList(shown)
         return index
 
 
-def _entry(job: Job, order: Order) -> Entry | None:
-    """The entry of a row, None when it is not shown; with a fault of ours it is shown after all others."""
+def arranged(
+    jobs: Mapping[JobId, Job], order: Order, whole: RowIndex | None, held: str | None = None
+) -> Generator[RowIndex | None, None, RowIndex]:
+    """An index of the jobs in an order. `whole` has all in that order; without one they are sorted.
+
+    It yields after each slice of work: None, or once the first rows if enough of these pass, also `held`.
+    """
+    entries: list[Entry] = []
+    for some in _slices(tuple(jobs.values()) if whole is None else ()):
+        entries += [_entry(job, order) for job in some]
+        yield None
+    pick = nlargest if order.reverse else nsmallest
+    leading = pick(SLICE, entries) if whole is None else whole.entries()[:TRIED]
+    first = [at for *_, at in leading if at in jobs and _passes(jobs[at], order)]
+    if len(first) >= FIRST and held in (None, *first):
+        yield (RowIndex(order).take(leading) if whole is None else whole).showing(order, first)
+    if whole is None:
+        whole = RowIndex(order)
+        for part in _slices(entries):
+            whole.take(part)
+            yield None
+    passing: list[JobId] = []
+    for some in _slices(tuple(jobs.values()) if order.keep is not None else ()):
+        passing += [job.id for job in some if _passes(job, order)]
+        yield None
+    if len(passing) > TRIED:  # in their order they are soon sorted
+        known, passing = frozenset(passing), []
+        for part in _slices(whole.entries()):
+            passing += [at for *_, at in part if at in known]
+            yield None
+    return whole.showing(order, passing)
+
+
+def _slices(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (items[at : at + SLICE] for at in range(0, len(items), SLICE))
+
+
+def _passes(job: Job, order: Order) -> bool:
+    """Whether a row is shown; it is if that cannot be found out."""
     try:
-        if order.keep is not None and not order.keep(job):
-            return None
+        return order.keep is None or bool(order.keep(job))
+    except Exception as error:  # noqa: BLE001 - a `with` would cost all other rows time
+        FAULTS.note(error, "filtering")
+        return True
+
+
+def _entry(job: Job, order: Order) -> Entry:
+    """The entry of a row; with a fault of ours it comes after all others."""
+    try:
         key = order.sort(job)
-        return _keyless(job, order) if key is None else (0, key, job.id)
     except Exception as error:  # noqa: BLE001 - it costs this row its place; a `with` would cost the others time
         FAULTS.note(error, "sorting rows")
-        return _keyless(job, order)
-
-
-def _keyless(job: Job, order: Order) -> Entry:
-    return (-1 if order.reverse else 1, None, job.id)
-
-
-def _sorted(entries: list[Entry]) -> "Generator[None, None, SortedList[Entry]]":
-    """`entries` sorted, in slices: short runs first, which are then merged."""
-    runs = []
-    for at in range(0, len(entries), RUN):
-        runs.append(sorted(entries[at : at + RUN]))
-        yield
-    found, merged = SortedList(), merge(*runs)
-    while part := list(islice(merged, SLICE)):
-        found.update(part)
-        yield
-    return found
+        key = None
+    return (0 if key is not None else -1 if order.reverse else 1, key, job.id)
 
 
 def _rounds(mapping: Mapping[JobId, object]) -> Iterator[Sequence[JobId]]:
@@ -164,7 +197,7 @@ class JobRows:
     """All jobs and the index of those shown. Without a sort key what a person should see comes first."""
 
     def __init__(self, now: Callable[[], Nanos], now_at: ClockOf = here) -> None:
-        self._time_of = cache(lambda source: now_at(source, now()))
+        self.time_of = cache(lambda source: now_at(source, now()))
         """The time by the clock of a source, the same for all jobs that are looked at in one go."""
         self.jobs: dict[JobId, Job] = {}
         self.tally = JobTally(now)
@@ -178,11 +211,11 @@ class JobRows:
         self._on_top: set[JobId] = set()
         self._index: RowIndex = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
-        self._whole = self._index
-        """The last that was worked out to its end; `_index` may have only the first of its rows."""
         self.has_more = False
         """Whether only the first rows are served by now."""
-        self._work: Generator[None, None, RowIndex] | None = None
+        self._lacks_jobs = False
+        """Whether the index served is without some jobs: many came at once, or it has the first rows only."""
+        self._work: Generator[RowIndex | None, None, RowIndex] | None = None
         self._late: set[JobId] = set()
         self._ages = False
         self._is_urgent_first = True
@@ -202,10 +235,11 @@ class JobRows:
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
         jobs = list(changed)
-        self._time_of.cache_clear()
+        self.time_of.cache_clear()
         if len(jobs) > BULK:
             for job in jobs:
                 self._take(job)
+            self._lacks_jobs = True
             self._begin()
             moved = False
         else:
@@ -219,7 +253,7 @@ class JobRows:
     def _top(self) -> bool:
         """Bring the latest failures that are shown before what is stuck, which may be much."""
         latest = nlargest(LOOKED_AT, self._failed, key=self._failed.__getitem__)
-        shown = (job_id for job_id in latest if _entry(self.jobs[job_id], self._wanted) is not None)
+        shown = (job_id for job_id in latest if _passes(self.jobs[job_id], self._wanted))
         before, self._on_top = self._on_top, set(islice(shown, ON_TOP))
         changed = [job for job_id in before ^ self._on_top if (job := self.jobs.get(job_id))]
         if self._work is not None:
@@ -240,14 +274,10 @@ class JobRows:
 
     def _stays(self, before: Job, job: Job) -> bool:
         """Whether it is plain at a glance that a job stays where it is: it had ended, as and when it did."""
-        if before.status is not job.status or before.ended_at != job.ended_at or job.ended_at is None:
+        if job.ended_at is None or job.status in LIVE or _place_of(before) != _place_of(job):
             return False
-        if not self._is_urgent_first or job.status in LIVE or before.is_quasi is not job.is_quasi:
-            return False
-        keep = self._index.order.keep
-        with contained("filtering"):
-            return keep is None or keep(before) == keep(job)
-        return False
+        order = self._index.order
+        return self._is_urgent_first and _passes(before, order) is _passes(job, order)
 
     def set_order(
         self, sort: Sort | None, *, reverse: bool = False, keep: Keep | None = None, ages: bool = False
@@ -257,45 +287,35 @@ class JobRows:
         `ages` says that what passes may change by time alone.
         """
         self._ages = ages
+        self.time_of.cache_clear()
         self._wanted = Order(sort or self._urgency, reverse, keep)
         self._top()
         self._begin()
-        self._serve_first()
+        end = perf_counter() + FIRST_S
+        while not self.work(0.0) and self.is_sorting and perf_counter() < end:
+            pass
 
-    def _serve_first(self) -> None:
-        """Serve the first rows at once, if they and `held` are soon found in the order worked out last."""
-        if self._whole.order._replace(keep=None) != self._wanted._replace(keep=None):
-            return
-        first, end = RowIndex(self._wanted), perf_counter() + FIRST_S
-        held = self.jobs.get(self.held or JobId(""))
-        held = held if held is not None and _entry(held, self._wanted) is not None else None
-        for job_id in self._whole.ids():
-            if (job := self.jobs.get(job_id)) is not None:
-                first.put(job)
-            if len(first) == FIRST and (held is None or first.position(held.id) is not None):
-                self._index, self.has_more = first, True
-            if len(first) == FIRST or perf_counter() > end:
-                return
-
-    def work(self) -> bool:
-        if self._work is None:
-            return False
-        end = perf_counter() + SLICE_S
+    def work(self, slice_s: float = SLICE_S) -> bool:
+        """Go on for a while with what is worked out; whether other rows are served now."""
+        before, end = self._index, perf_counter() + slice_s
         try:
-            while perf_counter() < end:
-                next(self._work)
+            while self._work is not None:
+                if (first := next(self._work)) is not None:
+                    self._index, self.has_more = first, True
+                if perf_counter() >= end:
+                    break
         except StopIteration as done:
-            self._serve(done.value)
-            return self._work is None
+            self._index, self._work, self.has_more, self._lacks_jobs = done.value, None, False, False
+            self._is_urgent_first = self._wanted.sort == self._urgency and not self._ages
         except Exception as error:  # noqa: BLE001 - the order that was shown goes on being shown
             FAULTS.note(error, "sorting rows")
-            self._work = None
-        return False
+            self._wanted, self._work = self._index.order, None
+        return self._index is not before
 
     def sweep(self) -> bool:
         """Look again at some jobs whose flags time alone may change; whether rows moved."""
         moved = False
-        self._time_of.cache_clear()
+        self.time_of.cache_clear()
         rounds = (*next(self._live_round), *next(self._failed_round))
         for job_id in (*rounds, *(next(self._round) if self._ages else ())):
             if job := self.jobs.get(job_id):
@@ -332,7 +352,7 @@ class JobRows:
         self._failed.pop(job.id, None)
         if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
             with contained("judging a job"):
-                now = self._time_of(job.source)
+                now = self.time_of(job.source)
                 is_quiet = now - self._newest_event >= FRESH_S * SECOND
                 since = self._newest_event - LAST_S * SECOND if is_quiet else now - FRESH_S * SECOND
                 if job.ended_at > since:
@@ -341,7 +361,7 @@ class JobRows:
     def _judge(self, job: Job) -> None:
         self.needy.discard(job.id)
         with contained("judging a job"):
-            if not job.is_quasi and needs_person(job, self._time_of(job.source)):
+            if not job.is_quasi and needs_person(job, self.time_of(job.source)):
                 self.needy.add(job.id)
 
     def _drop(self, job_id: JobId) -> bool:
@@ -355,21 +375,24 @@ class JobRows:
 
     def _begin(self) -> None:
         self._late.clear()
-        self._work = RowIndex.rebuilt(tuple(self.jobs.values()), self._wanted)
+        self._work = self._arrange()
 
-    def _serve(self, index: RowIndex) -> None:
-        if len(self._late) > BULK:
-            self._begin()
-            return
-        for job_id in self._late:
-            if job := self.jobs.get(job_id):
-                index.put(job)
-            else:
-                index.discard(job_id)
-        self._late.clear()
-        self._index = self._whole = index
-        self._work, self.has_more = None, False
-        self._is_urgent_first = index.order.sort == self._urgency and not self._ages
+    def _arrange(self) -> Generator[RowIndex | None, None, RowIndex]:
+        """Work out the wanted order of all jobs, of which some may change meanwhile."""
+        is_sorted = self._index.order[:2] == self._wanted[:2]
+        whole = self._index if is_sorted and not self._lacks_jobs else None
+        self._lacks_jobs = whole is None
+        held = self.jobs.get(self.held) if self.held is not None else None
+        awaited = held.id if held is not None and _passes(held, self._wanted) else None
+        index = yield from arranged(self.jobs, self._wanted, whole, awaited)
+        while self._late:
+            for job_id in [self._late.pop() for _ in range(min(len(self._late), SWEPT))]:
+                if job := self.jobs.get(job_id):
+                    index.put(job)
+                else:
+                    index.discard(job_id)
+            yield None
+        return index
 
     def _urgency(self, job: Job) -> int:
         """First what just failed and needs a person, what is live, what ended; in each the latest first."""

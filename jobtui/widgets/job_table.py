@@ -188,7 +188,7 @@ class JobTable(RecordTable[Job]):
 
     def _renew_visible(self) -> None:
         self._visible = self.rows.window(self.top, self.top + self.page)
-        if self._is_rearranged and self._visible and not self.rows.is_sorting:
+        if self._is_rearranged and self._visible and (self.rows.has_more or not self.rows.is_sorting):
             self._is_rearranged = False
             self._measure(only_more=False)
         if (under := self.cursor_id) != self._highlighted:

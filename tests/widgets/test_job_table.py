@@ -1,7 +1,6 @@
 """The table of jobs: its rows, their order, the cursor, and what is painted."""
 
 from collections.abc import Generator
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +13,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
-from jobtui.widgets.job_rows import BULK, FIRST, FRESH_S, LAST_S, JobRows, Order, RowIndex
+from jobtui.widgets.job_rows import BULK, FIRST, FRESH_S, LAST_S, JobRows, Order, RowIndex, arranged
 from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
@@ -175,8 +174,8 @@ class Row(NamedTuple):
 def built(rows: list[Any], order: Order) -> RowIndex:
     found: list[RowIndex] = []
 
-    def steps() -> Generator[None, None, None]:
-        found.append((yield from RowIndex.rebuilt(rows, order)))
+    def steps() -> Generator[RowIndex | None, None, None]:
+        found.append((yield from arranged({row.id: row for row in rows}, order, None)))
 
     assert not any(steps())
     return found[0]
@@ -297,20 +296,27 @@ def test_the_first_rows_of_a_filter_come_before_all_were_looked_at(
     clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobtui.widgets.job_rows.FIRST_S", 60.0)
+    monkeypatch.setattr("jobtui.widgets.job_rows.SLICE", 128)
     rows = JobRows(clock.now)
     rows.apply([a_job(n, status=JobStatus.COMPLETED, ended_at=ago(n)) for n in range(4 * FIRST)])
     settle(rows)
     before = shown(rows)
-    some, others = before[::2], before[1::2]
-    # What passes at last did not before: then what was shown stays until all were looked at
-    held = ((None, some, True), (some[-1], before, False), (others[-1], some, True), (None, others, False))
-    for rows.held, passing, has_more in held:
-        keep = partial(lambda passing, job: job.id in passing, frozenset(passing))
-        rows.set_order(None, keep=keep)
-        assert rows.has_more is has_more
-        assert shown(rows) == some[: FIRST if has_more else None]
+    some, others, few = before[::2], before[1::2], before[-9:]
+    cases = (None, some), (some[-1], before), (others[-1], some), (None, few), (None, before)
+    for rows.held, passing in cases:
+        rows.set_order(None, keep=lambda job, known=frozenset(passing): job.id in known)  # type: ignore[misc]
+        assert shown(rows) == passing[: len(rows)], "the first of all that pass, whatever passed before"
+        assert len(rows) >= min(FIRST, len(passing))
+        assert rows.has_more is (passing is not few)
+        assert rows.held not in passing or rows.position(rows.held) is not None
         settle(rows)
         assert (shown(rows), rows.has_more) == (passing, False)
+    rows.held = None
+    for reverse, wanted in ((False, before[::-1]), (True, before)):
+        rows.set_order(lambda job: job.ended_at, reverse=reverse)
+        assert (shown(rows), rows.has_more) == (wanted[: len(rows)], True)
+        settle(rows)
+        assert (shown(rows), rows.has_more) == (wanted, False)
 
 
 def test_changes_during_a_sort_are_not_lost(clock: FixedClock) -> None:

@@ -240,10 +240,6 @@ class Device(_Secret):
     expires_in: float = 300.0
     interval: float = 3.0
 
-    @property
-    def interval_s(self) -> float:
-        return min(MOST_INTERVAL_S, max(LEAST_INTERVAL_S, self.interval))
-
 
 Form = TypeVar("Form")
 
@@ -290,7 +286,7 @@ class LoginServer:
         end = clock() + longest_s
         failure: SourceUnreachable | None = None
         while clock() < end:
-            sleep(device.interval_s)
+            sleep(min(MOST_INTERVAL_S, max(LEAST_INTERVAL_S, device.interval)))
             try:
                 answer, failure = self._ask(path, form, (200, 400, 403)), None
                 if answer.status == 200:
