@@ -314,6 +314,8 @@ _ESSENTIAL = 80
 KEPT = 101
 """The priority of a column that always has its least width, even if the table is too narrow for it."""
 _SQUEEZED = 6
+NAME_CELLS = 12
+"""A column whose longest text has no more cells holds names."""
 NOT_KNOWN: Mapping[str, int] = {}
 
 
@@ -329,9 +331,10 @@ def fit_columns(
     With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority
     until the others have their least width; essential ones are squeezed before one of them is dropped. The
     rest goes to columns whose `texts` are longer, then to the last.
+    A name is whole, or its column is dropped: a part names nothing; a sentence that is cut still says much.
     """
     gap = gap_for(width)
-    kept = [_variant(column, width) for column in chosen]
+    kept = [_variant(column, width, texts.get(column.key, 0)) for column in chosen]
     while len(kept) > 1 and not _have_room([column.cells.least for column in kept], gap, width):
         last = min(kept, key=lambda column: column.priority)
         squeezed = list(map(_smallest, kept))
@@ -342,11 +345,13 @@ def fit_columns(
     return tuple(zip(kept, _shared(kept, room, texts), strict=True))
 
 
-def _variant(column: AnyColumn, width: int) -> AnyColumn:
+def _variant(column: AnyColumn, width: int, longest: int = 0) -> AnyColumn:
     for below, cells, cell, header in column.narrow:
         if width < below:
             shown = column.header if header is None else header
             column = msgspec.structs.replace(column, cells=cells, cell=cell or column.cell, header=shown)
+    if column.cells.least < longest <= min(NAME_CELLS, column.cells.most):
+        column = msgspec.structs.replace(column, cells=column.cells._replace(least=longest))
     return column
 
 

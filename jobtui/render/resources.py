@@ -178,7 +178,7 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
         ]
         yield Paragraph(SEPARATOR.join(filter(None, words)), "warning" if is_down else "", whole=False)
     if not known:
-        yield Paragraph("none is known yet" if look.labels else "no source of sites: see --balsam", "dim")
+        yield Paragraph("none is known yet" if look.labels else "no site is read; give --balsam", "dim")
 
 
 def live_first(allocations: Iterable[Allocation], look: ServerLook) -> list[Allocation]:

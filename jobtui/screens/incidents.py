@@ -138,11 +138,8 @@ class IncidentsScreen(HeadedScreen):
         if self._earlier is not None and (wide_s := self._earlier.window_s) is not None:
             wide = rendered.period(wide_s)
         if found is None:
-            if self._earlier is None:
-                return f"looking at the last {span}"
-            return (
-                f"no failures in the last {span}; looking at {f'the last {wide}' if wide else 'all before'}"
-            )
+            first = "" if self._earlier is None else f"no failures in the last {span}; "
+            return f"{first}looking at {'all before' if first and not wide else f'the last {wide or span}'}"
         counts = (found.groups, "group"), (found.alone, "single failure")
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:

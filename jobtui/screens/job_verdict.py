@@ -22,7 +22,7 @@ LIVE_S = 5.0
 
 SHOWN_BY: Mapping[str, str] = {
     "timeline": "tab('timeline')", "logs": "tab('logs')", "compare": "compare", "show": "",
-    "agents": "app.go('agents')",
+    "agents": "app.go('agents')", "trace": "tab('trace')",
 }  # fmt: skip
 """The action that shows what a command of jobtui prints; "" where the screen of the job does."""
 

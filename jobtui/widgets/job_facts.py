@@ -99,7 +99,7 @@ class JobFacts(LineView):
         bare = (Piece("  "), *status_words(self.job, now, absolute=None), Piece(" "))
         count = self.job.runs
         switch = "  ‹ ›" if self.run is not None and count > 1 else ""
-        runs = f"   run {self.run or count} of {count}{switch}" if count else "   never run"
+        runs = f"   run {self.run or count} of {count}{switch}" if count else ""
         full = (Piece(runs, "dim"), *status)
         if self.rows_high == 1:
             age = self._age_spans()

@@ -132,6 +132,8 @@ def test_unused_width_of_a_column_goes_to_columns_with_cut_text() -> None:
     for cells in range(100, 250):
         sizes = {column.key: size for column, size in fit_columns(cells, DEFAULT_COLUMNS, usual)}
         assert sizes["name"] == 20 < 24 <= sizes["reason"] == max(sizes.values()), cells
+    long = {"state": 9, "age": 6, "name": 22, "app": 7, "model": 12, "host": 11, "reason": 90}
+    assert dict((one.key, size) for one, size in fit_columns(120, DEFAULT_COLUMNS, long))["host"] == 11
 
 
 def test_rows_are_sorted_by_value_the_youngest_first_and_missing_values_last() -> None:

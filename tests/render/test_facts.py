@@ -197,6 +197,6 @@ def test_several_servers_have_different_labels() -> None:
     assert text_widths(ALLOCATION_COLUMNS, [GIVEN], LOOK, 120).items() >= {"server": 0, "note": 0}.items()
 
 
-@each(({}, "see --balsam"), ({"https://b": ""}, "none is known yet"))
+@each(({}, "give --balsam"), ({"https://b": ""}, "none is known yet"))
 def test_an_empty_list_of_sites_says_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
     assert words in [*site_lines([], ServerLook(NOW, labels))][1].text

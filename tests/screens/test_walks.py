@@ -253,13 +253,9 @@ def test_every_question_is_answered_by_keys(about: str, tmp_path: Path) -> None:
     if seconds := TERMINAL[about].get("updates"):
         recorded(tmp_path, seconds[-1], range(*seconds[:-1]))
     given = {
-        "docker": sources,
-        "records": sources[:2],
-        "waits": waits,
-        "live": ("--srdb", str(tmp_path)),
-        "local": sources_of("local"),
-        "recording": [str(tmp_path / "r")],
-    }
+        "docker": sources, "records": sources[:2], "waits": waits, "local": sources_of("local"),
+        "live": ("--srdb", str(tmp_path)), "recording": (str(tmp_path / "r"),),
+    }  # fmt: skip
     run = TERMINAL[about]["run"].format(**{name: shlex.join(words) for name, words in given.items()})
     with Tmux([sys.executable, "-m", "jobtui", *shlex.split(run)], 120, 40) as window:
         for wanted, keys, *words in TERMINAL[about]["steps"]:
