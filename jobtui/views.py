@@ -28,8 +28,6 @@ class ViewsError(Exception):
 
 
 class View(NamedTuple):
-    """Which jobs are shown, and how."""
-
     filter: str = ""
     sort: str | None = None
     reverse: bool = False

@@ -60,8 +60,6 @@ class FieldComparison(NamedTuple):
 
 
 class Not(NamedTuple):
-    """Everything that does not match `node`."""
-
     node: "Node"
 
 

@@ -102,8 +102,6 @@ ANY_NAME = "\x00"
 
 
 class RowKind(StrEnum):
-    """How the two sides of a row differ."""
-
     SAME = "same"
     NOISE = "noise"
     CHANGED = "changed"

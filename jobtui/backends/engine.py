@@ -48,6 +48,8 @@ SPARE_ROWS = 20
 """How many more than a page are asked for, as the last instant of an answer may be incomplete."""
 INSTANT_ROWS = 10_000
 """The most rows of one answer, and so of one and the same time."""
+FORWARD_ROWS = 100_000
+"""About as many rows are read from a time on; of more only the last INSTANT_ROWS."""
 WORDS_MOST = 500
 """The most words to ask for at once; those learnt first are dropped."""
 EVERYTHING = ReadWindow()
@@ -171,8 +173,6 @@ class Engine(Protocol):
 
 @runtime_checkable
 class TailEngine(Protocol):
-    """An engine that also tells when rows come."""
-
     def tail(self, matches: Matches) -> AsyncGenerator[bool, None]:
         """Whether there are new rows, first when it begins. Raises SourceError, also at its end."""
 
@@ -188,8 +188,12 @@ async def document_of(body: bytes) -> Document:
 Key = tuple[Nanos, str]
 
 
-async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, back: bool) -> Slice:
-    """Up to `most` rows from a cursor on, or before it, in the order of their times."""
+async def page_of(
+    engine: Engine, start: Start, matches: Matches, most: int, *, back: bool
+) -> tuple[list[EngineRow], Cursor | None, bool]:
+    """Up to `most` rows from a cursor on, or before it, in the order of their times, the cursor after them,
+    and whether there are no more.
+    """
     after: Key | None = key_of(start.cursor) if isinstance(start, AtCursor) else None
     at = start.time if isinstance(start, At) else after[0] if after else None
     if back and isinstance(start, At):
@@ -218,9 +222,7 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
     ordered = [found[key] for key in sorted(found)]
     kept = ordered[-most:] if back else ordered[:most]
     stand = kept[0 if back else -1].cursor if kept else Cursor(f"{after[0]}/{after[1]}") if after else None
-    _note_ahead(engine, [row.at for row in kept])
-    entries = tuple(entries_of(engine, kept))
-    return Slice(entries, stand, is_all and len(ordered) <= most, note=engine.doubts.words)
+    return kept, stand, is_all and len(ordered) <= most
 
 
 def _note_ahead(engine: Engine, times: Iterable[Nanos]) -> None:
@@ -245,13 +247,19 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 
 class EngineFollowing:
     """Rows as they can be found, each once, from a cursor on. A `TailEngine` says when there are new ones;
-    late ones are asked for every TAILED_PERIOD_S.
+    late ones are asked for every TAILED_PERIOD_S. With a `window`, too many rows are not all read.
     """
 
     def __init__(
-        self, engine: Engine, start: FollowStart, matches: Matches = (), window: ReadWindow = EVERYTHING
+        self, engine: Engine, start: FollowStart, matches: Matches = (), window: ReadWindow | None = None
     ) -> None:
-        self.engine, self._only = engine, window.most
+        self.engine, self._is_bounded = engine, window is not None
+        self._only = window and (window.most or PAGE_ROWS)
+        """Of how many rows the last are read next; None while all are."""
+        self._may_be_all = window is not None and window.most is None
+        self._in_a_row = 0
+        self._cut_at = Nanos(0)
+        window = window or EVERYTHING
         self._matches = matches
         self._until, self._about, self._agents = window.until, window.about, window.agents
         self._asked = Bounded[str, None](WORDS_MOST)
@@ -286,7 +294,8 @@ class EngineFollowing:
         if lane is not None:
             lane.held.clear()
         rows, at_edge = await self.rows(most)
-        return Slice(tuple(entries_of(self.engine, rows)), None, at_edge, note=self._words)
+        entries = tuple(entries_of(self.engine, rows))
+        return Slice(entries, None, at_edge, note=self._words, begins_at=self._cut_at)
 
     @property
     def _words(self) -> str:
@@ -308,23 +317,23 @@ class EngineFollowing:
 
     async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
-        if self._only is not None:
-            return await self._last(self._only), False
+        if self._only is not None and (newest := await self._last(self._only)) is not None:
+            return newest, False
+        given = [one for one, at in self._given.items() if at > self._begin - INSTANT_NS]
         question = RowQuery(
             self._begin or None, self._until, self._matches, most, walk=self._walk,
-            without=[one for one, at in self._given.items() if at >= self._begin], words=tuple(self._asked),
+            without=given, words=tuple(self._asked),
         )  # fmt: skip
         found = await self.engine.rows(question)
         self._learn(found.rows)
-        after = self._after
-        wanted = (row for row in found.rows if after is None or (row.at, row.id) > after)
-        fresh = [row for row in wanted if row.id not in self._given]
+        fresh = self._fresh(found.rows)
         if found.is_partial and self._hole is None:
             self._hole = self._begin
         self._note([(row.at, row.id) for row in fresh])
         self._is_at_edge = found.is_all or not found.rows
+        self._in_a_row += len(found.rows)
         if self._is_at_edge:
-            self._walk = ReadingState()
+            self._walk, self._in_a_row = ReadingState(), 0
             self._begin = self._late_from()
         else:
             last = found.rows[-1].at
@@ -334,20 +343,34 @@ class EngineFollowing:
             self._begin = last
         if self._is_at_edge and self._hole is not None and not found.is_partial:
             self._begin, self._hole, self._is_at_edge = max(self._hole, self._floor), None, False
+        if self._is_bounded and self._in_a_row > 2 * FORWARD_ROWS:
+            self._only = INSTANT_ROWS
         return fresh, self._is_at_edge
 
-    async def _last(self, most: int) -> list[EngineRow]:
-        """The last rows; following goes on from them."""
-        self._only = None
+    async def _last(self, most: int) -> list[EngineRow] | None:
+        """The last rows; following goes on from them. None if it can read them all."""
+        self._only, self._walk, self._in_a_row = None, ReadingState(), 0
         asked = RowQuery(self._begin or None, self._until, self._matches, min(most, INSTANT_ROWS), back=True)
         made, found = await self._about_job(asked) if self._about else ([], await self.engine.rows(asked))
-        if found.rows and not found.is_all:
-            self._floor = found.rows[-1].at
+        is_cut = bool(found.rows) and not found.is_all
+        if is_cut and self._may_be_all:
+            self._may_be_all = False
+            newest, oldest, count = found.rows[0].at, found.rows[-1].at, len(found.rows)
+            if (newest - self._begin) * count <= (newest - oldest) * FORWARD_ROWS:
+                return None
+            return await self._last(INSTANT_ROWS)
+        if is_cut:
+            self._floor = self._cut_at = found.rows[-1].at
             self.engine.doubts.add(f"of the rows since then, only the last {len(found.rows):,} were read")
-        rows = sorted({row.id: row for row in (*made, *found.rows)}.values())
+        rows = sorted({row.id: row for row in self._fresh([*made, *found.rows])}.values())
         self._note([(row.at, row.id) for row in rows])
         self._begin = self._newest[0]
         return rows
+
+    def _fresh(self, rows: Iterable[EngineRow]) -> list[EngineRow]:
+        after = self._after
+        wanted = (row for row in rows if after is None or (row.at, row.id) > after)
+        return [row for row in wanted if row.id not in self._given]
 
     async def _about_job(self, question: RowQuery) -> tuple[list[EngineRow], Rows]:
         """The rows that made ops of the job, and the last ones that name it or these ops."""
@@ -428,10 +451,16 @@ class EngineJournal(JournalReader):
         self.name = self._engine.name
 
     async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
-        return await page_of(self._engine, start, checked(matches, self.name), most, back=False)
+        return await self._page(start, matches, most, back=False)
 
     async def backward(self, start: Tail | At | AtCursor, matches: Matches, most: int) -> Slice:
-        return await page_of(self._engine, start, checked(matches, self.name), most, back=True)
+        return await self._page(start, matches, most, back=True)
+
+    async def _page(self, start: Start, matches: Matches, most: int, *, back: bool) -> Slice:
+        engine = self._engine
+        rows, stand, at_edge = await page_of(engine, start, checked(matches, self.name), most, back=back)
+        _note_ahead(engine, [row.at for row in rows])
+        return Slice(tuple(entries_of(engine, rows)), stand, at_edge, note=engine.doubts.words)
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         for field in fields:

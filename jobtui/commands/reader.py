@@ -62,8 +62,8 @@ SLACK_S = 600
 """How much is read before the submission of a run and after its end, seconds."""
 JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
-JOURNAL_ENTRIES = 5_000
-"""How many of the last rows of an engine of logs are read for one question."""
+JOURNAL_ENTRIES, SINCE_ENTRIES = 5_000, 10_000
+"""How many of the last rows of an engine of logs are read for one question, without and with a time."""
 RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read from a journal only if submitted within this time before the last."""
 ONCE_S = 3600.0
@@ -246,9 +246,9 @@ class Reader:
         ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
         if is_open and ended_at is not None and not window.whole and (until is None or until >= self.now):
             until = Nanos(ended_at + SLACK_S * SECOND)
-        of_job = detail and (is_open or newest) and not is_quasi_jid(detail.job.id)
-        parts = split_jid(detail.job.id) if detail and of_job else None
-        most = newest or self.entries if parts else self.entries if is_open and detail is None else None
+        parts = split_jid(detail.job.id) if detail and not is_quasi_jid(detail.job.id) else None
+        usual = self.entries if self.context.since is None else SINCE_ENTRIES
+        most = newest or usual if parts or (is_open and detail is None) else None
         about = parts.simulation_id if parts else ""
         return build(spec, window._replace(until=until, most=most, about=about, agents=newest is None))
 

@@ -48,8 +48,6 @@ def log_lines(app: str, count: int) -> tuple[str, ...]:
 
 
 class ProgramEnd(StrEnum):
-    """How a program ends if nothing interferes."""
-
     COMPLETED = "completed"
     RAISES = "raises"
     KILLED = "killed"

@@ -44,8 +44,6 @@ Member = TypeVar("Member", SpanKind, SpanStatus)
 
 
 class ReadSpans:
-    """What a reader has found so far."""
-
     def __init__(self, where: str) -> None:
         self._where = where
         self.spans: list[Span] = []

@@ -87,7 +87,8 @@ class Slice(NamedTuple):
     `cursor` is the last entry that was examined in the direction of reading, wanted or not; None if the
     journal was empty. `at_edge`: there is no more on this side for now. `lost`: the entry at which reading
     was to begin no longer exists, so entries between it and these may be missing. `note`: what was left
-    out, or following cannot guarantee; "" for nothing.
+    out, or following cannot guarantee; "" for nothing. `begins_at`: entries before it were left out as too
+    many.
     """
 
     entries: tuple[JournalEntry, ...]
@@ -95,6 +96,7 @@ class Slice(NamedTuple):
     at_edge: bool
     lost: bool = False
     note: str = ""
+    begins_at: Nanos = Nanos(0)
 
 
 ORDINAL_BITS = 12

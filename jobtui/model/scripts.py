@@ -14,8 +14,6 @@ from jobtui.model.clock import Nanos
 
 
 class Scheduler(StrEnum):
-    """Which scheduler ran the job."""
-
     SLURM = "slurm"
     TORQUE = "torque"
 
@@ -83,8 +81,6 @@ class Outcome(StrEnum):
 
 
 class Tried(NamedTuple):
-    """One source, the outcome of the search there, and a note."""
-
     where: str
     outcome: Outcome
     note: str = ""

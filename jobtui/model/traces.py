@@ -59,8 +59,6 @@ class SpanKind(StrEnum):
 
 
 class SpanStatus(StrEnum):
-    """How a span says that it ended."""
-
     UNSET = "unset"
     OK = "ok"
     ERROR = "error"

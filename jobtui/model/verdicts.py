@@ -14,8 +14,6 @@ from jobtui.model.ops import Op, Step
 
 
 class Concern(StrEnum):
-    """How much a verdict concerns a person."""
-
     FINE = "fine"
     FAILED = "failed"
     STUCK = "stuck"

@@ -65,8 +65,6 @@ class NotPacked(ValueError):
 
 
 class Item(StrEnum):
-    """What an entry holds."""
-
     BATCH = "batch"
     FAILURE = "failure"
     JOB = "job"

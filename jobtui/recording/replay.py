@@ -56,8 +56,6 @@ class ReplayClock:
 
 
 class OpenRecording(NamedTuple):
-    """A recording, the thread that reads it, and its present time."""
-
     recording: Recording
     worker: Worker
     clock: ReplayClock
@@ -120,8 +118,6 @@ class ReplayedSource:
 
 
 class ReplayedJobs(ReplayedSource):
-    """A source that can give everything stored about a job."""
-
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record as it was last read, else what is recorded of the job; None without either."""
         return await self._worker.run(lambda: self._detail(job_id))

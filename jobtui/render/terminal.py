@@ -11,8 +11,6 @@ from jobtui.render.text import cells_of
 
 
 class Glyphs(StrEnum):
-    """What a terminal can show."""
-
     UNICODE = "unicode"
     CONSOLE = "console"
     ASCII = "ascii"

@@ -80,8 +80,6 @@ class HistoryTab(JobTab):
 
     @dataclass
     class Chosen(Message):
-        """The user chose another run."""
-
         number: int
 
     def __init__(self, shared: Shared) -> None:

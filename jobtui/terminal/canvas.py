@@ -83,8 +83,6 @@ def on_blanks(codes: Codes) -> Codes:
 
 
 class CanvasPainter:
-    """Writes texts at positions."""
-
     def __init__(self, colors: ColorSystem | None) -> None:
         self.colors = colors
         self._codes = PLAIN
@@ -152,8 +150,6 @@ NO_STYLE = Style.null()
 
 
 class CanvasRow(NamedTuple):
-    """Characters of a line, and the style of each."""
-
     chars: list[str]
     codes: list[Codes]
 

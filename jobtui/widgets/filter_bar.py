@@ -88,8 +88,6 @@ class FilterBar(Vertical):
 
     @dataclass
     class Edited(Message):
-        """The text changed."""
-
         bar: "FilterBar"
         text: str
 

@@ -56,8 +56,6 @@ class FilterInput(Input):
 
 
 class Underline(Highlighter):
-    """Marks a part of the text that is being typed."""
-
     start, end = 0, 0
 
     def highlight(self, text: Text) -> None:

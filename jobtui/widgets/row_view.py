@@ -14,8 +14,6 @@ WHEEL_ROWS = 3
 
 
 class Move(StrEnum):
-    """A way for the cursor to go."""
-
     UP = "up"
     DOWN = "down"
     HALF_UP = "half_up"

@@ -135,8 +135,6 @@ class Timeline(RowView):
 
     @dataclass
     class StepHighlighted(Message):
-        """The cursor moved to another step, or to none."""
-
         step: Step | None
 
     def __init__(self, now: Callable[[], Nanos]) -> None:

@@ -324,9 +324,9 @@ def test_a_job_is_explained_as_out_of_the_log_file(
     engine: tuple[Any, str], run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobtui.commands.doctor.LAST_ENTRIES", 100)
-    ask = partial(run, "explain", FAILED, "--json", "--at", AT, "--srdb", CAPTURES / "local")
-    of_file = ask("--log", f"supervisor={CAPTURES / 'local' / 'supervisor.log'}").json
-    told = (ran := ask(engine[1])).json
+    ask = partial(run, "explain", "--json", "--at", AT, "--srdb", CAPTURES / "local")
+    of_file = ask(FAILED, "--log", f"supervisor={CAPTURES / 'local' / 'supervisor.log'}").json
+    told = (ran := ask(FAILED, engine[1])).json
     assert "only rows that name the job or its ops, its agents or a start of the supervisor" in ran.err
     doctor = run("doctor", "--json", "--at", AT, engine[1]).json["checks"]
     unit = run("logs", "sirepo_job_supervisor", "-n", "2", "--json", "--at", AT, engine[1]).json
@@ -335,6 +335,11 @@ def test_a_job_is_explained_as_out_of_the_log_file(
     same = [[one["text"] for one in document["evidence"]] for document in (told, of_file)]
     assert same[0] == same[1]
     assert [(one["state"], one["unknown_share"]) for one in doctor] == [("ok", 0.0)]
+    monkeypatch.setattr("jobtui.commands.reader.SINCE_ENTRIES", 3)
+    cut = ask("DJouDZ9T-8ll2VWdK-heightWeightReport", engine[1], "--since", "2026-11-20T00:00:00Z")
+    assert "of the rows since then, only the last 3 were read" in cut.err
+    assert cut.json["confidence"] < 0.5  # all rows say that it could not be prepared
+    assert any("the run began before" in one for one in cut.json["blind_spots"])
 
 
 def test_the_last_lines_of_an_engine_that_name_a_job_or_its_ops_are_read(

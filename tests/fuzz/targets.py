@@ -27,7 +27,7 @@ from jobtui.backends.balsam.login import read_login
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.elastic.jobs import DocumentReader
 from jobtui.backends.elastic.source import ElasticEngine, presets
-from jobtui.backends.engine import Doubts, Engine, RowQuery, page_of
+from jobtui.backends.engine import Doubts, Engine, EngineJournal, RowQuery
 from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.loki import parse as parse_loki
@@ -189,7 +189,7 @@ JSON = {"content-type": "application/json"}
 
 
 async def _page_of(engine: Engine) -> None:
-    await page_of(engine, Tail(), (), 5, back=True)
+    await EngineJournal(lambda: engine).backward(Tail(), (), 5)
     await engine.values("_HOSTNAME")
     await engine.aclose()
 

@@ -100,8 +100,6 @@ DONE, BUSY = "done", "busy"
 
 
 class Words(NamedTuple):
-    """The words of a system for the states in reports."""
-
     running: frozenset[str]
     done: str
     unborn: frozenset[str] = frozenset({""})

@@ -67,8 +67,6 @@ PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "f
 
 
 class CondorCase(NamedTuple):
-    """One job and all that files say about it."""
-
     job: Job
     life: condor.CondorLife
     facts: Sequence[CondorFact]

@@ -19,8 +19,6 @@ LEAST_SHARE = 0.01
 
 
 class ChangeKind(StrEnum):
-    """How a step of this trace compares with the other."""
-
     MISSING = "missing"
     NEW = "new"
     FAILED = "failed"

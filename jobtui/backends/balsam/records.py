@@ -43,8 +43,6 @@ MOST_NODES = 10**6
 
 
 class EventRow(msgspec.Struct, gc=False):
-    """One row of the EventLog."""
-
     id: Id
     job_id: Id
     timestamp: str
@@ -71,8 +69,6 @@ class JobRow(msgspec.Struct, gc=False):
 
 
 class BatchJobRow(msgspec.Struct):
-    """One allocation."""
-
     id: Id
     site_id: Id
     state: str

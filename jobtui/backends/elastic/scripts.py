@@ -9,20 +9,25 @@ from collections.abc import AsyncGenerator, Callable
 from jobtui.backends.archive.source import Archive, best, missed
 from jobtui.backends.base import Batch
 from jobtui.backends.elastic.client import Document, ElasticClient
+from jobtui.backends.elastic.source import ElasticEngine, Preset, either_of, equal
+from jobtui.backends.engine import Doubts, page_of
 from jobtui.formats.sarchive import parse_script
-from jobtui.model.clock import to_rfc3339
+from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceUnreachable
+from jobtui.model.journal import At, AtCursor, Start, Tail
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.model.specs import ReadWindow, SourceSpec
 
 PAGE = 100
 MOST_HITS = 20
-FORMS = {"": "timestamp", "jobinfo.": "@timestamp"}
-"""The beginning of field names in a document of each form, and the name of its time."""
+FORMS = {
+    "": Preset("sarchive", "scripts", "timestamp", only_with="script"),
+    "jobinfo.": Preset("jobinfo", "scripts", "@timestamp", only_with="jobinfo.script"),
+}
+"""The documents of each form, by the beginning of their field names."""
 
 
 class ElasticArchive(Archive):
-    """One index, as a source of records and of scripts."""
-
     kind = "elastic"
 
     def __init__(self, client: ElasticClient) -> None:
@@ -35,59 +40,53 @@ class ElasticArchive(Archive):
 
     async def find(self, wanted: Wanted) -> Answer:
         found: list[ArchivedScript] = []
-        for form in FORMS.items():
-            found += self._scripts((await self._client.search(query_for(wanted, form))).hits)
+        missing = ""
+        for beginning, form in FORMS.items():
+            answer = await self._client.search(query_for(wanted, beginning, form.time))
+            scripts = (self._script(hit.get("_source"), hit.get("_id")) for hit in answer.hits)
+            found += filter(None, scripts)
             if (script := best(found, wanted)) is not None:
                 return Answer(script, (Tried(self.name, Outcome.FOUND),))
+            missing = missing or answer.missing
+        if missing:
+            raise SourceUnreachable(f"{self.name}: {missing}")
         return Answer(None, (missed(self.name, found, wanted),))
 
     async def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        for form in FORMS.items():
-            after: object = None
-            while True:
-                hits = (await self._client.search(page_query(form, span, after))).hits
-                if hits:
-                    progress(self.name)
-                for hit in hits:
-                    where = f"{self.name}/_doc/{hit.get('_id')}: is not a script of a job"
-                    scripts = self._scripts([hit])
-                    yield Walked(script=scripts[0]) if scripts else Walked(unreadable=where)
-                after = hits[-1].get("sort") if hits else None
-                if after is None or len(hits) < PAGE:
-                    break
+        since, doubts = span.since or 0, Doubts()
+        for form in FORMS.values():
+            start: Start | None = Tail() if span.until is None else At(Nanos(span.until + 1))
+            index = ElasticEngine(self._client, form, doubts)
+            while start is not None:
+                rows, cursor, at_edge = await page_of(index, start, (), PAGE, back=True)
+                progress(self.name)
+                for row in (row for row in reversed(rows) if row.at >= since):
+                    identity = row.id.partition("/")[2]
+                    script = self._script(row.body, identity)
+                    where = f"{self.name}/_doc/{identity}: is not a script of a job"
+                    yield Walked(script=script) if script else Walked(unreadable=where)
+                is_end = at_edge or cursor is None or rows[0].at < since
+                start = None if is_end or cursor is None else AtCursor(cursor)
+        if doubts.words:
+            yield Walked(unreadable=f"{self.name}: {doubts.words}")
 
-    def _scripts(self, hits: list[Document]) -> list[ArchivedScript]:
-        read = (parse_script(hit.get("_source"), f"{self.name}/_doc/{hit.get('_id')}") for hit in hits)
-        return [script for script in read if script is not None]
+    def _script(self, document: object, identity: object) -> ArchivedScript | None:
+        return parse_script(document, f"{self.name}/_doc/{identity}")
 
 
-def query_for(wanted: Wanted, form: tuple[str, str]) -> Document:
+def query_for(wanted: Wanted, beginning: str, time: str) -> Document:
     """The search for a job in documents of this form; without its server also for one of Torque."""
-    field, number = f"{form[0]}id.keyword", wanted.number + wanted.server
-    either: list[Document] = [{"term": {field: number}}]
-    either += [] if wanted.server else [{"prefix": {field: f"{number}."}}]
-    fits: Document = {"should": either, "minimum_should_match": 1}
+    field, number = f"{beginning}id", wanted.number + wanted.server
+    numbered = equal(field, [number])
+    if not wanted.server:
+        numbered += [{"prefix": {name: f"{number}."}} for name in (field, f"{field}.keyword")]
+    fits = [either_of(numbered)]
     if wanted.cluster:
-        fits = {**fits, "filter": [{"term": {f"{form[0]}cluster.keyword": wanted.cluster}}]}
-    either = [{"ids": {"values": [number]}}, {"bool": fits}]
-    query = {"bool": {"should": either, "minimum_should_match": 1}}
-    return {"query": query, "sort": _newest_first(form), "size": MOST_HITS}
-
-
-def page_query(form: tuple[str, str], span: ScriptPeriod, after: object) -> Document:
-    bounds = {"gte": span.since, "lte": span.until}
-    given = {word: to_rfc3339(at) for word, at in bounds.items() if at is not None}
-    filters: list[Document] = [{"exists": {"field": f"{form[0]}script"}}]
-    filters += [{"range": {form[1]: given}}] if given else []
-    query: dict[str, object] = {"query": {"bool": {"filter": filters}}, "size": PAGE}
-    number = {f"{form[0]}id.keyword": {"order": "desc", "unmapped_type": "keyword"}}
-    query["sort"] = [*_newest_first(form), number]
-    return query if after is None else query | {"search_after": after}
-
-
-def _newest_first(form: tuple[str, str]) -> list[Document]:
+        fits.append(either_of(equal(f"{beginning}cluster", [wanted.cluster])))
+    query = either_of([{"ids": {"values": [number]}}, {"bool": {"filter": fits}}])
     # An index without the field would refuse the search without its type
-    return [{form[1]: {"order": "desc", "unmapped_type": "date"}}]
+    sort = [{time: {"order": "desc", "unmapped_type": "date"}}]
+    return {"query": query, "sort": sort, "size": MOST_HITS}
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> ElasticArchive:

@@ -10,7 +10,7 @@ from jobtui.backends import engine
 from jobtui.backends.elastic.client import Document, ElasticClient, SearchAnswer, TextFieldError
 from jobtui.backends.journal.source import Journal, journal_of
 from jobtui.formats.json_values import as_dict, as_list
-from jobtui.model.clock import MILLISECOND, SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.clock import LATEST_S, MILLISECOND, SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import SourceError, SourceUnreachable, rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole_of
@@ -20,8 +20,12 @@ from jobtui.transport.unpacking import TooLarge
 
 LEFT_OUT_MOST = 10_000
 """The most ids that a search excludes; other repeated rows are dropped here."""
-NANOS_FROM = 10**17
-"""A time as a number from here on is in nanoseconds, below in milliseconds."""
+NANOS_FROM = 10**13
+"""A time as a number from here on is in nanoseconds, below in milliseconds: no older or later one is read."""
+LATEST = Nanos(LATEST_S * SECOND)
+CAST = {"numeric_type": "date_nanos"}
+"""Sorts times as nanoseconds, however each index maps them."""
+NOT_CAST = "it is older than 7.2: rows may be missing if indices map their times as date and as date_nanos"
 SERVER_WAITS = "20s"
 """The time after which the server returns what it has found so far."""
 VALUES_MOST = 1_000
@@ -30,13 +34,17 @@ OF_LINES = frozenset({"MESSAGE", "text"})
 
 
 class Preset(msgspec.Struct, frozen=True):
-    """How documents are written. `fields` are the names that each of our fields may have, likeliest first."""
+    """How documents are written, and which: those that have a field, if one is named.
+
+    `fields` are the names that each of our fields may have, likeliest first.
+    """
 
     name: str
     gives: str
     time: str
     fields: dict[str, tuple[str, ...]] = {}
     reads: str = ""
+    only_with: str = ""
 
 
 @cache
@@ -80,19 +88,18 @@ def fields_of(document: Document, preset: Preset, wanted: Collection[str] | None
     return {field: text for field, text in found if text}
 
 
-def search_of(asked: engine.RowQuery, preset: Preset) -> dict[str, object]:
+def search_of(asked: engine.RowQuery, preset: Preset, cast: Mapping[str, str]) -> dict[str, object]:
     """The search for rows, also of a point in time that a walk has open."""
     walk = asked.walk
-    filters: list[Document] = []
-    if asked.begin is not None or asked.end is not None:
-        filters.append(_within(preset, asked.begin, asked.end))
+    filters = [_within(preset, asked.begin, asked.end)]
+    filters += [{"exists": {"field": preset.only_with}}] if preset.only_with else []
     filters += [_any_of(asked.matches, preset)] if asked.matches else []
     if asked.words:
         text = {"query": " ".join(asked.words), "operator": "and" if asked.every else "or"}
-        filters.append(_either([{"match": {path: text}} for path in preset.fields["MESSAGE"]]))
+        filters.append(either_of([{"match": {path: text}} for path in preset.fields["MESSAGE"]]))
     left_out = list(() if walk and walk.after else asked.without)[-LEFT_OUT_MOST:]
     bounded = {"filter": filters, "must_not": _these(left_out)}
-    order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date"}
+    order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date", **cast}
     query: dict[str, object] = {
         "query": {"bool": bounded}, "sort": [{preset.time: order}], "size": asked.most,
         "track_total_hits": False, "timeout": SERVER_WAITS,
@@ -123,12 +130,15 @@ def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: b
 
 
 def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
-    """Both ends are included, to the nanosecond. The format is given, as a field may have another."""
+    """Both ends are included, to the nanosecond. The format is given, as a field may have another.
+
+    Without bounds a shard with one time before 1970 or after 2262 could not sort any.
+    """
     bounds = {"format": "strict_date_optional_time"}
-    for word, at in (("gte", begin), ("lte", end)):
-        if at is not None:
-            whole_second = Nanos(at // SECOND * SECOND)
-            bounds[word] = f"{to_rfc3339(whole_second).removesuffix('Z')}.{at % SECOND:09d}Z"
+    ends = max(begin or 0, NANOS_FROM), min(LATEST if end is None else end, LATEST)
+    for word, at in zip(("gte", "lte"), ends, strict=True):
+        whole_second = Nanos(at // SECOND * SECOND)
+        bounds[word] = f"{to_rfc3339(whole_second).removesuffix('Z')}.{at % SECOND:09d}Z"
     return {"range": {preset.time: bounds}}
 
 
@@ -136,15 +146,20 @@ def _any_of(matches: Matches, preset: Preset) -> Document:
     """A clause that matches if any group does."""
     clauses: list[Document] = []
     for fields in engine.united(matches):
-        each: list[list[Document]] = []
-        for field, values in fields:
-            names = (name for path in preset.fields.get(field, ()) for name in (path, f"{path}.keyword"))
-            each.append([{"terms": {name: values}} for name in names])
-        clauses += each[0] if len(each) == 1 else [{"bool": {"filter": [*map(_either, each)]}}]
-    return _either(clauses)
+        paths = [(preset.fields.get(field, ()), values) for field, values in fields]
+        each = [[one for path in some for one in equal(path, values)] for some, values in paths]
+        clauses.append({"bool": {"filter": [*map(either_of, each)]}})
+    return either_of(clauses)
 
 
-def _either(clauses: list[Document]) -> Document:
+def equal(path: str, values: list[str]) -> list[Document]:
+    """Clauses for a whole value: of a text that has a part `.keyword` each word would count as one."""
+    part = f"{path}.keyword"
+    itself = {"filter": [{"terms": {path: values}}], "must_not": [{"exists": {"field": part}}]}
+    return [{"terms": {part: values}}, {"bool": itself}]
+
+
+def either_of(clauses: list[Document]) -> Document:
     if not clauses:
         return {"match_none": {}}
     return {"bool": {"should": clauses, "minimum_should_match": 1}}
@@ -174,6 +189,7 @@ class ElasticEngine:
         self._client = client
         self._preset = preset
         self.since = since
+        self._cast: Mapping[str, str] = CAST
         self._keywords: set[str] = set()
 
     async def rows(self, asked: engine.RowQuery) -> engine.Rows:
@@ -195,9 +211,12 @@ class ElasticEngine:
     async def _searched(self, asked: engine.RowQuery) -> tuple[engine.RowQuery, SearchAnswer]:
         """The answer, and the question, which is made smaller if its answer would be too large."""
         try:
-            return asked, await self._client.search(search_of(asked, self._preset))
+            return asked, await self._client.search(search_of(asked, self._preset, self._cast))
         except SourceError as error:
-            if isinstance(error.__cause__, TooLarge) and asked.most > LEAST_ROWS:
+            if self._cast and "unknown field [numeric_type]" in str(error):
+                self._cast = {}
+                self.doubts.add(NOT_CAST)
+            elif isinstance(error.__cause__, TooLarge) and asked.most > LEAST_ROWS:
                 asked = asked._replace(most=max(LEAST_ROWS, asked.most // 8))
             elif asked.walk is None or not asked.walk.point or isinstance(error, SourceUnreachable):
                 raise

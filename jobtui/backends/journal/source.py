@@ -155,7 +155,7 @@ class Journal(PolledSource):
             count=count,
             more=not found.at_edge,
             note=self._note(found.note),
-            begins_at=self._begin() or None,
+            begins_at=max(self._begin(), found.begins_at) or None,
         )
         return skipping(batch, [Skip(self.name, one) for one in why])
 

@@ -7,8 +7,10 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
+from itertools import product
 from typing import Any
 
 import httpx
@@ -24,11 +26,13 @@ TEXT_FIELD = (
     "Alternatively, set fielddata=true on [{}] in order to load field data by uninverting the inverted index."
 )
 """The whole sentence: what it says of fielddata comes after what is shown of an answer."""
-WORD = re.compile(r"\w+")
-"""About what the usual analyzer makes of a text."""
-KEYS = {
-    "query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs", "_source", "from",
-}  # fmt: skip
+WORD = re.compile(r"\w+(?:(?<=[^\W\d])[.:'](?=[^\W\d])\w+|(?<=\d)[.,;'](?=\d)\w+)*")
+"""About what the usual analyzer makes of a text: a dot or colon between letters does not end a word."""
+WHY_UNFIT = {"keyword": "[numeric_type] option cannot be set on a non-numeric field, got keyword",
+         "long": 'failed to create query: For input string: "2026-11-20T10:00:00.000000000Z"'}  # fmt: skip
+SORTED_BY = {"order", "unmapped_type", "missing", "numeric_type"}
+MILLISECOND = 10**6
+KEYS = {"query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs"}
 
 
 class Refusal(Exception):
@@ -40,12 +44,16 @@ class StrictElastic:
     """Documents by id, or by `INDEX/ID`. `busy` is how often it is too busy first; `sent` are its requests.
 
     Texts are keywords where `keywords` says so, else words with a part `.keyword`, as without a template.
-    `points` is how points in time are opened, if they are. `fault` answers instead, `told` is said too.
+    `mapped` says of an index what its times are where they are not dates, or that its texts are words.
+    `casts` is whether it knows `numeric_type`, as since 7.2. `points` is how points in time are opened, if
+    they are. `fault` answers instead, `told` is said too.
     """
 
     documents: dict[str, Any]
     wants_login: bool = False
     keywords: bool = False
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    casts: bool = True
     points: str = "_pit"
     index: str = INDEX
     busy: int = 0
@@ -108,8 +116,7 @@ class StrictElastic:
     def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
         if query.keys() - KEYS or ("pit" in query) != of_point:
             raise Refusal(400, "parsing_exception")
-        size = query.get("size", 10)
-        if size + query.get("from", 0) > MAX_RESULT_WINDOW:
+        if (size := query.get("size", 10)) > MAX_RESULT_WINDOW:
             raise Refusal(400, "illegal_argument_exception", "Result window is too large")
         documents = self.documents
         if of_point:
@@ -119,9 +126,11 @@ class StrictElastic:
             documents = self._points.pop(query["pit"]["id"])
             self._points[renewed := f"{query['pit']['id']}."] = documents
         clause = query.get("query", {"bool": {"filter": []}})
-        found = [(i, d) for i, d in documents.items() if i not in self.hidden and self._fits(i, d, clause)]
+        unfit = self._unfit(query, documents)
+        seen = {i: d for i, d in documents.items() if i not in self.hidden and self._index_of(i) not in unfit}
+        found = [(i, d) for i, d in seen.items() if self._fits(i, d, clause)]
         hits = self._sorted(query, found, has_tie=of_point and self.points == "_pit")
-        failed = self.failed_shards
+        failed = [*self.failed_shards, *({"shard": 0, "reason": {"reason": why}} for why in unfit.values())]
         shards: dict[str, Any] = {"total": 5, "successful": 5 - len(failed), "failed": len(failed)}
         shards |= {"failures": list(failed)} if failed else {}
         answer = {
@@ -133,39 +142,72 @@ class StrictElastic:
             answer["aggregations"] = {n: self._group(agg, found) for n, agg in query["aggs"].items()}
         return answer
 
+    def _index_of(self, identity: str) -> str:
+        return identity.rpartition("/")[0] or self.index
+
+    def _has_words(self, index: str) -> bool:
+        return not self.keywords or self.mapped.get(index) == "words"
+
+    def _unfit(self, query: dict[str, Any], documents: Mapping[str, Any]) -> dict[str, str]:
+        """The indices that cannot answer, with the reasons. Raises Refusal if none can."""
+        indices = {self._index_of(i) for i in documents}
+        mapped = {index: WHY_UNFIT.get(self.mapped.get(index, "")) for index in indices if "sort" in query}
+        whys = {index: why for index, why in mapped.items() if why}
+        names = [one["terms"]["field"] for one in query.get("aggs", {}).values()]
+        for name, (i, d) in product(names, documents.items()):
+            is_text = isinstance(_field(d, name), str) and self._has_words(self._index_of(i))
+            if is_text and not name.endswith(".keyword"):
+                whys[self._index_of(i)] = TEXT_FIELD.format(name)
+        if whys and whys.keys() == indices:
+            raise Refusal(400, "illegal_argument_exception", min(whys.values()))
+        return whys
+
     def _sorted(self, query: dict[str, Any], found: list[tuple[str, Any]], *, has_tie: bool) -> list[Any]:
-        keys = [self._key(sort) for sort in query.get("sort", [])]
+        sorts = [self._key(sort) for sort in query.get("sort", [])]
         is_back = any("desc" in str(sort) for sort in query.get("sort", []))
         hits: list[dict[str, Any]] = []
         numbers = {i: number for number, i in enumerate(self.documents)}
         for i, d in found:
-            order = [*(_sort_value(_field(d, key)) for key in keys), *([numbers[i]] if has_tie else [])]
-            index, _, own = i.rpartition("/")
-            hits.append({"_index": index or self.index, "_id": own, "_source": d, "sort": order})
+            order = [self._value(i, _field(d, name), **one) for name, one in sorts]
+            index, own = self._index_of(i), i.rpartition("/")[2]
+            hits.append(
+                {"_index": index, "_id": own, "_source": d, "sort": [*order, numbers[i]][: 1 + has_tie]}
+            )
         hits.sort(key=lambda hit: hit["sort"], reverse=is_back)
         if after := query.get("search_after"):
             hits = [hit for hit in hits if (hit["sort"] < after if is_back else hit["sort"] > after)]
         return hits
 
+    def _value(self, identity: str, value: Any, numeric_type: str = "", **_: str) -> Any:
+        """A time to sort by in the unit of its index, or as is asked for in nanoseconds."""
+        at, unit = _nanos(value) or 0, self._unit(identity)
+        if numeric_type and not 0 <= at < 2**63:
+            raise Refusal(400, "illegal_argument_exception", "cannot be stored in nanosecond resolution")
+        return at // unit * unit if numeric_type else at // unit
+
+    def _unit(self, identity: str) -> int:
+        return 1 if self.mapped.get(self._index_of(identity)) == "date_nanos" else MILLISECOND
+
     def _group(self, agg: Mapping[str, Any], found: list[tuple[str, Mapping[str, Any]]]) -> Any:
         ((kind, body),) = agg.items()
         if kind != "terms" or body.keys() - {"field", "size"}:
             raise Refusal(400, "parsing_exception")
-        values = [_field(document, body["field"]) for _, document in found]
-        texts = [value for value in values if isinstance(value, str)]
-        if not self.keywords and texts and not body["field"].endswith(".keyword"):
-            raise Refusal(400, "illegal_argument_exception", TEXT_FIELD.format(body["field"]))
-        if self.keywords and body["field"].endswith(".keyword"):
-            texts = []
+        is_part = body["field"].endswith(".keyword")
+        kept = [document for i, document in found if self._has_words(self._index_of(i)) == is_part]
+        texts = [value for one in kept if isinstance(value := _field(one, body["field"]), str)]
         counts = {text: texts.count(text) for text in dict.fromkeys(texts)}
         return {"buckets": [{"key": key, "doc_count": n} for key, n in counts.items()][: body["size"]]}
 
-    def _key(self, sort: Mapping[str, Any]) -> str:
+    def _key(self, sort: Mapping[str, Any]) -> tuple[str, Any]:
         ((name, order),) = sort.items()
+        if other := order.keys() - (SORTED_BY if self.casts else SORTED_BY - {"numeric_type"}):
+            raise Refusal(
+                400, "x_content_parse_exception", f"[1:9] [field_sort] unknown field [{min(other)}]"
+            )
         known = any(_field(document, name) is not None for document in self.documents.values())
-        if not known and not (isinstance(order, dict) and "unmapped_type" in order):
+        if not known and "unmapped_type" not in order:
             raise Refusal(400, "search_phase_execution_exception")
-        return name
+        return name, order
 
     def _fits(self, identity: str, document: Mapping[str, Any], clause: Mapping[str, Any]) -> bool:
         ((kind, body),) = clause.items()
@@ -178,40 +220,45 @@ class StrictElastic:
                 and not any(self._fits(identity, document, one) for one in body.get("must_not", []))
                 and sum(should) >= body.get("minimum_should_match", 0)
             )
-        index, _, own = identity.rpartition("/")
-        if "_index" in body:
-            return bool(body["_index"] == (index or self.index))
-        if kind in ("match_none", "ids", "exists"):
-            return own in body.get("values", ()) or _field(document, body.get("field", "")) is not None
+        return self._fits_field(identity, document, kind, body)
+
+    def _fits_field(self, identity: str, document: Mapping[str, Any], kind: str, body: Any) -> bool:
+        index, own = self._index_of(identity), identity.rpartition("/")[2]
+        if kind in ("match_none", "ids"):
+            return own in body.get("values", ())
         ((name, value),) = body.items()
-        field = _field(document, name)
+        name = str(value) if kind == "exists" else name
+        field = index if name == "_index" else _field(document, name)
+        is_words = isinstance(field, str) and name != "_index" and self._has_words(index)
+        is_part = name.endswith(".keyword")
+        is_whole = field is not None and is_part == is_words
+        words = WORD.findall(str(field).lower())
+        if kind == "exists":
+            return is_whole or is_words
         if kind == "match" and value.keys() == {"query", "operator"}:
-            has, words = (WORD.findall(str(one).lower()) for one in (field, value["query"]))
-            return {"and": all, "or": any}[value["operator"]](word in has for word in words)
-        if kind in ("term", "terms"):
-            wanted = value if kind == "terms" else [value]
-            # a text without .keyword is kept as words, which no id equals as a whole
-            is_whole = not isinstance(field, str) or name.endswith(".keyword") != self.keywords
-            return bool(is_whole and field is not None and str(field) in map(str, wanted))
+            wanted = WORD.findall(value["query"].lower())
+            return {"and": all, "or": any}[value["operator"]](word in words for word in wanted)
+        if kind in ("term", "terms"):  # of a text each word counts
+            given = {str(one) for one in (value if kind == "terms" else [value])}
+            return str(field) in given if is_whole else is_words and not given.isdisjoint(words)
         if kind == "prefix":
-            return bool(name.endswith(".keyword") and str(field or "").startswith(value))
-        if kind == "range":
-            if value.keys() - {"gte", "lte", "gt", "lt", "format"}:
-                raise Refusal(400, "parsing_exception")
-            at = _sort_value(field)
-            low, high = _sort_value(value.get("gte", 0)), _sort_value(value.get("lte", "9999-01-01"))
-            return field is not None and low <= at <= high
-        raise Refusal(400, "parsing_exception")
+            return is_whole and str(field).startswith(value)
+        if kind != "range" or value.keys() - {"gte", "lte", "gt", "lt", "format"}:
+            raise Refusal(400, "parsing_exception")
+        at, unit = _nanos(field), self._unit(identity)
+        low, high = (_nanos(value.get(*one)) or 0 for one in (("gte", 0), ("lte", "9999-01-01")))
+        return at is not None and low // unit <= at // unit <= high // unit
 
 
-def _sort_value(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            at = datetime.fromisoformat(value[:26].rstrip("Z") + "+00:00").astimezone(UTC)
-        except ValueError:
-            return value
-        return int(at.timestamp() * 1000)
-    return value * 1000 if isinstance(value, int) and value < 10**11 else value or 0
+def _nanos(value: Any) -> int | None:
+    """The time of a value, None if it is none: a text, or a number of seconds or milliseconds."""
+    if isinstance(value, int):
+        return value * (10**9 if value < 10**11 else MILLISECOND)
+    with suppress(ValueError, AttributeError):
+        date, _, fraction = value.rstrip("Z").partition(".")
+        seconds = datetime.fromisoformat(date + "+00:00").timestamp()
+        return int(seconds) * 10**9 + int(fraction.ljust(9, "0")[:9])
+    return None
 
 
 def _field(document: Mapping[str, Any], name: str) -> Any:

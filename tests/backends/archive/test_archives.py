@@ -301,7 +301,7 @@ async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bo
         for number in ("27", "270", "2")
     }
     inner = {key: {"jobinfo": one} for key, one in kept.items()}
-    elastic = StrictElastic(inner if is_inner else kept)
+    elastic = StrictElastic(inner if is_inner else kept, keywords=is_inner)
     for wanted in (Wanted("27"), Wanted("27", server=".master"), Wanted("27", cluster="snel")):
         script = (await found_in(elastic, wanted)).script
         assert script is not None
@@ -320,15 +320,20 @@ async def test_each_reason_for_a_missing_script_or_index_is_reported() -> None:
     assert (later.outcome, "another job" in later.note) == (Outcome.NOT_THERE, True)
     with pytest.raises(SourceMissing, match="no such index"):
         await found_in(elastic, Wanted("7"), "other")
+    elastic.failed_shards = [{"reason": {"reason": "is down"}}]
+    with pytest.raises(SourceUnreachable, match=r"1 of 5 shards failed \(is down\): hits are missing"):
+        await found_in(elastic, Wanted("70"))
 
 
 async def test_walking_goes_through_every_page_of_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.elastic.scripts.PAGE", 5)
-    elastic = StrictElastic(BY_ID | UNDER_JOBINFO | {"odd": {"script": 7}})
+    other = {f"other/{key}": one for key, one in BY_ID.items()}
+    odd = {"odd": {"script": 7, "timestamp": to_rfc3339(SUBMITTED)}}
+    elastic = StrictElastic(BY_ID | UNDER_JOBINFO | other | odd, mapped={"other": "date_nanos"})
     spans = ScriptPeriod(), ScriptPeriod(since=Nanos(SUBMITTED + 3600 * SECOND))
     async with aclosing(archive_of(elastic)) as archive:
         every, later = [[one async for one in archive.walk(span, lambda where: None)] for span in spans]
-    assert sorted(one.script.number for one in every if one.script) == sorted(2 * JOBS)
+    assert sorted(one.script.number for one in every if one.script) == sorted(3 * JOBS)
     assert [one.unreadable for one in every if one.unreadable]
     assert not later
 

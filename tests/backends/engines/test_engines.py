@@ -41,8 +41,8 @@ from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobStatus
-from jobtui.model.journal import At, Begin
-from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.journal import At, Begin, Tail
+from jobtui.model.specs import NO_ACCESS, Access, ReadWindow
 from jobtui.screens.sources import about
 from jobtui.session import Session
 from jobtui.transport.http import HttpLimits
@@ -95,8 +95,10 @@ async def test_both_ways_give_everything_once_in_the_same_order(
     monkeypatch.setattr(engine, "SPARE_ROWS", 1)
     wanted = [LINE.format(n) for n in range(20)]
     loki = StrictLoki([journal_line(n * every_s, wanted[n], unit=f"u{n % 3}") for n in range(20)])
+    mixed = {f"{'ab'[n % 2]}/{n}": one for n, one in enumerate(lines(20, every_s).values())}
+    elastic = index_of(mixed, mapped={"b": "date_nanos"})
     reader: Any
-    for reader in (reader_of(index_of(lines(20, every_s))), rigs.loki_journal(loki).make_reader()):
+    for reader in (reader_of(elastic), rigs.loki_journal(loki).make_reader()):
         found = await rigs.forward(reader, most)
         assert found == await rigs.backward(reader, most)
         assert sorted(found, key=wanted.index) == wanted
@@ -104,16 +106,19 @@ async def test_both_ways_give_everything_once_in_the_same_order(
         assert [len(part.entries) for part in parts] == ([10, 10] if every_s else [20, 0])
 
 
-@pytest.mark.parametrize("kind", ["template", "dynamic mapping", "loki"])
+@pytest.mark.parametrize("kind", ["template", "dynamic mapping", "one of each", "loki"])
 async def test_only_what_is_wanted_is_asked_for(kind: str) -> None:
     unit, identifier, host = "ssh+x.service", 'ss"hd\\', "v4"
     more: dict[str, Any] = {"unit": unit, "syslog_identifier": identifier, "hostname": host}
     of_loki = [journal_line(1, "other", **more), *(journal_line(0, f"{n}") for n in range(3))]
     more = {"systemd": {"unit": unit}, "syslog": {"identifier": identifier}, "host": {"hostname": host}}
-    elastic = index_of({**lines(3), "o": journald_document(1, "", **more)}, keywords=kind == "template")
+    documents = {**lines(3), "other/o": journald_document(1, "", **more)}
+    elastic = index_of(documents, keywords=kind != "dynamic mapping")
+    elastic.mapped = {"other": "words"} if kind == "one of each" else {}
     loki = rigs.loki_journal(StrictLoki(of_loki)).make_reader()
     reader: Any = loki if kind == "loki" else reader_of(elastic)
-    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, unit}
+    known = {UNIT} if kind == "one of each" else {UNIT, unit}  # the other shards fail, which is said
+    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == known
     for count, groups in ROWS["what is wanted of an engine"]:
         matches = tuple(tuple(map(tuple, group)) for group in groups)
         assert len((await reader.forward(Begin(), matches, 10)).entries) == count
@@ -137,9 +142,8 @@ async def ids_to_edge(following: EngineFollowing) -> list[str]:
 @pytest.mark.parametrize("lapses", [False, True], ids=["", "a point lapses"])
 async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int, lapses: bool) -> None:
     elastic = index_of(lines(count, every_s), points=points)
-    elastic.documents |= {
-        name.replace("logs", "other"): one for name, one in lines(count // 3, every_s).items()
-    }
+    other = {name.replace("logs", "other"): one for name, one in lines(count // 3, every_s).items()}
+    elastic.documents, elastic.mapped = {**elastic.documents, **other}, {"logs": "date_nanos"}
     following = following_of(elastic)
     first = [row.id for row in (await following.rows(300))[0]] if lapses else []
     elastic._points.clear()
@@ -150,6 +154,22 @@ async def test_a_long_reading_gives_each_once(points: str, every_s: float, count
     assert {sent.split("?")[0] for sent in elastic.sent} <= {
         "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
     }  # fmt: skip
+
+
+async def test_times_that_cannot_be_sorted_are_reported_or_left_out() -> None:
+    documents = lines(9) | {name.replace("logs", "b"): one for name, one in lines(9).items()}
+    for mapped, why in (("keyword", "[numeric_type] option"), ("long", "failed to create query")):
+        following = following_of(index_of(documents, mapped={"b": mapped}))
+        assert {*await ids_to_edge(following)} == {*lines(9)}
+        assert f"1 of 5 shards failed ({why}" in following.engine.doubts.words
+    odd = {
+        f"b/{at}": journald_document(0, "", **{"@timestamp": at}) for at in (None, "1969-01-01", "2300-01-01")
+    }
+    following = following_of(elastic := index_of(documents | odd, mapped={"b": "date_nanos"}))
+    assert {*await ids_to_edge(following)} == {*documents}
+    elastic.casts = False
+    last = await reader_of(elastic).backward(Tail(), (), 7)
+    assert [len(last.entries), last.note] == [7, elastic_source.NOT_CAST]
 
 
 async def test_a_loki_that_is_configured_to_give_less_is_asked_for_less() -> None:
@@ -180,6 +200,21 @@ async def test_the_rows_known_as_given_are_bounded(monkeypatch: pytest.MonkeyPat
         found += (await following.rows(300))[0]
         assert len(following._given) <= 200
     assert sorted(row.id for row in found) == sorted(elastic.documents)
+
+
+async def test_of_too_many_rows_only_the_last_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("PAGE_ROWS", 10), ("INSTANT_ROWS", 40), ("FORWARD_ROWS", 100)):
+        monkeypatch.setattr(engine, name, most)
+    for count, first in ((8, 0), (90, 0), (900, 860)):
+        elastic = index_of(lines(count, every_s=0.01))
+        following = EngineFollowing(timed(engine_of(elastic), FixedClock(NOW)), At(T0), (), ReadWindow())
+        assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)[first:]
+        assert (await following.take(9)).begins_at == (at_second(first / 100) if first else 0)
+    elastic.documents |= lines(1_000, every_s=0.01, first=900)
+    later = await ids_to_edge(following)
+    assert len(later) == len({*later}) < 400
+    assert {*later} >= {*sorted(elastic.documents)[-40:]}
+    assert "only the last 40 were read (2 times)" in following.engine.doubts.words
 
 
 async def test_the_first_of_a_hundred_million_lines_come_soon_with_limited_memory() -> None:
