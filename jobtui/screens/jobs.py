@@ -108,10 +108,9 @@ class JobsFilteringScreen(FilteringScreen):
 
     def job_test(self, time_of: Callable[[str], Nanos]) -> Callable[[Job], bool] | None:
         """The test of the jobs shown by the times of their sources, None if all are."""
-        chosen = self._passes
         if self.passes_all:
             return None if self.shows_hidden else lambda job: not job.is_quasi
-        context, hidden = self._lookup.context(), self.shows_hidden
+        chosen, context, hidden = self._passes, self._lookup.context(), self.shows_hidden
         return lambda job: chosen.passes(job, time_of(job.source), context, hidden=hidden)
 
     def filter_bar(self) -> FilterBar:

@@ -68,6 +68,8 @@ class RowIndex:
         self.order = order
         self._entries: dict[str, Entry] = {}
         self._all: SortedList[Entry] = SortedList()
+        self._places = self._entries if order.keep is None else dict[str, Entry]()
+        """The entries of the rows shown; those of all rows may change through an index that shares them."""
         self._shown = self._all if order.keep is None else SortedList[Entry]()
 
     def __len__(self) -> int:
@@ -81,10 +83,9 @@ class RowIndex:
 
     def put(self, job: Job) -> bool:
         """Take in a new or changed job; whether a shown row came, went or moved."""
-        before, entry = self._entries.get(job.id), _entry(job, self.order)
-        was_shown = before is not None and (self._shown is self._all or before in self._shown)
+        before, entry = self._places.get(job.id), _entry(job, self.order)
         is_shown = _passes(job, self.order)
-        if before == entry and was_shown is is_shown:
+        if self._entries.get(job.id) == entry and before == (entry if is_shown else None):
             return False
         self.discard(job.id)
         try:
@@ -92,22 +93,23 @@ class RowIndex:
         except TypeError as error:  # its key does not compare with those of others
             FAULTS.note(error, "sorting rows")
             self._all.add(entry := _entry(job, self.order._replace(sort=lambda job: None)))
-        if is_shown and self._shown is not self._all:
-            self._shown.add(entry)
         self._entries[job.id] = entry
-        return was_shown or is_shown
+        if is_shown and self._shown is not self._all:
+            self._places[job.id] = entry
+            self._shown.add(entry)
+        return before is not None or is_shown
 
     def discard(self, job_id: str) -> bool:
         """Forget a job; whether it was known."""
-        if entry := self._entries.pop(job_id, None):
-            self._all.remove(entry)
-            if self._shown is not self._all:
-                self._shown.discard(entry)
-        return entry is not None
+        place, entry = self._places.pop(job_id, None), self._entries.pop(job_id, None)
+        for one, rows in ((place, self._shown), (entry, self._all)):
+            if one is not None:
+                rows.remove(one)
+        return place is not None or entry is not None
 
     def position(self, job_id: str) -> int | None:
-        entry = self._entries.get(job_id)
-        return self._index(self._shown.index(entry)) if entry is not None and entry in self._shown else None
+        place = self._places.get(job_id)
+        return None if place is None else self._index(self._shown.index(place))
 
     def window(self, start: int, stop: int) -> list[JobId]:
         """The ids of the rows from `start` up to `stop`, clipped to what there is."""
@@ -123,10 +125,11 @@ class RowIndex:
 
     def showing(self, order: Order, ids: Iterable[str] = ()) -> "RowIndex":
         """The same rows, shared with this one, of which those of these jobs are shown, or all of them."""
-        index = RowIndex(order)
-        index._entries, index._all = self._entries, self._all
-        shown = filter(None, map(self._entries.get, ids))
-        index._shown = self._all if order.keep is None else SortedList(shown)
+        index, known = RowIndex(order), self._entries
+        index._entries, index._all = known, self._all
+        places = {at: known[at] for at in ids if at in known}
+        index._places = known if order.keep is None else places
+        index._shown = self._all if order.keep is None else SortedList(places.values())
         return index
 
 
@@ -261,8 +264,7 @@ class JobRows:
         return any([self._index.put(job) for job in changed])
 
     def _put(self, jobs: Iterable[Job]) -> bool:
-        known, put, stays = self.jobs, self._index.put, self._stays
-        moved = False
+        known, put, stays, moved = self.jobs, self._index.put, self._stays, False
         for job in jobs:
             before = known.get(job.id)
             if before is not None and stays(before, job):
