@@ -449,8 +449,11 @@ class _Search:
         key = Key(Space.SCHEDULER, reference.text)
         of_number = (job.id for job in others if job.mode and key in keys_of(job))
         self._add_jobs(of_number, reference.weight, "a task with this number of its own")
+        self._add_submitted(reference._replace(why="its agent's log has this number in Slurm"))
+
+    def _add_submitted(self, reference: Reference) -> None:
         noted = {op.jid for op in self._ops if op.jid is not None and submitted_as((op,)) == reference.text}
-        self._add_jobs(noted, reference.weight, "its agent's log has this number in Slurm")
+        self._add_jobs(noted, reference.weight, reference.why)
 
     def _add_user(self, reference: Reference) -> None:
         job_ids = self._by_user.get(reference.text, [])

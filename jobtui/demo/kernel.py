@@ -148,8 +148,6 @@ class TaskGroup:
 
 
 class Task:
-    """One running coroutine. It ends with its group."""
-
     def __init__(self, group: TaskGroup, start: Start) -> None:
         self._group = group
         self._start = start
