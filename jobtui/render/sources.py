@@ -123,12 +123,13 @@ def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Piece:
 def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: int = 0) -> Line:
     """All sources in one line. Where not all fit, those to look at come first, and the rest are counted.
 
-    `faults` counts those of jobtui itself: they are listed with the sources.
+    Only one that alone is down has its reason. `faults` counts those of jobtui, listed with the sources.
     """
     parts = [Piece(counted(faults, "fault"), "warning")] if faults else []
+    down = [source for source in sources if source.state is SourceState.DOWN]
     for label, source in zip(labels(sources), sources, strict=True):
         words, style, _ = judge(source, now)
-        reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
+        reason = f": {show(source.reason)}" if source.error and down == [source] else ""
         skipped = f", {source.skipped:,} skipped" if source.skipped else ""
         parts.append(Piece(f"{label} {words}{skipped}{reason}", style))
     drawn = _joined(parts)

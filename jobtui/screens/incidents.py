@@ -144,12 +144,9 @@ class IncidentsScreen(HeadedScreen):
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
             return f"{groups} {f'in {wide}' if wide else 'before'}; no failures in the last {span}"
-        of = f"{counted(found.looked_at, 'job')} of the last {span}"
-        early = " · still reading" if self._is_early else ""
-        early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
-        return (
-            f"{groups} · {of}{early}" if self._list.count else rendered.none_words(found, f"with {of}{early}")
-        )
+        of = f"{counted(found.looked_at, 'job')} of the last {span}{' · still reading' * self._is_early}"
+        of += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
+        return f"{groups} · {of}" if self._list.count else rendered.none_words(found, f"with {of}")
 
     def paragraphs(self) -> Iterable[Paragraph]:
         one = self._list.record

@@ -68,7 +68,9 @@ class NodesScreen(TableScreen[ListedNode]):
                 yield Paragraph(f"{name:<{NAME_CELLS}}{text}", "", NAME_CELLS)
 
     def silence(self) -> tuple[str, ...]:
-        return ("no cluster has reported its nodes yet; name one with --slurm",)
+        parts = [part for source in self.shared.store.sources() for part in source.failing]
+        why = [show(part.words) for part in parts if part.name == "nodes"]
+        return (*why,) or ("no cluster has reported its nodes yet; name one with --slurm",)
 
     def words(self) -> Iterator[str]:
         broken = sum(one.node.needs_person for one in self._listed)

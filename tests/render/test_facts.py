@@ -112,11 +112,12 @@ def test_a_source_is_named_once_also_in_a_narrow_line() -> None:
 
 @each(*range(1, 100, 7))
 def test_a_narrow_strip_shows_the_faulty_sources_first(cells: int) -> None:
-    line = strip_line([DB, LOG, NEVER, LATE], NOW, cells)
+    two = [replace(NEVER, error="no " * 60), replace(NEVER, name="/b/c.log")]
+    line = strip_line([DB, LOG, *two, LATE], NOW, cells)
     assert width_of(line) <= max(cells - 1, 12)
     if cells >= 30:
-        assert "none.log down" in text_of(line)
-        assert "more" in text_of(line) or cells > 80
+        assert sum(name in text_of(line) for name in ("none.log down", "c.log down")) >= min(2, cells // 30)
+        assert "more" in text_of(line) or cells > 70
 
 
 @each(

@@ -17,7 +17,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.app import JobtuiApp
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.health import Faults, SourceHealth, SourceState
+from jobtui.model.health import FailingPart, Faults, SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import Deviation, MemoryOverview
 from jobtui.model.settings import Alarms
@@ -167,7 +167,8 @@ async def test_clusters_are_asked_while_it_is_open_only() -> None:
         scene.app._shared.ask_for_nodes = asked.append
         await press(pilot, *NAMED, until=NodesScreen)
         await wait_until(lambda: asked[-1:] == [NODES_EVERY_S], pilot)
-        assert "no cluster has reported its nodes" in text(scene.app)
+        scene.db.add(batch(failing=(FailingPart("nodes", "sinfo: denied"),)))
+        await see(scene.app, pilot, "nodes cannot be read: sinfo: denied")
         await pilot.press("escape")
         await wait_until(lambda: asked[-1:] == [None], pilot)
 
