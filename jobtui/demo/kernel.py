@@ -16,8 +16,6 @@ Start = Callable[[], Coroutine[object, None, object]]
 
 
 class Timer:
-    """A function that will be called, unless the timer is cancelled."""
-
     def __init__(self, action: Callable[[], object]) -> None:
         self.action: Callable[[], object] | None = action
 
