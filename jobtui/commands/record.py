@@ -158,5 +158,4 @@ def replayed_config(recorded: object, present: Config, inner: Invocation) -> Con
         **{name: given for name, given in present.settings.items() if name in times and given.values},
         **{name: Effective(values, f"--{name}") for name, values in inner.settings.items() if name in times},
     }
-    unset = {setting.name: Effective() for setting in SETTINGS}
-    return kept._replace(settings={**unset, **kept.settings, **asked})
+    return kept._replace(settings={one.name: Effective() for one in SETTINGS} | {**kept.settings, **asked})
