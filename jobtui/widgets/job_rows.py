@@ -24,11 +24,10 @@ from jobtui.model.jobs import Job, JobStatus, status_since
 
 BULK = 4096
 """More changes than this at once rebuild the index."""
-SLICE_S = 0.006
+SLICE_S = 0.01
 """How long a slice of work on a new order may take."""
-FIRST, TRIED, FIRST_S = 100, 4096, 0.02
-"""How many rows of a new filter are shown before all are looked at, if they are found among the TRIED first
-ones in this time."""
+FIRST, TRIED, FIRST_S = 64, 8192, 0.02
+"""How many rows show before all are looked at, if TRIED have so many; how long a key waits for them."""
 FRESH_S, LAST_S = 3_600, 86_400
 """A job that failed within FRESH_S comes before those that run. If nothing at all happened in that time, one
 that failed within LAST_S before the newest event does."""
@@ -146,7 +145,9 @@ def arranged(
         yield None
     pick = nlargest if order.reverse else nsmallest
     leading = pick(SLICE, entries) if whole is None else whole.entries()[:TRIED]
-    first = [at for *_, at in leading if at in jobs and _passes(jobs[at], order)]
+    tried = (at for *_, at in leading if at in jobs and _passes(jobs[at], order))
+    first = [*islice(tried, FIRST)]
+    first += tried if held not in (None, *first) else ()
     if len(first) >= FIRST and held in (None, *first):
         yield (RowIndex(order).take(leading) if whole is None else whole).showing(order, first)
     if whole is None:
@@ -243,7 +244,7 @@ class JobRows:
             for job in jobs:
                 self._take(job)
             self._lacks_jobs = True
-            self._begin()
+            self._work = self._arrange()
             moved = False
         else:
             moved = self._put(jobs)
@@ -292,16 +293,14 @@ class JobRows:
         self.time_of.cache_clear()
         self._wanted = Order(sort or self._urgency, reverse, keep)
         self._top()
-        self._begin()
-        end = perf_counter() + FIRST_S
-        while not self.work(0.0) and self.is_sorting and perf_counter() < end:
-            pass
+        self._work = self._arrange()
+        self.work(FIRST_S)
 
     def work(self, slice_s: float = SLICE_S) -> bool:
-        """Go on for a while with what is worked out; whether other rows are served now."""
+        """Go on for a while, or until other rows are served; whether they are."""
         before, end = self._index, perf_counter() + slice_s
         try:
-            while self._work is not None:
+            while self._work is not None and self._index is before:
                 if (first := next(self._work)) is not None:
                     self._index, self.has_more = first, True
                 if perf_counter() >= end:
@@ -375,12 +374,9 @@ class JobRows:
             self._late.add(job_id)
         return self._index.discard(job_id)
 
-    def _begin(self) -> None:
-        self._late.clear()
-        self._work = self._arrange()
-
     def _arrange(self) -> Generator[RowIndex | None, None, RowIndex]:
         """Work out the wanted order of all jobs, of which some may change meanwhile."""
+        self._late.clear()
         is_sorted = self._index.order[:2] == self._wanted[:2]
         whole = self._index if is_sorted and not self._lacks_jobs else None
         self._lacks_jobs = whole is None

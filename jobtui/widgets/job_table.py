@@ -24,7 +24,7 @@ TICKED = 4
 """Rows that may be painted in a second because of time alone; with more the ages go on by turns."""
 ROOM_S = 60.0
 """How long columns keep the room that they needed: rows come and go, and nothing should jump."""
-WORK_EVERY_S = 0.004
+WORK_EVERY_S = 0.002
 """Pause between two slices of work on a new order."""
 
 

@@ -18,7 +18,6 @@ from tests.waiting import LONG_S
 
 LARGE, SMALL = (110, 32), (40, 10)
 QUIET_S, ESCAPE_S, ENDING_S = 0.04, 0.08, 1.0
-ESCAPE_DELAY = {"ESCDELAY": "20"}  # the milliseconds in which more may follow an escape
 TABS = "owlhfrT"
 PLACEHOLDER = "jobs, sources"
 """What stands in the empty line for commands."""
@@ -101,7 +100,7 @@ def size() -> tuple[int, int]:
 def screen(size: tuple[int, int], site: HostileSite, tmp_path: Path) -> Iterator[Screen]:
     columns, rows = size
     argv = [sys.executable, "-m", "jobtui", *site.flags]
-    environ = isolated(tmp_path) | ESCAPE_DELAY
+    environ = isolated(tmp_path)
     program = Program(argv=argv, ready="", environ=environ, columns=columns, rows=rows)
     with Terminal(program) as terminal:
         shown = Screen(terminal, columns, rows)
