@@ -16,7 +16,7 @@ import time
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -211,18 +211,20 @@ class Recording:
         self._too_much: set[int] = set()
         self._large: set[int] = set()
         self._allowance = UnpackLimit(WHOLE_BYTES, WHOLE_RATIO)
-        self._db = opened(self.path)
-        about = dict(self._rows("SELECT name, value FROM about")).get("about", "")
-        try:
-            self.about = msgspec.json.decode(about, type=About)
-        except msgspec.MsgspecError as error:
-            raise RecordingError(f"{self.path}: damaged: {error}") from error
-        self._sources: dict[tuple[str, str], int] = {
-            (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
-        }
-        self._logs: dict[int, list[str]] = {}
-        for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
-            self._logs.setdefault(source, []).append(name)
+        with ExitStack() as unless_read:
+            self._db = unless_read.enter_context(closing(opened(self.path)))
+            about = dict(self._rows("SELECT name, value FROM about")).get("about", "")
+            try:
+                self.about = msgspec.json.decode(about, type=About)
+            except msgspec.MsgspecError as error:
+                raise RecordingError(f"{self.path}: damaged: {error}") from error
+            self._sources: dict[tuple[str, str], int] = {
+                (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
+            }
+            self._logs: dict[int, list[str]] = {}
+            for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
+                self._logs.setdefault(source, []).append(name)
+            unless_read.pop_all()
 
     def left_out(self) -> Iterator[str]:
         for seqs, why in ((self._damaged, "damaged"), (self._too_much, "too large when unpacked")):
@@ -265,8 +267,7 @@ class Recording:
         sql = (
             "SELECT -rowid, CAST(at AS INTEGER), ?, CAST(body AS BLOB) FROM job WHERE source = ? AND at <= ?"
         )
-        rows = self._rows(sql, Item.JOB, source, until)
-        return tuple(entry.value for entry in self._entries(rows))
+        return tuple(one.value for one in self._entries(self._rows(sql, Item.JOB, source, until)))
 
     def last_job(self, source: int, job_id: JobId, until: Nanos) -> Job | None:
         """A job as last recorded at a time, None if it was not, or was gone by then."""

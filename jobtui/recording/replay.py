@@ -6,6 +6,7 @@ bytes, so their secrets are masked here, by the names of variables and line by l
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,12 +110,10 @@ class ReplayedSource:
         elif self._failure:
             raise SourceUnreachable(self._failure)
         self._seq = taken[-1].seq if taken else max(0, self._seq)
-        batches = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is Item.BATCH]
+        parts = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is Item.BATCH]
         failing = takewhile(lambda one: one.what is Item.FAILURE, reversed(taken))
-        read_at = min((one.at for one in failing), default=None)
-        return msgspec.structs.replace(
-            merged(batches), cursor=str(self._seq), more=bool(taken), read_at=read_at
-        )
+        since = min((one.at for one in failing), default=None)
+        return msgspec.structs.replace(merged(parts), cursor=str(self._seq), more=bool(taken), read_at=since)
 
 
 class ReplayedJobs(ReplayedSource):
@@ -420,17 +419,18 @@ class RecordingReplay:
     """Replaces the live systems by a recording. `clock` is a time in it, at first when it was made."""
 
     def __init__(self, path: Path) -> None:
-        self.recording = Recording(path)
-        about = self.recording.about
-        self.clock = ReplayClock(about.at if about.job_id else self.recording.ends_at or about.at)
+        with ExitStack() as unless_read:
+            self.recording = unless_read.enter_context(closing(Recording(path)))
+            about = self.recording.about
+            self.clock = ReplayClock(about.at if about.job_id else self.recording.ends_at or about.at)
+            unless_read.pop_all()
         self._opened = OpenRecording(self.recording, Worker(f"replay {path}"), self.clock)
 
     def in_place_of(self, source: Source) -> Source:
         """The replacement of a source, which itself is never opened."""
         kinds = tuple(kind for known, kind in KINDS if isinstance(source, known)) or (ReplayedSource,)
         make: type[ReplayedSource] = type("Replayed", kinds, {})
-        number = self.recording.source(source.kind, source.name)
-        return make(self._opened, source.kind, source.name, number)
+        return make(self._opened, source.kind, source.name, self.recording.source(source.kind, source.name))
 
     def job_reader(self, sources: Callable[[], Sequence[Source]], detail_of: DetailOf) -> JobReader:
         def replayed(name: str, asked: Sequence[Any]) -> Awaitable[Any] | None:

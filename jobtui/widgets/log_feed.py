@@ -140,7 +140,7 @@ class KeptLines(LineSource):
         kept: list[LogLine] = []
         while True:
             page = await self._source.before(position, RAW)
-            kept[:0] = self._passing(page.lines, None)[0]
+            kept[:0] = self._passed(page.lines, None)[0]
             if page.at_edge or not page.lines or len(kept) >= count:
                 return Page(tuple(kept[-count:]), page.at_edge and len(kept) <= count)
             position = page.lines[0].position
@@ -152,10 +152,10 @@ class KeptLines(LineSource):
         if own and self._done[0] == at:
             kept, (_, at, head) = list(own), self._done
         else:
-            head = self._passing((await self._source.before(at, RAW)).lines, None)[1]
+            head = self._passed((await self._source.before(at, RAW)).lines, None)[1]
         while True:
             page = await self._source.after(at, RAW)
-            passing, head = self._passing((line for line in page.lines if line.position >= at), head)
+            passing, head = self._passed((line for line in page.lines if line.position >= at), head)
             kept += passing
             if page.at_edge or not page.lines or len(kept) > count:
                 break
@@ -165,9 +165,7 @@ class KeptLines(LineSource):
             self._done = kept[-1].position, max(kept[-1].end, seen), head
         return Page(tuple(kept[:count]), page.at_edge and len(kept) <= count)
 
-    def _passing(
-        self, lines: Iterable[LogLine], head: LogLine | None
-    ) -> tuple[list[LogLine], LogLine | None]:
+    def _passed(self, lines: Iterable[LogLine], head: LogLine | None) -> tuple[list[LogLine], LogLine | None]:
         """The kept lines, and the first line of the record they end in; `head` is that before."""
         kept: list[LogLine] = []
         is_kept = head is not None and self._keeps(head)

@@ -95,7 +95,7 @@ class AgentPass:
             return
         message = message_in(record)
         jid = job_of(record) or message.jid
-        found = self._fitting(record, prefix, jid, message.op_id)
+        found = self._fits(record, prefix, jid, message.op_id)
         if not found:
             self._wait(number, record, prefix, followers)
             self._ops.changed.update((jid,) if jid else ())
@@ -106,9 +106,7 @@ class AgentPass:
         for follower in followers:
             self._add_unnamed(follower, op, _LastOp(number, record.at, op))
 
-    def _fitting(
-        self, record: LogRecord, prefix: str, jid: JobId | None, op_id: OpId | None
-    ) -> list[OpTrack]:
+    def _fits(self, record: LogRecord, prefix: str, jid: JobId | None, op_id: OpId | None) -> list[OpTrack]:
         name = record.fields.get("name")
         agent = self._agent_of(record)
         uid = user_of_container(record.container) or ""

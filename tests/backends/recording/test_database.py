@@ -21,11 +21,12 @@ from jobtui.model.pages import Log
 from jobtui.recording import replay as recorded_logs
 from jobtui.recording.database import Item, Recording, RecordingError, packed, unpacked
 from jobtui.recording.recorder import BundleCollector, Recorder, RecordingWriter
-from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
+from jobtui.recording.replay import OpenRecording, RecordingReplay, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
+from tests.backends.log_fakes import open_inodes
 from tests.backends.recording import files
 from tests.builders import a_job, job_id
-from tests.fakes import ScriptedSource, batch
+from tests.fakes import Injected, ScriptedSource, batch, fail
 from tests.offenders import each
 from tests.polling import polled
 from tests.rows import ROWS, database_rows
@@ -129,6 +130,18 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
     database_rows(path, "CREATE TABLE bookmarks (url)")
     with pytest.raises(RecordingError, match="something else"):
         Recording(path)
+
+
+def test_what_cannot_be_read_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = files.written(tmp_path / "r", (Item.BATCH, files.lines(1), 1))
+    monkeypatch.setattr(Recording, "ends_at", property(fail))
+    with pytest.raises(Injected):
+        RecordingReplay(path)
+    assert path.stat().st_ino not in open_inodes()
+    database_rows(path, "UPDATE about SET value = '7'")
+    with pytest.raises(RecordingError, match="damaged"):
+        Recording(path)
+    assert path.stat().st_ino not in open_inodes()
 
 
 @pytest.mark.parametrize("bad", [{10}, {60}, set(range(1, 60)), {2, 51, 100, 179}])
