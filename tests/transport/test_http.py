@@ -116,7 +116,7 @@ def in_all_ways(asked: bytes) -> bytes:
 LIMITS = HttpLimits(connections=2, body_bytes=1 << 20)
 JSON = "application/json"
 PAGE = b"<!doctype html><title>Sign in</title><form action=/login>Password</form>"
-BOMB = gzip.compress(b" " * (64 << 20))
+BOMB = gzip.compress(b" " * (64 << 20), 1)
 
 
 def limited(client: Client) -> Client:
