@@ -231,9 +231,7 @@ async def test_a_log_under_two_names_counts_once(
 
 
 @pytest.mark.parametrize("idle_s", [0.0, 10.0])
-async def test_a_hard_link_gives_no_line_before_its_log_during_a_rotation(
-    tmp_path: Path, idle_s: float
-) -> None:
+async def test_a_hard_link_gives_no_line_before_its_log_in_a_rotation(tmp_path: Path, idle_s: float) -> None:
     lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
     (alone := tmp_path / "alone.log").write_bytes(b"".join(lines))
     log, hard = tmp_path / "supervisor.log", tmp_path / "hard.log"

@@ -166,9 +166,7 @@ STAGES = {"poll": "reading X", "changed": "waiting for X", "aclose": "closing X"
 
 @pytest.mark.parametrize("method", STAGES)
 @pytest.mark.parametrize("kind", [*source_classes()], ids=lambda kind: kind.__name__)
-async def test_a_source_that_raises_costs_no_other_source(
-    kind: type, method: str, expected_faults: Faults
-) -> None:
+async def test_a_source_that_raises_costs_no_other(kind: type, method: str, expected_faults: Faults) -> None:
     good = ScriptedSource([batch(JOB)])
     async with Session([breaking(kind, method), good], FixedClock(NOW)) as session:
         running = asyncio.ensure_future(session.run())
@@ -247,9 +245,7 @@ def test_every_question_to_a_source_is_tried() -> None:
 @pytest.mark.parametrize(
     ("kind", "method"), ASKED, ids=[f"{kind.__name__}-{method}" for kind, method in ASKED]
 )
-async def test_a_question_that_raises_costs_that_answer(
-    kind: type, method: str, expected_faults: Faults
-) -> None:
+async def test_a_question_that_raises_costs_itself(kind: type, method: str, expected_faults: Faults) -> None:
     good = ScriptedSource([batch(JOB)])
     async with Session([breaking(kind, method), good], FixedClock(NOW)) as session:
         ask, stage = QUESTIONS[method]
@@ -782,7 +778,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("stage", STEPS)
-def test_a_step_that_raises_costs_itself(
+def test_a_step_that_fails_is_lost(
     stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     owner, name, ask = STEPS[stage]

@@ -184,9 +184,7 @@ LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
     (but(DOCKER, container="x; rm -rf /"), {}, LogKind.UNKNOWN, None),
     (ON_CLUSTER, {"cori": "ssh://cori"}, LogKind.CLUSTER, "ssh://cori"),
 )
-def test_log_of_finds_the_agent_log(
-    agent: Agent, hosts: dict[str, str], kind: LogKind, name: str | None
-) -> None:
+def test_log_of_finds_the_log(agent: Agent, hosts: dict[str, str], kind: LogKind, name: str | None) -> None:
     found = log_of(agent, ClusterAccess(hosts=hosts))
     assert found.kind is kind
     assert name is None or found.name == name

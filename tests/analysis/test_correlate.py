@@ -127,9 +127,7 @@ def test_a_line_is_a_step(family: dict[str, Any], line: str, step: str) -> None:
 
 
 @each(("_Op(run, abcd)", 1), ("_Op(run, abcd), _Op(run_status, gone)", 1), ("_Op(run, gone)", 0), ("", 0))
-def test_an_error_with_a_cut_line_is_about_an_op_that_its_agent_has_not_answered(
-    held: str, replies: int
-) -> None:
+def test_an_error_with_a_cut_line_is_about_an_op_without_an_answer(held: str, replies: int) -> None:
     """Slurm's refusal ends with a line break, and the id of the op is on the next line."""
     busy = AGENT.replace("[]", f"[{held}]")
     text = "{'agentId': 't7K7', 'error': 'sbatch: error: Invalid partition"

@@ -95,9 +95,7 @@ DAY_S = 86_400
     (live(JobStatus.RUNNING, DAY_S), HISTORY[1:], None),  # too few
     (live(JobStatus.RUNNING, DAY_S), FAILED, None),
 )
-def test_a_job_is_late_beyond_what_is_usual_for_its_like(
-    one: Job, history: list[Job], words: str | None
-) -> None:
+def test_a_job_is_late_beyond_what_is_usual_for_it(one: Job, history: list[Job], words: str | None) -> None:
     assert LateJobs.of(known(one, *history), NOW).late(one, NOW) == words
 
 

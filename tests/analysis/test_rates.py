@@ -148,9 +148,7 @@ moves = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 50), st.booleans())
 
 @settings(max_examples=60, deadline=None)
 @given(moves, st.integers(0, 50), st.integers(0, 50))
-def test_utilization_is_what_counting_gives(
-    moves: list[tuple[int, int, bool]], since: int, length: int
-) -> None:
+def test_utilization_is_what_counts_give(moves: list[tuple[int, int, bool]], since: int, length: int) -> None:
     state: dict[int, str] = {}
     changes = []
     for number, (job, at, runs) in enumerate(sorted(moves, key=lambda move: move[1])):

@@ -237,9 +237,7 @@ async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
     assert len(batches) < 6
 
 
-async def test_a_huge_event_log_goes_on_at_a_whole_event(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_huge_log_goes_on_at_a_whole_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.condor.source.PIECE_BYTES", 20_000)
     path = tmp_path / "a.log"
     path.write_text(submitted() + executing() * 5_000)

@@ -102,9 +102,7 @@ async def test_a_batch_that_was_lost_comes_again(source: Source, rig: Rig) -> No
     assert keys_in(rig, batches) == [written]
 
 
-async def test_only_what_is_new_comes_after_a_cursor_though_a_poll_was_cancelled(
-    source: Source, rig: Rig
-) -> None:
+async def test_only_news_come_after_a_cursor_though_a_poll_was_cancelled(source: Source, rig: Rig) -> None:
     rig.add()
     cursor, _ = await read_on(source)
     written = [rig.add() for _ in range(5)]
@@ -291,9 +289,7 @@ ROWS: dict[str, tuple[object, str, Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_an_exception_costs_its_row(
-    row: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
-) -> None:
+def test_a_fault_costs_its_row(row: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults) -> None:
     owner, name, read = ROWS[row]
     monkeypatch.setattr(owner, name, (lambda *given, **named: fail) if name == "partial" else fail)
     said = str(read())

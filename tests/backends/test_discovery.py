@@ -26,9 +26,7 @@ def a_run(checkout: Path) -> SourceSpec:
     return SourceSpec("srdb", str(checkout / "run"))
 
 
-def test_sirepos_own_variable_is_found_before_the_nearest_checkout(
-    around: DiscoveryScope, tmp_path: Path
-) -> None:
+def test_the_variable_of_sirepo_is_found_before_a_checkout(around: DiscoveryScope, tmp_path: Path) -> None:
     (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
     assert discover(around) == ()
     assert "SIREPO_SRDB_ROOT" in LOOKED_FOR

@@ -97,17 +97,6 @@ async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db
     assert reader.jobs[jid(3)].status == JobStatus.RUNNING
 
 
-async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
-    for number in range(3):
-        db.put(jid(number))
-    await reader.drain()
-    db.remove(jid(1))
-    (batch,) = await reader.drain()
-    assert (batch.gone, batch.jobs) == ((jid(1),), ())
-    db.put(jid(1))
-    assert await news(reader) == [jid(1)]
-
-
 async def test_other_names_are_ignored(db: Db, reader: Reader) -> None:
     good = db.put(jid())
     for name in (

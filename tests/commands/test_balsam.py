@@ -377,9 +377,7 @@ async def test_site_logs_are_read_from_where_the_site_is_mounted(tmp_path: Path)
         assert line.step.step == "agent advanced it"
 
 
-async def test_a_site_that_is_mounted_later_is_found_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_site_mounted_later_is_found_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "LOOK_EVERY_S", 0.02)
     async with watching(SPECS, told_of(str(tmp_path / "site"))) as (session, _):
         await wait_until(lambda: bool(session.store.sites()))
@@ -431,9 +429,7 @@ def flags(roots: Sequence[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("turn", [1, -1])
-def test_jobs_show_and_explain_tell_both(
-    run: Runner, roots: tuple[Path, Path], record: Path, turn: int
-) -> None:
+def test_jobs_show_explain_tell_both(run: Runner, roots: tuple[Path, Path], record: Path, turn: int) -> None:
     given = flags(roots[::turn])
     places = {str(root) for root in roots}
 

@@ -116,7 +116,7 @@ def test_an_output_is_found_in_whichever_database_has_its_directory(run: Runner,
     assert good["cause"] is None
 
 
-def test_commands_are_short_where_the_shell_has_the_sources(
+def test_commands_are_short_if_the_shell_has_the_sources(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JOBTUI_SRDB", str(CAPTURES / "local"))

@@ -152,9 +152,7 @@ OOM = (
 
 
 @pytest.mark.parametrize("container", [KILLED_CONTAINER, "134199ca4bef"], ids=["its container", "another"])
-def test_the_journal_of_its_host_tells_who_killed_a_program(
-    run: Runner, tmp_path: Path, container: str
-) -> None:
+def test_the_journal_of_a_host_tells_who_killed_it(run: Runner, tmp_path: Path, container: str) -> None:
     fields = "_TRANSPORT=kernel\nSYSLOG_IDENTIFIER=kernel\n_HOSTNAME=v1\n_BOOT_ID=" + "b" * 32
     times = (ENDED_US - 1_000_000 + number for number in range(3))
     entries = "".join(

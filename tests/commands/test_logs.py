@@ -101,9 +101,7 @@ def test_lines_that_were_not_kept_are_reported(run: Runner, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
-def test_a_secret_in_the_line_after_its_key_is_masked(
-    run: Runner, tmp_path: Path, flags: tuple[str, ...]
-) -> None:
+def test_a_secret_in_a_line_below_is_masked(run: Runner, tmp_path: Path, flags: tuple[str, ...]) -> None:
     log = tmp_path / "supervisor.log"
     log.write_text(
         (CAPTURES / "local" / "supervisor.log").read_text() + NEW_LINE + "password:\nhunter2\nplain\n"
@@ -168,7 +166,7 @@ def test_the_last_line_of_a_key_is_masked(end: str) -> None:
     assert end not in shown
 
 
-def test_a_large_log_is_read_about_the_last_run_and_says_so(
+def test_a_large_log_is_read_of_the_last_run_and_says_so(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "WHOLE_BYTES", 1000)

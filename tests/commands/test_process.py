@@ -62,9 +62,7 @@ def test_a_reader_that_goes_away_is_a_quiet_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("settings", "flag"), ROWS["locales"])
-def test_any_locale_will_do_and_signs_keep_their_width(
-    settings: dict[str, str], flag: str, run: Runner
-) -> None:
+def test_any_locale_will_do_and_signs_keep_width(settings: dict[str, str], flag: str, run: Runner) -> None:
     words = ("jobs", flag, "--at", AT, *sources_of("local"))
     ran = jobtui(*words, env=environment(**settings))
     assert (ran.code, ran.err) == (0, "")
@@ -73,9 +71,7 @@ def test_any_locale_will_do_and_signs_keep_their_width(
 
 
 @pytest.mark.parametrize(("words", "streams", "codes", "said"), ROWS["streams that are full or closed"])
-def test_full_or_closed_streams_are_not_a_fault(
-    words: str, streams: str, codes: list[int], said: str
-) -> None:
+def test_full_or_closed_streams_are_no_fault(words: str, streams: str, codes: list[int], said: str) -> None:
     program = shlex.join([sys.executable, "-m", "jobtui", *words.split(), *sources_of("local")])
     done = subprocess.run(["bash", "-c", f"{program} {streams}"], env=environment(), capture_output=True)
     assert done.returncode in codes
@@ -246,9 +242,7 @@ def test_status_of_the_newest_records(srdb: Path, run: Runner, monkeypatch: pyte
     assert run("status", "--json", "--srdb", srdb).json["newest"] == 1
 
 
-def test_a_run_that_is_lost_by_its_logs_is_stuck_whatever_its_record_says(
-    run: Runner, tmp_path: Path
-) -> None:
+def test_a_run_lost_by_its_logs_is_stuck_whatever_its_record_says(run: Runner, tmp_path: Path) -> None:
     play = played("stale-record", 3, DriverName.LOCAL, 130)
     flags = play.write(tmp_path)
     words = ("wait", play.jid, "--until", "stuck", "--at", to_rfc3339(play.now))

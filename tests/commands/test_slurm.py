@@ -100,9 +100,7 @@ def test_a_named_output_is_found_among_more_files_than_are_listed_and_put_away(
     assert f"ValueError: no beam in the ring ({name}:60001)" in run(*LOCAL, "explain", "slurm/31").out
 
 
-def test_a_failure_is_remembered_by_what_its_program_wrote(
-    run: Runner, cluster: StandIn, tmp_path: Path
-) -> None:
+def test_a_failure_is_known_by_what_its_program_wrote(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     """Its row in the queue tells the exit code alone, which other failures have as well."""
     cluster.queue()
     rows = [{"JobID": f"{number}", "JobIDRaw": f"{number}", "State": "FAILED", "ExitCode": "3:0"}
@@ -146,9 +144,7 @@ def test_a_job_that_only_accounting_knows_has_its_own_script_and_output(
         assert sure == [(f"slurm/{number}", why) for number in numbers]
 
 
-def test_logs_of_a_user_have_the_outputs_of_jobs_that_ran_then(
-    run: Runner, cluster: StandIn, tmp_path: Path
-) -> None:
+def test_logs_of_a_user_have_outputs_of_jobs_of_then(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     for number in (1, 2, 3):
         cluster.show(str(number), shown(number, tmp_path, "beam-%j.out"))
         (tmp_path / f"beam-{number}.out").write_text(f"{number}: line\n")
@@ -158,9 +154,7 @@ def test_logs_of_a_user_have_the_outputs_of_jobs_that_ran_then(
     assert [line["text"] for line in late.json["lines"]] == ["3: line"]
 
 
-def test_an_array_is_judged_and_its_logs_are_given_as_a_whole(
-    run: Runner, cluster: StandIn, tmp_path: Path
-) -> None:
+def test_an_array_is_judged_and_has_logs_as_a_whole(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     cluster.queue({"%i": "40_[3-9]", "%A": "40", "%F": "40", "%K": "3-9", "%T": "PENDING"})
     tasks = {1: "COMPLETED", 2: "FAILED", 12: "FAILED"}
     rows = ({"JobID": f"40_{task}", "State": state, "ExitCode": "3:0"} for task, state in tasks.items())

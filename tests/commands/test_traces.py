@@ -67,9 +67,7 @@ def flags(site: Site) -> Iterator[list[str]]:
         yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url, "--at", AT]
 
 
-def test_doctor_reports_the_state_of_servers_and_the_receiver(
-    site: Site, flags: list[str], run: Runner
-) -> None:
+def test_doctor_reports_the_state_of_each_server(site: Site, flags: list[str], run: Runner) -> None:
     ran = run(*flags, "--otlp-listen", "127.0.0.1:0", "doctor", "--json")
     server, receiver = ran.json["checks"]
     assert (ran.code, server["fine"], receiver["fine"]) == (0, True, True)

@@ -105,9 +105,7 @@ def test_parse_environment_reads_the_file_of_slurm_exactly(variables: dict[str, 
         (b"", [], True),
     ],
 )
-def test_entries_are_split_at_nul_and_the_first_equals(
-    data: bytes, variables: list[Variable], is_whole: bool
-) -> None:
+def test_entries_are_split_at_nul_and_equals(data: bytes, variables: list[Variable], is_whole: bool) -> None:
     found = parse_environment(data)
     assert list(found.variables) == variables
     assert found.is_whole is is_whole

@@ -149,9 +149,7 @@ def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:
 
 
 @each(*ROWS["lines of an output"])
-def test_lines_of_jobsub_are_read_and_lookalikes_are_not(
-    line: str, what: str, values: dict[str, str]
-) -> None:
+def test_lines_of_jobsub_are_read_but_no_lookalikes(line: str, what: str, values: dict[str, str]) -> None:
     found = facts_of(f"the output of a program\n{line}\n".encode())
     assert [(fact.what, fact.line) for fact in found] == ([(what, 2)] if what else [])
     assert all(values.items() <= fact.values.items() for fact in found)

@@ -45,9 +45,7 @@ def test_paths_of_the_file_are_relative_to_it_and_logins_come_from_it(tmp_path: 
     assert "hunter2" not in repr(config)
 
 
-def test_flags_are_written_so_that_they_work_in_any_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flags_are_written_to_work_in_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = load({"archive": ("my-cluster=scripts",)}, {})
     assert spelled(config, config.sources) == ("--archive", f"my-cluster={tmp_path / 'scripts'}")

@@ -159,9 +159,7 @@ JOBS = st.builds(
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(JOBS, max_size=6), st.sampled_from(JOB_COLUMNS), st.booleans())
-def test_any_jobs_can_be_shown_and_sorted_by_any_column(
-    jobs: list[Job], column: Column, reverse: bool
-) -> None:
+def test_any_jobs_are_shown_and_sorted_by_any_column(jobs: list[Job], column: Column, reverse: bool) -> None:
     ordered = sort_records(jobs, JOB_COLUMNS, column.key, reverse=reverse)
     assert len(ordered) == len(jobs)
     for job in jobs:

@@ -57,9 +57,7 @@ def test_the_last_good_one_is_the_nearest_before_else_the_newest_after() -> None
 
 
 @each(*ROWS["how long runs waited and ran"])
-def test_waited_s_and_ran_s_measure_a_run(
-    status: str, times: dict[str, float], measured: list[float]
-) -> None:
+def test_waited_s_and_ran_s_measure_runs(status: str, times: dict[str, float], measured: list[float]) -> None:
     run = a_run(1, JobStatus(status), **{name: ago(seconds) for name, seconds in times.items()})
     assert [one for one in (waited_s(run, NOW), ran_s(run, NOW)) if one is not None] == measured
 

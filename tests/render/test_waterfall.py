@@ -116,9 +116,7 @@ def legend(cells: int, *services: str) -> str:
 
 
 @each(*ROWS["services that a legend names"])
-def test_the_legend_names_as_many_services_as_there_is_room_for(
-    cells: int, services: list[str], text: str
-) -> None:
+def test_the_legend_names_the_services_that_have_room(cells: int, services: list[str], text: str) -> None:
     assert legend(cells, *services) == text
 
 

@@ -59,17 +59,6 @@ async def test_the_dashboard_paints_before_any_source_has_answered() -> None:
         await ready(scene, pilot)
 
 
-async def test_a_column_without_values_is_hidden_until_it_has_one() -> None:
-    plain = [a_job(number, percent=None, host=None) for number in range(1, 4)]
-    scene = Scene([batch(*plain)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(lambda: table_of(scene).count == len(plain), pilot)
-        table = table_of(scene)
-        await wait_until(lambda: "HOST" not in text_of(table)[0], pilot)
-        scene.db.add(batch(a_job(2, percent=None, host="v4")))
-        await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
-
-
 async def test_changes_are_shown_though_no_output_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.session.evidence.Gatherer.at_hand", lambda *_: asyncio.Event().wait())
     async with on_jobs() as (scene, pilot, table):
@@ -267,9 +256,7 @@ async def test_a_log_that_a_key_cannot_read_is_no_fault(
         await press(pilot, key, until=lambda: "no route to host" in text(app))
 
 
-async def test_counts_of_a_log_are_not_shown_over_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_counts_are_not_shown_over_another_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = threading.Event()
     monkeypatch.setattr("jobtui.screens.logs.count_facets", lambda lines: ends.wait(60) and ())
     for name in ("x", "y"):

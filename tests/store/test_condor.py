@@ -492,7 +492,7 @@ JOBS = 40
 NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
 
 
-async def test_other_tasks_run_while_facts_are_added_and_a_zone_is_learnt(
+async def test_others_run_while_facts_are_added_and_a_zone_is_learnt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(poller, "FACTS_AT_ONCE", 10)

@@ -195,9 +195,7 @@ def test_lines_far_from_the_screen_are_dropped() -> None:
 
 
 @given(st.sets(st.integers(0, 199), max_size=60), st.integers(0, 199), st.integers(1, 30))
-async def test_only_lines_with_hits_are_given_in_both_directions(
-    found: set[int], at: int, count: int
-) -> None:
+async def test_only_lines_with_hits_are_given_in_both_ways(found: set[int], at: int, count: int) -> None:
     wanted, hits = sorted(found), pages.Hits(0)
     hits.add_above([nth * 10 + 3 for nth in wanted], 1 << 40)
     lines = FilteredLines(numbered(200), lambda: hits)

@@ -97,7 +97,7 @@ SPANS = st.lists(
 
 @given(SPANS)
 @settings(max_examples=300, deadline=None)
-def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_moment(
+def test_every_span_is_shown_each_error_has_a_cause_and_a_path_no_gap(
     spans: list[model.Span],
 ) -> None:
     tree = Tree(a_trace(*spans))
@@ -190,9 +190,7 @@ tree_shapes = st.lists(
 
 @settings(max_examples=60)
 @given(tree_shapes, st.lists(st.integers(0, 60), max_size=8))
-def test_folding_and_filters_lose_no_line(
-    shape: list[tuple[int, int, bool, str]], toggled: list[int]
-) -> None:
+def test_folds_and_filters_lose_no_line(shape: list[tuple[int, int, bool, str]], toggled: list[int]) -> None:
     spans = [
         a_span(nth + 1, parent or None, start + 1, start + 50, error=error and nth % 5 == 0, name=name)
         for nth, (parent, start, error, name) in enumerate(shape)

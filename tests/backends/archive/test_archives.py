@@ -135,9 +135,7 @@ async def test_denied_files_and_missing_files_have_different_outcomes(open_path:
             directory.chmod(0o755)
 
 
-def test_a_job_near_midnight_is_found_and_no_directory_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_near_midnight_is_found_without_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "both"):
         archive_in(tmp_path / name, DAY)
     archive_in(tmp_path / "both", "20261121")

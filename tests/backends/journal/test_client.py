@@ -83,9 +83,7 @@ class NobodysShell(LocalShell):
 
 @needs_journal_tools
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-async def test_a_denied_journal_raises_source_denied(
-    open_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_denied_journal_is_source_denied(open_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_journal(open_path, [entry(0, "secret")], "user-0.journal").chmod(0o600)
     monkeypatch.setattr(journalctl, "LocalShell", NobodysShell)
     reader = JournalctlReader(str(open_path))
@@ -100,9 +98,7 @@ async def test_a_denied_journal_raises_source_denied(
 
 
 @needs_journal_tools
-async def test_one_file_of_a_journal_is_read_and_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_of_a_journal_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journalctl, "AGAIN_S", 0.05)
     path = make_journal(tmp_path, [entry(0, "m0"), entry(1, "m1")], "one.journal")
     reader = JournalctlReader(str(path))

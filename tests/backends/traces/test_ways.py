@@ -642,7 +642,7 @@ def test_other_names_are_refused(
         refuse_browsers({"host": host}, listens_at)
 
 
-async def test_new_connections_replace_silent_ones(
+async def test_a_new_connection_replaces_a_silent(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver_module, "GIVES_WAY_S", 0.0)
@@ -668,7 +668,7 @@ async def test_one_too_many_is_turned_away(receiver: Receiver, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("limit", ["SILENCE_S", "REQUEST_S"])
-async def test_a_slow_sender_is_ended(
+async def test_slow_senders_are_ended(
     receiver: Receiver, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver_module, limit, 0.05)
