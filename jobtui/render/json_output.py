@@ -89,7 +89,8 @@ def fields_of(record: object, names: str) -> Document:
 
 
 _masked_name = lru_cache(1_000)(mask_text)
-"""For the names of sources: many records repeat the same one."""
+"""For names, such as those of sources and users: many records repeat the same one."""
+NAME_LENGTH = 24
 TIMES = frozenset({"at", "since", "first", "last", "scheduler_estimate"})
 
 
@@ -105,7 +106,7 @@ def _plain(name: str, value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
-        return mask_text(value)
+        return _masked_name(value) if len(value) <= NAME_LENGTH else mask_text(value)
     if isinstance(value, tuple):
         return [_plain("", one) for one in value]
     if isinstance(value, int) and (name in TIMES or name.endswith("_at")):
