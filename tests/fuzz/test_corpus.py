@@ -1,5 +1,6 @@
 """All that ever made a reader fail is read; and what is looked for is found."""
 
+import random
 import sys
 import threading
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 
 from jobtui.model.health import FAULTS
 from tests.fuzz import __main__ as fuzzing
-from tests.fuzz import whole
-from tests.fuzz.inputs import inputs, seeds_of
+from tests.fuzz import damage, whole
+from tests.fuzz.damage import applied
+from tests.fuzz.inputs import grows_badly, inputs, seeds_of
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.whole import WORLDS, Wrong, drawn_run, kept, take
 
@@ -52,6 +54,13 @@ def test_a_reader_that_fails_is_found_and_kept(tmp_path: Path, monkeypatch: pyte
     assert count > 0
 
 
+def test_a_reader_whose_memory_grows_badly_is_found() -> None:
+    def grows(data: bytes) -> None:
+        bytes(data.count(b"~") * 2_000)
+
+    assert [piece for piece, _ in grows_badly(Target(grows, pieces=(b"~", b"x")))] == [b"~"]
+
+
 @pytest.mark.parametrize("path", KEPT_RUNS, ids=lambda path: path.stem)
 def test_worlds_that_once_failed_are_right(path: Path) -> None:
     take(*kept(path))
@@ -88,3 +97,25 @@ def test_the_fuzzer_finds_a_command_that_does_wrong(planted: str, monkeypatch: p
         whole.said(["jobs", "--json"])
     monkeypatch.setattr(whole, "main", lambda words: print("{}") or 0)
     assert whole.said(["jobs", "--json"]).document == {}
+
+
+def test_the_fuzzer_finds_a_dashboard_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jobtui.app import JobtuiApp
+
+    def pressed(*_: object) -> None:
+        raise KeyError("planted")
+
+    step = f"dashboard {whole.ids_of('world-sirepo-docker')[0]}"
+    monkeypatch.setattr(JobtuiApp, "action_go", pressed)
+    with pytest.raises(Wrong, match="KeyError"):
+        take("world-sirepo-docker", [], step)
+    FAULTS._known.clear()
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+def test_every_kind_of_damage_befalls_a_world(kind: str) -> None:
+    made, files = WORLDS[kind], WORLDS[kind].files()
+    assert set(made.commands) & {f"dashboard ID{walk}" for walk in ("", " job", " traces")}
+    for ways, ending in made.checks.values():
+        drawn = [damage.drawn(random.Random(seed), files, ways, ending) for seed in range(20)]
+        assert any(applied(files, edits) != files for edits in drawn), "a check without damage"
