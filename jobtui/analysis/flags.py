@@ -53,8 +53,8 @@ class Flag(StrEnum):
 
 LATE = "late"
 """The flag of a job that takes longer than usual here; the record alone does not show it."""
-AGENT_START_S = 20.0
-"""An agent that has not answered after this time will not: the supervisor gives up after 5 to 15 s."""
+AGENT_START_S = 60.0
+"""No site is known to give its agents more time to start; the supervisor's own limits are 5 to 15 s."""
 LONG_WAIT_S = 600.0
 LIMITS_S: Mapping[str, float] = {"sequential": 360.0, "parallel": 3600.0}
 """How long a job may run by the supervisor's defaults, by mode; other modes have no limit."""
@@ -119,7 +119,7 @@ def waits_for(job: Job, now: Nanos) -> str | None:
             slot = None if job.message.startswith(_EXCEPTION) else slot_of(job.message)
             return job.message if slot is None else slot[1]
         if _has_no_progress(job, now):
-            return f"no agent answered for {age(_pending_s(job, now))} (limit {age(AGENT_START_S)})"
+            return f"no agent answered for {age(_pending_s(job, now))}"
         return "Slurm or its agent" if job.mode == "sbatch" else "its agent"
     if job.status is not JobStatus.RUNNING:
         return None

@@ -205,7 +205,7 @@ def test_a_failure_is_new_once_and_an_old_stuck_job_is_not_new() -> None:
     assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == set()
     assert looked(trouble, failed(2, ago(1))) == {job_id(2)}
     assert looked(AlertFinder(BEGAN), pending(1, ago(500))) == set()
-    assert looked(AlertFinder(BEGAN), pending(1, ago(50))) == {job_id(1)}
+    assert looked(AlertFinder(BEGAN), pending(1, ago(70))) == {job_id(1)}
 
 
 def test_a_stuck_job_is_new_once_and_again_after_it_ran() -> None:
@@ -214,7 +214,7 @@ def test_a_stuck_job_is_new_once_and_again_after_it_ran() -> None:
     for after_s, told in ((60, [waits.id]), (90, [])):  # by time alone
         assert trouble.look({waits.id: waits}, Nanos(NOW + after_s * SECOND), 10.0) == told
     assert looked(trouble, a_job(1, status=JobStatus.RUNNING, started_at=NOW)) == set()
-    assert looked(trouble, pending(1, NOW), after_s=60) == {job_id(1)}
+    assert looked(trouble, pending(1, NOW), after_s=61) == {job_id(1)}
 
 
 def studied(play: Played) -> tuple[Correlator, Verdict]:
