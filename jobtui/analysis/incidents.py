@@ -201,9 +201,13 @@ class Grouping:
         """The groups so far; those that are ongoing at `now` come first."""
         alike: defaultdict[str | IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
         for kind, group in self._groups.items():
-            lines = {signature(one.cause.text) for _, one in group if one.cause and not one.cause.is_end}
-            # Groups whose only failing line that says why is the same are one
-            alike[lines.pop() if len(lines) == 1 and not kind.cause else kind] += group
+            # Jobs with the same failing line are one; those without go with the others of their kind
+            said = [one.cause for _, one in group]
+            lines = [signature(one.text) if one and not one.is_end else "" for one in said]
+            known = set(filter(None, lines)) if not kind.cause else set()
+            rest = known.pop() if len(known) == 1 else kind
+            for line, one in zip(lines, group, strict=True):
+                alike[line or rest if not kind.cause else kind].append(one)
         found = [_incident(group, self._good) for group in alike.values()]
         found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(

@@ -145,6 +145,14 @@ GROUPED: dict[str, tuple[list[Sample], list[int]]] = {
 }  # fmt: skip
 
 
+def test_jobs_whose_records_say_the_same_are_apart_where_their_failing_lines_differ() -> None:
+    texts = ("no such element: q7", "no such element: q8", "disk full", None)
+    lines = [Cause(text, 12, "python", 0.9, "") if text else None for text in texts]
+    ended = [sample(nth, Code.PROGRAM_FAILED, "error exit(1)", cause=line) for nth, line in enumerate(lines)]
+    assert sizes(*ended) == [2, 1, 1]
+    assert sizes(*ended[:2], ended[3]) == [3]
+
+
 @pytest.mark.parametrize("name", GROUPED)
 def test_incidents_group_jobs_by_what_they_share(name: str) -> None:
     samples, groups = GROUPED[name]
