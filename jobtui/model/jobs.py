@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from jobtui.model.changes import Site, StateChange
 from jobtui.model.clock import Nanos, seconds_between
@@ -164,6 +165,8 @@ class JobStatus(StrEnum):
 
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
+NO_SESSION = "no launcher holds it"
+"""What is wrong with a running job that belongs to no session."""
 NOT_DONE = "failed: "
 """Begins the state of a file's transfer that failed; the reason follows."""
 
@@ -264,9 +267,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 def together(records: Iterable[Job]) -> Job:
     """One job from the records of several sources: the record written last, with the others in `others`."""
     newest, *others = sorted(records, key=lambda job: job.written_at or job.updated_at or 0, reverse=True)
-    return msgspec.structs.replace(
-        newest, others=tuple(msgspec.structs.replace(job, others=()) for job in others)
-    )
+    return replace(newest, others=tuple(replace(job, others=()) for job in others))
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -321,7 +322,7 @@ def newest(details: Sequence[JobDetail]) -> JobDetail | None:
     if len(details) < 2:
         return next(iter(details), None)
     job = together(detail.job for detail in details)
-    return msgspec.structs.replace(next(d for d in details if d.job.source == job.source), job=job)
+    return replace(next(d for d in details if d.job.source == job.source), job=job)
 
 
 def status_since(job: Job) -> Nanos | None:

@@ -10,6 +10,7 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Category, Pending
 from jobtui.model.memory import JobMemory
+from jobtui.model.numbers import whole_of
 from jobtui.model.ops import Op, Step
 
 
@@ -261,3 +262,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     def is_reliably_bad(self) -> bool:
         """Whether somebody should act on it, as it is sure enough for that."""
         return self.concern in (Concern.FAILED, Concern.STUCK) and self.confidence >= RELIABLE
+
+
+SIGNALS, MEMORY_SIGNAL = 31, 9
+"""The last signal that is no real-time signal; that by which the kernel ends programs if memory is short."""
+BY_SHELL, BY_ITSELF = 128, "a program may also give such an exit code itself"
+"""What a shell adds to the signal that ended a program, and the doubt about that."""
+
+
+def signal_of(code: object) -> int:
+    """The signal that an exit code tells of, 0 for none: Python writes signal 9 as -9, a shell as 137."""
+    number = whole_of(code) or 0
+    signal = -number if number < 0 else number - BY_SHELL
+    return signal if 0 < signal <= SIGNALS else 0

@@ -10,17 +10,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from jobtui.analysis.explain.case import (
-    CERTAIN,
-    GUESS,
-    LIKELY,
-    PLAUSIBLE,
-    SETTLED_S,
-    SURE,
-    Evidence,
-    Ruling,
-    record_fact,
-)
+from jobtui.analysis.explain import case
 from jobtui.analysis.explain.next_steps import steps_for
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.timeline import STATES
@@ -29,11 +19,11 @@ from jobtui.backends.registry import BALSAM
 from jobtui.model.changes import OPEN, UNLISTED, Allocation, Serving, Site, StateChange, in_order, serving
 from jobtui.model.clock import Nanos, from_seconds, seconds_between, since_s
 from jobtui.model.health import unread
-from jobtui.model.jobs import DELETED, NOT_DONE, Category, Job, Pending
+from jobtui.model.jobs import DELETED, NO_SESSION, NOT_DONE, Category, Job, Pending
 from jobtui.model.numbers import and_more, counted
 from jobtui.model.secrets import mask_document
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of
-from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
+from jobtui.model.verdicts import BY_ITSELF, Code, Contradiction, Fact, Verdict, signal_of
 
 RUN_TIMEOUT = "RUN_TIMEOUT"
 OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
@@ -111,7 +101,7 @@ class BalsamCase(NamedTuple):
         return next((change for change in reversed(self.changes) if change.after in states), None)
 
 
-def explain_balsam(evidence: Evidence) -> Verdict:
+def explain_balsam(evidence: case.Evidence) -> Verdict:
     job = evidence.job
     assert job is not None
     site = next((one for one in evidence.sites if (one.source, one.name) == (job.source, job.host)), None)
@@ -131,13 +121,13 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     matter = BalsamCase(
         job, now, sites_at, launchers_at, changes, site, own, here, never_read, ahead_s, dated_at
     )
-    said = Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
+    said = case.Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
     if (rule := RULES.get(job.native_status)) is not None:
         said = rule(matter)
     elif changes and (last := RULES.get(changes[-1].after)) is not None:
         known = last(matter._replace(job=replace(job, native_status=changes[-1].after)))
         words = f"{said.sentence} By its last event: {known.sentence}"
-        said = known._replace(sentence=words, confidence=min(known.confidence, PLAUSIBLE))
+        said = known._replace(sentence=words, confidence=min(known.confidence, case.PLAUSIBLE))
     blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")
@@ -189,17 +179,17 @@ def _history(matter: BalsamCase) -> Iterator[tuple[Nanos, str]]:
 
 def _waits(
     matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "", **more: Any
-) -> Ruling:
-    return Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending, **more)
+) -> case.Ruling:
+    return case.Ruling(code, sentence_of(pending, matter.waited, begin), sure, pending=pending, **more)
 
 
-def _failed(matter: BalsamCase) -> Ruling:
+def _failed(matter: BalsamCase) -> case.Ruling:
     """What ended it, by the state before FAILED; earlier runs do not count."""
     last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
         doubts = ("the event that says how it failed was not read",)
-        return Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, doubts)
+        return case.Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", case.GUESS, doubts)
     if last.before in (RUN_ERROR, "RUNNING"):
         return _program_failed(matter, last)
     if last.before == "RUN_TIMEOUT":
@@ -207,10 +197,10 @@ def _failed(matter: BalsamCase) -> Ruling:
         return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
     if (known := FAILED_FROM.get(last.before)) is None:
         sentence = f"It was set to FAILED from {last.before}: {_reason(last)}."
-        return Ruling(Code.UNKNOWN, sentence, GUESS)
+        return case.Ruling(Code.UNKNOWN, sentence, case.GUESS)
     code, what = known
     again = " again" if what == NOT_LAUNCHED and matter.last("RUNNING") is not None else ""
-    return Ruling(Code[code], f"{what}{again}: {_reason(last)}.", SURE)
+    return case.Ruling(Code[code], f"{what}{again}: {_reason(last)}.", case.SURE)
 
 
 NOT_LAUNCHED = "A launcher could not start it"
@@ -218,36 +208,38 @@ FAILED_FROM: Mapping[str, tuple[str, str]] = STATES["failed_from"]
 """What failed, by the state that a job came from."""
 
 
-def _program_failed(matter: BalsamCase, last: StateChange) -> Ruling:
+def _program_failed(matter: BalsamCase, last: StateChange) -> case.Ruling:
     error = last if last.before == "RUNNING" else matter.last(RUN_ERROR)
     code = (error.detail or {}).get("returncode") if error is not None else None
     reason = (error_of(error) if error is not None else None) or "no reason is given"
     sentence = f"Its program {f'ended with {reason}' if code is not None else f'failed: {reason}'}."
     if last.before == RUN_ERROR and (said := error_of(last)) is not None:
         sentence += f" The handling of that failed too: {said}."
-    return Ruling(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE)
+    if signal := signal_of(code):
+        sentence = sentence.replace("ended with", f"was killed by signal {signal}:", 1)
+        doubts = () if str(code).startswith("-") else (BY_ITSELF,)
+        return case.Ruling(Code.KILLED_BY_SIGNAL, sentence, case.LIKELY if doubts else case.CERTAIN, doubts)
+    return case.Ruling(Code.PROGRAM_FAILED, sentence, case.CERTAIN if code is not None else case.SURE)
 
 
 def _reason(change: StateChange) -> str:
     return error_of(change) or "no reason is given"
 
 
-def _parents(matter: BalsamCase) -> Ruling:
+def _parents(matter: BalsamCase) -> case.Ruling:
     job, needs = matter.job, matter.job.needs
     bad = [(name, state) for name, state in needs if state in HOPELESS]
     if bad:
         parents = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_NAMED])
         parents += and_more(len(bad), MOST_NAMED)
         pending = _pending(matter, Category.DEPENDENCY, parents, is_stuck=True)
-        sentence = f"It will not start as it is: {pending.words}."
-        return Ruling(Code.NEVER_STARTS, sentence, SURE, pending=pending)
+        words = f"It will not start as it is: {pending.words}."
+        return case.Ruling(Code.NEVER_STARTS, words, case.SURE, pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
         if job.alert is None:
-            return Ruling(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
-        sentence = (
-            "It will not start by itself: its parents have finished, and the server did not release it."
-        )
-        return Ruling(Code.NEVER_STARTS, sentence, LIKELY)
+            return case.Ruling(Code.WAITING_PARENTS, "Its parents have just finished.", case.LIKELY)
+        words = "It will not start by itself: its parents have finished, and the server did not release it."
+        return case.Ruling(Code.NEVER_STARTS, words, case.LIKELY)
     unknown = [name for name, state in needs if not state]
     doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_NAMED])
     if (more := len(unknown) - MOST_NAMED) > 0:
@@ -257,27 +249,29 @@ def _parents(matter: BalsamCase) -> Ruling:
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
     what = " and ".join(going[:MOST_NAMED]) or job.message or "its parent jobs"
     pending = _pending(matter, Category.DEPENDENCY, what + and_more(len(going), MOST_NAMED))
-    return _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN, doubts=doubts)
+    return _waits(
+        matter, Code.WAITING_PARENTS, pending, case.PLAUSIBLE if doubts else case.CERTAIN, doubts=doubts
+    )
 
 
-def _by_agent(what: str) -> Callable[[BalsamCase], Ruling]:
+def _by_agent(what: str) -> Callable[[BalsamCase], case.Ruling]:
     """What an agent or the server does next; `needs` are the files that are to be staged."""
 
-    def rule(matter: BalsamCase) -> Ruling:
+    def rule(matter: BalsamCase) -> case.Ruling:
         needs = [f"{name} {how}" for name, how in matter.job.needs if how.startswith(NOT_DONE)]
         if needs and "staged" in what:
             failed = "; ".join(needs[:MOST_NAMED]) + and_more(len(needs), MOST_NAMED, "; ")
             pending = _pending(matter, Category.TRANSFER, failed, is_stuck=True)
             sentence = f"It stays {matter.job.native_status}, as {pending.words}."
-            return Ruling(Code.STAGING_FAILED, sentence, SURE, pending=pending)
+            return case.Ruling(Code.STAGING_FAILED, sentence, case.SURE, pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
-        sure = SURE if matter.site is not None else PLAUSIBLE
+        sure = case.SURE if matter.site is not None else case.PLAUSIBLE
         return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
 
     return rule
 
 
-def _site_down(matter: BalsamCase) -> Ruling | None:
+def _site_down(matter: BalsamCase) -> case.Ruling | None:
     site = matter.site
     if site is None or not site.is_down(matter.sites_at) or site.seen_at is None:
         return None
@@ -292,10 +286,12 @@ def _site_down(matter: BalsamCase) -> Ruling | None:
         sentence += f" The state of its allocations ({names}) is as old: the scheduler may know better."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
     doubts = matter.doubts_of(site.is_down, matter.sites_at)
-    return Ruling(Code.SITE_AGENT_DOWN, sentence, GUESS if doubts else SURE, doubts, pending=pending)
+    return case.Ruling(
+        Code.SITE_AGENT_DOWN, sentence, case.GUESS if doubts else case.SURE, doubts, pending=pending
+    )
 
 
-def _runnable(matter: BalsamCase) -> Ruling:
+def _runnable(matter: BalsamCase) -> case.Ruling:
     job = matter.job
     found = serving(job.tags, job.nodes, matter.here, matter.launchers_at)
     before, error = "", matter.last(RUN_ERROR, RUN_TIMEOUT)
@@ -306,7 +302,7 @@ def _runnable(matter: BalsamCase) -> Ruling:
         count, nodes = counted(len(found.live), "allocation"), sum(one.nodes for one in found.live)
         note = f"{count} of its site {'runs' if len(found.live) == 1 else 'run'}, of {counted(nodes, 'node')}"
         pending = _pending(matter, Category.ALLOCATION, found.words, note=note)
-        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
+        return _waits(matter, Code.WAITING_ALLOCATION, pending, case.SURE, before)
     if found.silent:
         return _stale(matter, found.silent[0])
     said = _without_launcher(matter, found, before)
@@ -315,21 +311,21 @@ def _runnable(matter: BalsamCase) -> Ruling:
         for one in matter.here
         if one.state == UNLISTED
     )
-    sure = min(said.confidence, GUESS) if unlisted else said.confidence
+    sure = min(said.confidence, case.GUESS) if unlisted else said.confidence
     return said._replace(confidence=sure, doubts=(*said.doubts, *unlisted))
 
 
-def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling:
+def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> case.Ruling:
     """Why no launcher takes a job that could run."""
     if down := _site_down(matter):
         return down
     if found.coming:
         pending = _pending(matter, Category.ALLOCATION, found.words)
-        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
+        return _waits(matter, Code.WAITING_ALLOCATION, pending, case.SURE, before)
     if matter.site is None or "batch-jobs" in matter.never_read:
         doubts = ("the allocations of its site are not known",)
         pending = _pending(matter, Category.ALLOCATION, STATES["waits"][matter.job.native_status])
-        return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before, doubts=doubts)
+        return _waits(matter, Code.NO_ALLOCATION, pending, case.GUESS, before, doubts=doubts)
     lacks = f"its site has {found.words}, neither running nor in the queue"
     sentence = f"It could run{matter.waited}, and {lacks}."
     if (lost := _lost(matter)) is not None:
@@ -340,39 +336,39 @@ def _without_launcher(matter: BalsamCase, found: Serving, before: str) -> Ruling
         note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
         sentence += f" {capital(note)}."
     pending = _pending(matter, Category.ALLOCATION, found.words, note=note, is_stuck=True)
-    return Ruling(Code.NO_ALLOCATION, sentence, SURE, pending=pending)
+    return case.Ruling(Code.NO_ALLOCATION, sentence, case.SURE, pending=pending)
 
 
-def _lost(matter: BalsamCase) -> Ruling | None:
+def _lost(matter: BalsamCase) -> case.Ruling | None:
     """A run that ended with its allocation, in time or early, and has not continued yet."""
     timeout, run = matter.last(RUN_TIMEOUT), matter.last("RUNNING")
     is_later = timeout is not None and (run is None or run.id <= timeout.id)
     return _cut_off(matter) if is_later else None
 
 
-def _cut_off(matter: BalsamCase) -> Ruling:
+def _cut_off(matter: BalsamCase) -> case.Ruling:
     timeout, own = matter.last(RUN_TIMEOUT), matter.own
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""
     if EXPIRED in message.lower():
         sentence = f"Its launcher ended while the job ran, and gave no reason{why}."
-        confidence = SURE if own is None or not _used_its_time(own, timeout) else LIKELY
-        return Ruling(Code.ALLOCATION_KILLED, sentence, confidence)
+        confidence = case.SURE if own is None or not _used_its_time(own, timeout) else case.LIKELY
+        return case.Ruling(Code.ALLOCATION_KILLED, sentence, confidence)
     if own is not None and own.state == "pending_deletion":
         sentence = f"Its allocation {own.scheduler_id or own.id} was deleted while the job ran{why}."
-        return Ruling(Code.ALLOCATION_KILLED, sentence, SURE)
+        return case.Ruling(Code.ALLOCATION_KILLED, sentence, case.SURE)
     used = _used_its_time(own, timeout) if own is not None else None
     if used is None:
         sentence = f"Its run was cut off{why}; it is not known whether its allocation had ended."
-        return Ruling(Code.TIMED_OUT, sentence, PLAUSIBLE)
+        return case.Ruling(Code.TIMED_OUT, sentence, case.PLAUSIBLE)
     assert own is not None
     is_exact = own.start_at is not None and not own.start_estimated
     if used:
         sentence = "Its allocation ended before its run was done."
-        return Ruling(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY)
+        return case.Ruling(Code.TIMED_OUT, sentence, case.SURE if is_exact else case.LIKELY)
     sentence = f"Its allocation or its launcher ended early, while the job ran{why}."
     is_over = is_exact and own.state in OVER
-    return Ruling(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY)
+    return case.Ruling(Code.ALLOCATION_KILLED, sentence, case.SURE if is_over else case.LIKELY)
 
 
 def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
@@ -387,49 +383,52 @@ def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
     return seconds_between(one.start_at, end) >= one.wall_time_s - slack
 
 
-def _running(matter: BalsamCase) -> Ruling:
+def _running(matter: BalsamCase) -> case.Ruling:
     own = matter.own
     if own is not None and own.is_stale(matter.launchers_at):
         return _stale(matter, own)
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
         sentence = f"Its record says it runs, and its allocation {own.scheduler_id or own.id} is {own.state}."
-        return Ruling(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY)
+        return case.Ruling(code, sentence, case.SURE if code is Code.ALLOCATION_KILLED else case.LIKELY)
     doubts = () if own is not None else ("its allocation is not known",)
-    sure = SURE if own is not None else PLAUSIBLE
-    return Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, doubts)
+    is_left = own is not None and not own.launchers and "sessions" not in matter.never_read
+    if is_left or matter.job.alert == NO_SESSION:
+        doubts = (f"{NO_SESSION}: what ran it may be gone",)
+    sure = case.PLAUSIBLE if doubts else case.SURE
+    return case.Ruling(Code.RUNNING, f"It runs{matter.waited}.", sure, doubts)
 
 
-def _stale(matter: BalsamCase, one: Allocation) -> Ruling:
+def _stale(matter: BalsamCase, one: Allocation) -> case.Ruling:
     name = one.scheduler_id or one.id
     if not one.launchers:
         ran = for_words(since_s(one.start_at, matter.launchers_at))
         sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
-        return Ruling(Code.LAUNCHER_STALE, sentence, LIKELY, ("no launcher of it is listed",))
+        return case.Ruling(Code.LAUNCHER_STALE, sentence, case.LIKELY, ("no launcher of it is listed",))
     silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     run = matter.last("RUNNING") if one is matter.own else None
     doubts = matter.doubts_of(one.is_stale, matter.launchers_at)
     if run is not None and one.is_stale(run.at):
         doubts = ("its heartbeat is before its run",)
-    return Ruling(Code.LAUNCHER_STALE, sentence, GUESS if doubts else SURE, doubts)
+    return case.Ruling(Code.LAUNCHER_STALE, sentence, case.GUESS if doubts else case.SURE, doubts)
 
 
-def _ended(matter: BalsamCase) -> Ruling:
+def _ended(matter: BalsamCase) -> case.Ruling:
     state, error = matter.job.native_status, matter.last(RUN_ERROR)
     if state == "JOB_FINISHED":
         length = matter.job.elapsed_s(matter.now)
         took = f" in {duration(length)}" if length is not None else ""
-        return Ruling(Code.COMPLETED, f"It completed{took}.", CERTAIN)
+        return case.Ruling(Code.COMPLETED, f"It completed{took}.", case.CERTAIN)
     if state == RUN_TIMEOUT:
-        return _lost(matter) or Ruling(Code.TIMED_OUT, "Its run did not end in time.", LIKELY)
+        return _lost(matter) or case.Ruling(Code.TIMED_OUT, "Its run did not end in time.", case.LIKELY)
     if error is None:
-        return Ruling(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE)
+        return case.Ruling(Code.PROGRAM_FAILED, "Its program failed.", case.PLAUSIBLE)
     said = _program_failed(matter, error)
     return said._replace(sentence=f"{said.sentence} Its site's agent decides whether it runs again.")
 
 
-RULES: Mapping[str, Callable[[BalsamCase], Ruling]] = {
+RULES: Mapping[str, Callable[[BalsamCase], case.Ruling]] = {
     "CREATED": _by_agent("the server to accept it"), "AWAITING_PARENTS": _parents,
     "READY": _by_agent("its files to be staged in"),
     "STAGED_IN": _by_agent("the site's agent to prepare it"), "PREPROCESSED": _runnable,
@@ -456,7 +455,7 @@ NEEDED: Mapping[str, Set[str]] = {
 """The states of jobs on which a verdict rests on these parts of what the server gives."""
 
 
-def needs_part(evidence: Evidence, part: str) -> bool:
+def needs_part(evidence: case.Evidence, part: str) -> bool:
     """Whether what a part of its server would say may change the verdict on a job."""
     job, changes = evidence.job, in_order(evidence.changes)
     assert job is not None
@@ -472,7 +471,7 @@ TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 """States that a job, or a run of it, ends in."""
 
 
-def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
+def event_contradictions(evidence: case.Evidence) -> tuple[Contradiction, ...]:
     """A contradiction between a job's record and its last event, if that event is an end, or the job was in
     the record's state before. Else the record counts: events may be missing.
     """
@@ -485,8 +484,8 @@ def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     if last.after == job.native_status or not (was_so or last.after in TELL_AN_END):
         return ()
     newest = max(last.at, job.updated_at or last.at)
-    if seconds_between(newest, evidence.now_at(job.source)) <= SETTLED_S:
+    if seconds_between(newest, evidence.now_at(job.source)) <= case.SETTLED_S:
         return ()
     about = f"the record says {job.native_status}, its last event {last.after}"
     event = Fact(text=f"{last.before} → {last.after}", source=last.source, at=last.at)
-    return (Contradiction(about, record_fact(job), event),)
+    return (Contradiction(about, case.record_fact(job), event),)

@@ -28,7 +28,7 @@ from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import counted, real, whole
 from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
-from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
+from jobtui.model.verdicts import BY_ITSELF, Code, Contradiction, Fact, Verdict, signal_of
 
 MOST_EVIDENCE = 6
 SILENT_S = 7 * 86_400
@@ -441,6 +441,9 @@ def _completed(matter: CondorCase) -> Ruling:
         sentence = f"Its program ended with {end}: a time limit in its script ends it that way."
         return Ruling(Code.TIMED_OUT, sentence, LIKELY, doubts)
     tries = matter.last("retries_exceeded")
+    if signal := signal_of(end.status):
+        sentence = f"Its program ended with {end}: a shell says so of one killed by signal {signal}."
+        return Ruling(Code.KILLED_BY_SIGNAL, sentence, min(sure, LIKELY), (*doubts, BY_ITSELF))
     looked = f"; {tries.text.strip()}" if tries is not None else ""
     return Ruling(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, doubts)
 

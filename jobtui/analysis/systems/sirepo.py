@@ -265,16 +265,14 @@ def _runs_on(case: Case) -> Step | None:
 
 
 def _other_end(case: Case) -> Contradiction | None:
-    ended = case.ended_in_log
-    if ended is None or case.status.is_live or case.job is None:
+    last = case.ended_in_log
+    if last is None or case.status.is_live or case.job is None:
         return None
-    said = STATUS_WORDS[FINAL_WORDS[ended.step]]
+    said = STATUS_WORDS[FINAL_WORDS[last.step]]
     later = case.last(Mark.CANCEL, Mark.TIME_LIMIT, Mark.FOUND_GONE)
     if said is case.status or case.status not in (JobStatus.COMPLETED, JobStatus.FAILED) or later is not None:
         return None
-    return Contradiction(
-        f"the record says {case.status}, the log {said}", record_fact(case.job), _line(ended)
-    )
+    return Contradiction(f"the record says {case.status}, the log {said}", record_fact(case.job), _line(last))
 
 
 def _slurm(case: Case) -> Contradiction | None:

@@ -14,9 +14,9 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import whole
 from jobtui.model.ops import UNWANTED_ENDS, Op, OpStatus, Step, is_line_before
 from jobtui.model.patterns import regex
-from jobtui.model.verdicts import Code
+from jobtui.model.verdicts import BY_ITSELF, MEMORY_SIGNAL, Cause, Code, signal_of
 
-_SIGNAL = regex(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")
+_EXIT = regex(r"\b(?:exit\(|returncode=)(?P<code>-?\d+)|killed by signal (?P<signal>\d+)")
 _OUT_OF_MEMORY = regex(r"Terminated Process|ran out of memory|Out of memory|oom.?kill", re.IGNORECASE)
 _PREPARE = regex(r"\b_prepare\b|sim_run_dir_prepare|write_parameters|prepare_for_|UserAlert|_do_prepare")
 _AGENT_START = regex(r"waiting for agent to start|agent.{0,20}(?:did not|never).{0,10}start", re.IGNORECASE)
@@ -26,7 +26,6 @@ AGENT_NOTES = frozenset({"note from the agent", "exception in the agent", "error
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
 BY_WHOM = " (by whom is not known; the kernel does so when memory runs out)"
-KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
 
 def completed(case: Case) -> Finding:
@@ -60,26 +59,29 @@ def agent_failed(case: Case) -> Finding | None:
 
 def killed(case: Case) -> Finding | None:
     error = _error(case)
-    found = _SIGNAL.search(error)
-    signal = whole(found["signal"] or found["code"] or found["number"]) if found else None
+    found = _EXIT.search(error)
+    signal = (whole(found["signal"]) or signal_of(found["code"])) if found else None
     is_memory = bool(_OUT_OF_MEMORY.search(error))
-    if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
+    if case.is_sbatch or not (is_memory or signal):
         return None
     by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
     is_known = is_memory or (killer is not None and killer.words)
-    why = BY_WHOM if signal == 9 and not is_known else ""
+    why = BY_WHOM if signal == MEMORY_SIGNAL and not is_known else ""
     sentence = f"Its program was killed by {by}{why}: {error}."
-    return Finding(Code.KILLED_BY_SIGNAL, sentence, SURE, (case.ended_in_log, case.last(Mark.EXITED)))
+    is_code = found is not None and (found["code"] or "-")[0] != "-"
+    doubts = (BY_ITSELF,) if is_code and not is_memory else ()
+    steps = (case.ended_in_log, case.last(Mark.EXITED))
+    return Finding(Code.KILLED_BY_SIGNAL, sentence, LIKELY if doubts else SURE, steps, doubts=doubts)
 
 
 def prepare_failed(case: Case) -> Finding | None:
     """An input that could not be turned into a program: job_cmd itself raised before it started one."""
-    wrote = _on_stderr(case)
-    if wrote is None or case.is_sbatch or not _is_short(case):
+    wrote, kept = _on_stderr(case), _cause_of_job_cmd(case)
+    if (wrote is None and kept is None) or case.is_sbatch or not _is_short(case):
         return None
-    text = case.behind.get((wrote.source, wrote.line), "") or wrote.text
-    is_known = bool(_PREPARE.search(text))
-    if case.behind and not is_known:
+    text = "" if wrote is None else case.behind.get((wrote.source, wrote.line), "") or wrote.text
+    is_known = bool(_PREPARE.search("\n".join((text, *(() if kept is None else (*kept.above, kept.text))))))
+    if (case.behind or wrote is None) and not is_known:
         return None
     doubts = () if is_known else ("the lines of the traceback were not read",)
     return Finding(
@@ -89,6 +91,12 @@ def prepare_failed(case: Case) -> Finding | None:
         (wrote, case.ended_in_log),
         doubts=doubts,
     )
+
+
+def _cause_of_job_cmd(case: Case) -> Cause | None:
+    """The line that says why job_cmd itself failed, by what its agent kept of its stderr."""
+    cause = case.evidence.cause
+    return cause if cause is not None and cause.source.endswith("job_cmd.err") else None
 
 
 def _on_stderr(case: Case) -> Step | None:
@@ -152,10 +160,11 @@ def program_failed(case: Case) -> Finding:
     is_forwarded = sent is not None and case.agent_logs == {sent.source}
     is_seen = case.ended_in_log is not None and is_reason_known and (exited is not None or is_forwarded)
     cause = case.evidence.cause
-    is_caused = has_started and cause is not None and not cause.is_end
+    kept = _cause_of_job_cmd(case)
+    is_caused = has_started and cause is not None and not cause.is_end and kept is None
     is_seen = is_seen or is_caused
     doubts: tuple[str, ...] = () if is_seen else ("no line read says how it failed; its input may be wrong",)
-    if wrote is not None or (run is not None and run.wrote_stderr and not is_caused):
+    if wrote or kept or (run is not None and run.wrote_stderr and not is_caused):
         doubts += ("job_cmd wrote on stderr, and what was read of that does not say why",)
     return Finding(
         Code.PROGRAM_FAILED,

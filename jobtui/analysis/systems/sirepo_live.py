@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Case, Finding, Rule
 from jobtui.analysis.explain.flow import MOST_START_S, START_S, Mark, is_beyond, mark_of, usual_words
-from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
+from jobtui.analysis.flags import AGENT_START_S, LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.times import age, ago_words, for_words, waits_words
 from jobtui.model.clock import Nanos, since_s
@@ -18,8 +18,6 @@ from jobtui.model.verdicts import Code
 
 GRACE_S = 2.0
 """How long after its limit a line may come."""
-LONGEST_START_S = 60.0
-"""No site is known to give its agents more time to start; the limits of a site may be other than usual."""
 NOT_SENT = "exception during send"
 """The words in the record of a run that could not be sent to its cluster."""
 _TIMEOUT = regex(r"timeout=(?P<seconds>[\d.]+)")
@@ -116,7 +114,7 @@ def agent_start(case: Case) -> Finding | None:
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"Its agent was started{ago_words(waited)} and no answer of it was read; it has {age(limit)}.",
-        LIKELY if begun is not None and (waited is None or waited > LONGEST_START_S) else PLAUSIBLE,
+        LIKELY if begun is not None and (waited is None or waited > AGENT_START_S) else PLAUSIBLE,
         (wait,),
         Mark.AGENT_ALIVE,
         limit,

@@ -18,34 +18,19 @@ from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.find import is_array
 from jobtui.analysis.times import capital, duration, for_words, waits_words
 from jobtui.formats.slurm import exit_of
+from jobtui.model import slurm
 from jobtui.model.clock import Nanos, since_s, time_of_iso
 from jobtui.model.health import unread
 from jobtui.model.jobs import SLURM, Category, Job, JobStatus, Pending
 from jobtui.model.numbers import and_more
 from jobtui.model.patterns import regex
-from jobtui.model.slurm import (
-    ALSO_LOST,
-    KNOWN_BY,
-    LEFT,
-    NODE_NOT_KNOWN,
-    STATUSES,
-    STEP_COLUMNS,
-    queued_as,
-    reason_of,
-    words_of,
-)
-from jobtui.model.verdicts import Code, Fact, Verdict
+from jobtui.model.verdicts import BY_ITSELF, BY_SHELL, MEMORY_SIGNAL, Code, Fact, Verdict, signal_of
 
 EXPLAINING = ("depends on", "time limit", "may start", "requeued", "memory", "over its memory", "not started",
               "output", "errors")  # fmt: skip
 """Facts of a record that a verdict may rest on."""
-BY_SHELL = 128
-MEMORY_SIGNAL = 9
-"""The signal by which the kernel ends a program when memory runs out."""
 OUT_OF_MEMORY_SIGNAL = 125
 """What Slurm writes in place of a signal when the kernel reported running out of memory."""
-SIGNALS = 31
-"""Signals that end programs; a shell gives 128 more as exit code. Those beyond are real-time signals."""
 ENDING = frozenset({6, 9, 11, 15})
 """The signals that end programs most often: such a number as exit code is likely one that lacks 128."""
 LAUNCH_REASONS = frozenset({"JobLaunchFailure", "LaunchFailure"})
@@ -78,15 +63,13 @@ class SlurmCase(NamedTuple):
     @property
     def steps(self) -> Iterator[tuple[str, str]]:
         return (
-            (name.removeprefix("step "), text)
-            for name, text in self.facts.items()
-            if name.startswith("step ")
+            (key.removeprefix("step "), text) for key, text in self.facts.items() if key.startswith("step ")
         )
 
     def not_started(self, signal: int) -> str | None:
         """Why slurmd started nothing, where the record does not show that something ran."""
         is_told = "exit" in self.facts or any(name.isdecimal() for name, _ in self.steps)
-        return self.facts.get("not started") if is_told else words_of("not_started", signal)
+        return self.facts.get("not started") if is_told else slurm.words_of("not_started", signal)
 
     @property
     def again(self) -> str:
@@ -103,7 +86,7 @@ class SlurmCase(NamedTuple):
         has_output = job.started_at is not None and bool({"errors", "output", "own output"} & facts.keys())
         failed = [
             name.removeprefix("task ") for name, text in facts.items()
-            if name.startswith("task ") and STATUSES.get(text.partition(":")[0]) is JobStatus.FAILED
+            if name.startswith("task ") and slurm.STATUSES.get(text.partition(":")[0]) is JobStatus.FAILED
         ]  # fmt: skip
         others = [one.job for one in (*pending.holders, *pending.next)] if pending is not None else []
         needs = pending.needs if pending is not None else ()
@@ -123,7 +106,7 @@ class SlurmCase(NamedTuple):
             "nodes": job.host or "",
             "output": job.id if has_output else "",
             "ran": number if job.started_at is not None else "",
-            "columns": STEP_COLUMNS,
+            "columns": slurm.STEP_COLUMNS,
         }
 
     def after(self) -> str:
@@ -150,8 +133,8 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         failed = f" Its {detail.job.error}." if detail.job.error else ""
         tasks = f" Of its {detail.job.model}: {detail.job.native_status}."
         said = said._replace(sentence=f"{said.sentence}{failed}{tasks}")
-    if job.message == LEFT:
-        said = said._replace(confidence=GUESS, doubts=(*said.doubts, LEFT))
+    if job.message == slurm.LEFT:
+        said = said._replace(confidence=GUESS, doubts=(*said.doubts, slurm.LEFT))
     kind = pending.category if pending is not None else job.native_status
     blind = unread(evidence.sources)
     blind += [one.note for one in evidence.sources if one.name == job.source and one.note]
@@ -178,7 +161,7 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
     if known is None or known.reason != job.reason:
         estimate = time_of_iso(dict(facts).get("may start", ""))
-        known = queued_as(job.native_status, job.reason, job.queued_at, job.app, estimate)
+        known = slurm.queued_as(job.native_status, job.reason, job.queued_at, job.app, estimate)
     holders, ahead = (tuple(held_until(one, now) for one in held) for held in (known.holders, known.next))
     return refined(msgspec.structs.replace(known, holders=holders, next=ahead))
 
@@ -186,7 +169,7 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
 def _pending(matter: SlurmCase) -> Ruling:
     job, pending = matter.job, matter.pending
     assert pending is not None
-    reason = reason_of(job.reason)
+    reason = slurm.reason_of(job.reason)
     if pending.category is Category.HELD:
         by = reason.words if reason.category is Category.HELD else "a person to release it"
         sentence = f"{matter.again}It is held and {waits_words(matter.for_())} for {by}."
@@ -240,7 +223,7 @@ def _canceled(matter: SlurmCase) -> Ruling:
     by = matter.job.message or "canceled"
     doubts = () if " by " in by else ("accounting does not say who canceled it",)
     sentence = f"It was {by}{matter.after()}."
-    if doubts and KNOWN_BY in matter.facts:
+    if doubts and slurm.KNOWN_BY in matter.facts:
         why = "accounting closes a job like this too when slurmctld has lost it"
         return Ruling(Code.CANCELED, sentence, PLAUSIBLE, (*doubts, why))
     return Ruling(Code.CANCELED, sentence, CERTAIN if not doubts else SURE, doubts)
@@ -258,7 +241,7 @@ def _failed(matter: SlurmCase) -> Ruling:
         return _not_started(matter, fault)
     if signal == OUT_OF_MEMORY_SIGNAL:
         return _out_of_memory(matter)
-    if signal or 0 < code - BY_SHELL <= SIGNALS:
+    if signal or signal_of(code):
         return _by_signal(matter, code, signal)
     if code:
         sentence = f"Its program ended with exit code {code}{matter.after()}."
@@ -267,7 +250,7 @@ def _failed(matter: SlurmCase) -> Ruling:
         doubts = (f"sacct leaves 128 out of exit codes: it may have been {code + BY_SHELL}",)
         return Ruling(Code.PROGRAM_FAILED, sentence, PLAUSIBLE if code in ENDING else SURE, doubts)
     doubts, word = ("its exit code is not known: accounting was not read",), job.reason.partition(":")[0]
-    if word == "NonZeroExitCode" or words_of("ended", word) is None:
+    if word == "NonZeroExitCode" or slurm.words_of("ended", word) is None:
         sentence = f"Its program failed{matter.after()}: {job.error}."
         return Ruling(Code.PROGRAM_FAILED, sentence, LIKELY, doubts)
     if word in LAUNCH_REASONS:  # also where a signal ended the script
@@ -285,12 +268,12 @@ def _without_program(matter: SlurmCase) -> Ruling:
 
 def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
     """Its program was ended by a signal, or its exit code says so, as a shell does."""
-    number = signal or code - BY_SHELL
+    number = signal or signal_of(code)
     how, doubts = f"was {matter.job.error}", tuple[str, ...]()
     if not signal:
         how = f"ended with {matter.job.error}"
-        doubts = ("a program may also give such an exit code itself",)
-    elif words_of("not_started", signal):
+        doubts = (BY_ITSELF,)
+    elif slurm.words_of("not_started", signal):
         how = f"was killed by signal {signal}, a real-time signal"
         doubts = (f"Slurm also writes signal {signal} where it could not start a job",)
     if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
@@ -335,15 +318,15 @@ def _out_of_memory(matter: SlurmCase) -> Ruling:
 def _node_failed(matter: SlurmCase) -> Ruling:
     where = f" ({matter.job.host})" if matter.job.host else ""
     words = [f"{capital(name)} is {text}" for name, text in matter.facts.items() if _is_node(name)]
-    others = [f"Lost with it: {matter.facts[ALSO_LOST]}"] if ALSO_LOST in matter.facts else []
+    others = [f"Lost with it: {matter.facts[slurm.ALSO_LOST]}"] if slurm.ALSO_LOST in matter.facts else []
     sentence = f"It was lost{matter.after()}: {matter.job.error}{where}"
-    doubts = (matter.facts[NODE_NOT_KNOWN],) if NODE_NOT_KNOWN in matter.facts else ()
+    doubts = (matter.facts[slurm.NODE_NOT_KNOWN],) if slurm.NODE_NOT_KNOWN in matter.facts else ()
     text = "".join(f"{part}. " for part in (sentence, *words, *others)).rstrip()
     return Ruling(Code.NODE_FAILED, text, CERTAIN, doubts)
 
 
 def _is_node(name: str) -> bool:
-    return name.startswith("node ") and name != NODE_NOT_KNOWN
+    return name.startswith("node ") and name != slurm.NODE_NOT_KNOWN
 
 
 def _ended_by_slurm(matter: SlurmCase) -> Ruling:
@@ -401,7 +384,9 @@ def _evidence(matter: SlurmCase) -> Iterator[Fact]:
             text = f"{asked}; {matter.pending.unread}" if matter.pending.unread else asked
             yield Fact(what="asked for this", text=text, source=job.source, at=at)
     known = [f"{name}: {matter.facts[name]}" for name in EXPLAINING if name in matter.facts]
-    known += [f"{name}: {text}" for name, text in matter.facts.items() if _is_node(name) or name == ALSO_LOST]
+    known += [
+        f"{name}: {text}" for name, text in matter.facts.items() if _is_node(name) or name == slurm.ALSO_LOST
+    ]
     if known:
         yield Fact(what="record", text=", ".join(known), source=job.source, at=at)
     for name, text in matter.steps:

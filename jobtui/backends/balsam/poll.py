@@ -20,7 +20,7 @@ from jobtui.model.changes import OPEN, UNLISTED, Allocation, StateChange, servin
 from jobtui.model.clock import SECOND, Nanos, from_seconds, seconds_between, to_rfc3339
 from jobtui.model.health import Skip, SourceError, SourceMissing, rows_of
 from jobtui.model.ids import JobId, system_job_id
-from jobtui.model.jobs import BLOCKED, DELETED, NOT_DONE, Job, JobStatus
+from jobtui.model.jobs import BLOCKED, DELETED, NO_SESSION, NOT_DONE, Job, JobStatus
 from jobtui.model.numbers import counted, whole
 
 STEP_S = 5.0
@@ -318,11 +318,9 @@ class Questions:
             and one.batch_job_id not in listed
         }  # fmt: skip
         rows = (*batch_jobs.rows, *unlisted.values())
-        made = self._each(
-            rows, lambda row: records.allocation_of(row, name, sessions.rows, signs.get(row.id))
-        )
+        own = self._each(rows, lambda row: records.allocation_of(row, name, sessions.rows, signs.get(row.id)))
         self._frame_now = Batch(
-            allocations=tuple(made),
+            allocations=tuple(own),
             sites=tuple(self._each(sites.rows, lambda site: records.site_of(site, name))),
             is_whole_frame=is_whole,
             count=len(batch_jobs.rows),
@@ -627,17 +625,15 @@ class KnownRows:
         ]
         return tuple(sorted(found, key=lambda one: (one[1] not in HOPELESS, one[1] == FINISHED)))
 
-    def _state(self, number: int) -> str:
-        row = self.rows.get(number)
+    def _state(self, one: int) -> str:
+        row = self.rows.get(one)
         if row is None:
-            return DELETED if number in self.missing else ""
+            return DELETED if one in self.missing else ""
         if row.state != AWAITING_PARENTS:
             return row.state
         # It may wait, perhaps through others, for one that has failed or was deleted
         rows = self.rows
-        found = _related(
-            row.parent_ids, lambda number: rows[number].parent_ids if self._awaits(number) else ()
-        )
+        found = _related(row.parent_ids, lambda one: rows[one].parent_ids if self._awaits(one) else ())
         is_blocked = any(n in self.missing if n not in rows else rows[n].state == FAILED for n in found)
         return BLOCKED if is_blocked else AWAITING_PARENTS
 
@@ -738,7 +734,8 @@ class KnownRows:
     def _offered_to(self, row: records.JobRow, tags: str, site: int) -> tuple[str | None, str | None]:
         """What a job waits for at its site, and, if a person has to do something for it, what is wrong."""
         if row.state == "RUNNING":
-            return None, next((self.silence(one) for one in self.going if one.id == row.batch_job_id), None)
+            silence = next((self.silence(one) for one in self.going if one.id == row.batch_job_id), None)
+            return None, silence or (NO_SESSION if row.session_id is None else None)
         if row.state in FOR_AGENT or self.launchers_at is None:
             return None, self.down.get(site)
         here = [one for one in self.going if one.site_id == site]
@@ -760,7 +757,7 @@ class KnownRows:
             number, at = row.batch_job_id, life.started_at if life is not None else None
             if number is None or number not in allocations or life is None or at is None:
                 continue
-            is_taken = row.session_id is not None and row.state in RUNNABLE
+            is_taken = bool(row.session_id) and row.state in RUNNABLE
             if not is_taken and life.state == row.state:
                 found[number] = min(at, found.get(number, at))
         return found

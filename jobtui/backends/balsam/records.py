@@ -61,7 +61,7 @@ class JobRow(msgspec.Struct, gc=False):
     workdir: str = ""
     tags: dict[str, str] = msgspec.field(default_factory=dict)
     batch_job_id: Id | None = None
-    session_id: Id | None = None
+    session_id: Id | msgspec.UnsetType | None = msgspec.UNSET
     parent_ids: list[Id] = msgspec.field(default_factory=list)
     num_nodes: Count = 1
     node_packing_count: Count = 1

@@ -418,3 +418,19 @@ def test_a_record_and_its_last_event_that_tell_different_ends(state: str, event:
     evidence = msgspec.structs.replace(on_server(state, FINE), changes=went)
     verdict = explain(evidence)
     assert bool(verdict.contradictions) is (verdict.confidence < SURE) is disagree
+
+
+def test_what_the_agent_kept_of_stderr_tells_that_no_program_was_started() -> None:
+    play = played("prepare-fails", 5, DriverName.LOCAL, 130)
+    kept = Cause("sirepo.util.UserAlert: no such breed", 9, "python", 0.9, "", "/run/job_cmd.err")
+    evidence = msgspec.structs.replace(play.evidence(without("stderr")), cause=kept, texts={})
+    assert explain(evidence).code is Code.PREPARE_FAILED
+    other = explain(msgspec.structs.replace(evidence, cause=kept._replace(text="ValueError: 7")))
+    assert (other.code, other.confidence < CONFIDENT) == (Code.PROGRAM_FAILED, True)
+
+
+@each(("exit(-9)", True), ("exit(137)", False), ("exit(143)", False))
+def test_an_exit_code_of_a_signal_is_a_kill(error: str, is_sure: bool) -> None:
+    play = played("program-error", 5, DriverName.LOCAL, 130)
+    verdict = explain(play.evidence(detail=play.record_with(error=f"error {error}")))
+    assert (verdict.code, verdict.confidence >= CONFIDENT) == (Code.KILLED_BY_SIGNAL, is_sure)
