@@ -7,9 +7,8 @@ Line numbers are true ones, except that in a file so large that the lines before
 they are provisional (see `model.logs`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,13 +17,15 @@ from msgspec import structs
 from jobtui.backends import log_start
 from jobtui.backends.base import Batch, PolledSource, Source
 from jobtui.backends.log_follow import Follower
+from jobtui.backends.sirepo.source import SirepoDb, read_whole
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceError
+from jobtui.model.clock import SECOND, LogClock, Nanos
+from jobtui.model.health import SourceError, contained
+from jobtui.model.ids import JobId, jid_of_run_dir
 from jobtui.model.logs import LogRecord
 from jobtui.model.specs import ReadWindow, SourceSpec
 from jobtui.transport.blocks import Limits
-from jobtui.transport.files import FileStat, look_quietly, opened_file
+from jobtui.transport.files import FileStat, look_quietly, opened_file, written_at
 from jobtui.transport.log_files import begins_with, rotated
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
@@ -32,6 +33,27 @@ from jobtui.transport.worker import Worker
 T = TypeVar("T")
 OVERLAP = 2 * SECOND
 """How much of what another log gave is read again by a log that is now read itself: lines are in pairs."""
+
+
+PROBE_BYTES = 1 << 20
+RUNS_COMPARED = 12
+"""With the records of how many jobs the lines of one batch are compared."""
+
+
+def _job_dated(record: LogRecord) -> JobId | None:
+    """The job of a line that a record dates, too: a run is requested, begins or ends."""
+    fields = record.fields
+    if record.shape == "status_update":
+        return JobId(fields["jid"] or "")
+    is_run = fields.get("name") == "run" or fields.get("api") == "api_runSimulation"
+    return jid_of_run_dir(fields.get("run_dir") or "") if is_run else None
+
+
+def _moments(roots: Iterable[Path], job_id: JobId) -> Iterator[Nanos]:
+    """When the runs of a job were requested, began, and last gave news, by its records."""
+    details = (read_whole(root, job_id) for root in roots)
+    for run in (run for detail in details if detail is not None for run in detail.runs):
+        yield from filter(None, (run.queued_at, run.started_at, run.updated_at))
 
 
 class LogFile(PolledSource):
@@ -49,8 +71,9 @@ class LogFile(PolledSource):
     def __init__(self, path: Path, *, start: log_start.Start | None = None) -> None:
         super().__init__(str(path))
         self._path = path
-        make_parser, begins = partial(self.parser_factory, self.name), start or log_start.TailBytes()
-        self._follower = Follower(path, make_parser, begins, self.limits, self.timer)
+        self.clock_of_lines = LogClock()
+        begins = start or log_start.TailBytes()
+        self._follower = Follower(path, self._make_parser, begins, self.limits, self.timer)
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: FileStat | None = None
@@ -75,6 +98,20 @@ class LogFile(PolledSource):
     def measured(self) -> tuple[int, int]:
         return self._follower.measured
 
+    def _make_parser(self) -> log_start.BlockParser[LogRecord]:
+        parser = self.parser_factory(self.name)
+        if isinstance(parser, LogParser):
+            parser.clock = self.clock_of_lines
+        return parser
+
+    def _learn_clock(self, records: Sequence[LogRecord], roots: Sequence[Path]) -> None:
+        """Learn the zone of lines from the records, below these roots, of the jobs that some of them name."""
+        own = [one for one in records if roots and one.at is not None and one.container is None]
+        own = [one for one in own if one.shape != "op_arrived"] or own  # an agent may have a zone of its own
+        dated = [(one.at or Nanos(0), job_id) for one in own if (job_id := _job_dated(one)) is not None]
+        some = dated[:: len(dated) // RUNS_COMPARED + 1]
+        self.clock_of_lines.learn((at, _moments(roots, job_id)) for at, job_id in some)
+
     def begins_after(self, at: Nanos) -> bool:
         beginning = self.beginning
         if self.until is not None or beginning is None or beginning.whole or beginning.timeless:
@@ -94,8 +131,14 @@ class LogFile(PolledSource):
     def _poll(self, *, begins: bool) -> Batch:
         again = None if begins else self._kept
         self._looked = look_quietly(self._path)
+        roots = [Path(one.name) for one in self.others() if isinstance(one, SirepoDb)]
         if begins:
             self._follower.restart()
+        if begins and roots:  # from its end: a time may be sought in it before it is read
+            with contained("reading a log"), suppress(SourceError, OSError), opened_file(self._path) as log:
+                begin = max(0, log.look().size - PROBE_BYTES) if log.packed is None else 0
+                block, newest = log.source.read(begin, PROBE_BYTES), written_at(log, log.look())
+                self._learn_clock(LogParser(self.name).parse(block, begin, 0, newest).records, roots)
         if (note := self._read_elsewhere()) is not None:
             self._read_to = self._led_by._read_to if self._led_by is not None else None
             return Batch(note=note)
@@ -106,13 +149,15 @@ class LogFile(PolledSource):
             self._since = Nanos(0) if at is None else Nanos(at - OVERLAP)
             self._follower.start = log_start.TailBytes(0) if at is None else log_start.FromTime(self._since)
         batch = self._follower.poll() if again is None else structs.replace(again, more=True)
+        self._learn_clock(batch.records, roots)
         self._kept = batch if again is None else None
         self._read_to = next((one.at for one in reversed(batch.records) if one.at is not None), self._read_to)
         if self._since:  # packed files are read from their start
             kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
             batch = structs.replace(batch, records=kept)
-        if leader is not None:
-            batch = structs.replace(batch, note=batch.note or "")  # the note about it is no longer true
+        notes = "; ".join(filter(None, (batch.note, self.clock_of_lines.words)))
+        if leader is not None or notes:
+            batch = structs.replace(batch, note=notes)  # a note about the leader is no longer true
         return batch
 
     def _read_elsewhere(self) -> str | None:

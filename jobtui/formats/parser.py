@@ -26,7 +26,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from jobtui.formats.schema import MATCH_LIMIT, load, sift
 from jobtui.model.bounded import Bounded
-from jobtui.model.clock import MONTHS, TIME_LENGTH, Nanos, latest, time_of_iso
+from jobtui.model.clock import MONTHS, TIME_LENGTH, LogClock, Nanos, latest, time_of_iso
 from jobtui.model.health import FAULTS, Skip
 from jobtui.model.ids import system_job_id
 from jobtui.model.logs import LogRecord
@@ -114,7 +114,8 @@ class Parsed(NamedTuple, Generic[R]):
 class LogParser:
     """Makes records of the blocks of one log, in order, through all its rotated files."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, clock: LogClock | None = None) -> None:
+        self.clock = clock or LogClock()
         self._source = source
         self._format = load("sirepo")
         self._newest = Nanos(0)
@@ -153,7 +154,8 @@ class LogParser:
         return Parsed(records, count, skips)
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
-        return latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
+        at = latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
+        return None if at is None else self.clock.utc(at)
 
     def read_message(
         self, text: str, offset: int, line: int, at: Nanos | None, pid: int | None
@@ -166,16 +168,14 @@ class LogParser:
         self._read(text, line, offset, at, pid)
         return records
 
-    def _read(
-        self, text: str, line: int, offset: int, at: Nanos | None = None, pid: int | None = None
-    ) -> None:
+    def _read(self, text: str, line: int, byte: int, at: Nanos | None = None, pid: int | None = None) -> None:
         parts = split(text.rstrip("\r"))
         if parts is None:
             return
         if parts[1] == "_write" and (forwarded := _FORWARDED.match(parts[2])):
-            self._read_forwarded(forwarded[1], forwarded[2], line, offset)
+            self._read_forwarded(forwarded[1], forwarded[2], line, byte)
         else:
-            self._add(parts, line, offset, at, pid)
+            self._add(parts, line, byte, at, pid)
 
     def _add(
         self,
@@ -194,6 +194,8 @@ class LogParser:
         if stamp:
             if stamp != self._stamp[0]:  # lines come in runs of the same second and process
                 at, pid = latest(stamp[:TIME_LENGTH], self._newest), whole(stamp[TIME_LENGTH:].split()[0])
+                if at is not None and container is None:  # a container has a zone of its own
+                    at = self.clock.utc(at, pid)
                 self._stamp = stamp, at, pid
             _, at, pid = self._stamp
         shape, fields = matched

@@ -51,9 +51,11 @@ class SessionLogs:
             from jobtui.logs.lists import ListedLog, RemoteLines
 
             return ListedLog(name, RemoteLines(name) if is_remote else CopiedLines(Path(name)))
+        from jobtui.backends.logfile import LogFile
         from jobtui.logs.pages import LogPages
 
-        return LogPages(Path(name))
+        files = (one for one in self._sources() if isinstance(one, LogFile) and one.name == name)
+        return LogPages(Path(name), next((one.clock_of_lines for one in files), None))
 
     def merged(self, names: Sequence[str] | None = None) -> "Log":
         from jobtui.logs.merged import MergedLog

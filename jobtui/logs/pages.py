@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from jobtui.logs.segments import PACKED_BYTES, SCAN_BYTES, Segment
 from jobtui.model import pages
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import LogClock, Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.transport import files
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
@@ -34,9 +34,9 @@ T = TypeVar("T")
 
 
 class LogPages(pages.Log):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: LogClock | None = None) -> None:
         self.name = str(path)
-        self.path = path
+        self.path, self._clock = path, clock or LogClock()
         self.segments: tuple[Segment, ...] = ()
         self._event = ""
         self._reads = Worker(f"pages of {path.name}")
@@ -74,7 +74,7 @@ class LogPages(pages.Log):
             older = rotated(self.path)
             self._has_earlier = bool(older)
             path = older[-1] if older and files.look_quietly(self.path) is None else self.path
-            self.segments = (Segment(files.open_file(path), 0),)
+            self.segments = (Segment(files.open_file(path), 0, self._clock),)
             self._event = self.segments[-1].event
         self._looked = None
         self._looked = seen = files.look(self.path)
@@ -82,7 +82,7 @@ class LogPages(pages.Log):
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                self._replace((*segments[:-1], Segment(files.open_file(self.path), current.end)))
+                self._replace((*segments[:-1], Segment(files.open_file(self.path), current.end, self._clock)))
                 self._event = "was truncated or rewritten"
             return self.extent
         current.grow()
@@ -91,7 +91,7 @@ class LogPages(pages.Log):
         opened = files.open_file(self.path)
         try:
             is_copy = goes_on(current.opened, current.mark, current.size, opened)
-            fresh = Segment(opened, current.base if is_copy else current.end)
+            fresh = Segment(opened, current.base if is_copy else current.end, self._clock)
         except (OSError, SourceError):
             opened.close()
             raise
@@ -132,7 +132,7 @@ class LogPages(pages.Log):
             if earlier is None or earlier.opened is None:
                 self._event = str(earlier.problem) if earlier is not None else self._event
                 return False
-            segment = Segment(earlier.opened, first.base, ends=True)
+            segment = Segment(earlier.opened, first.base, self._clock, ends=True)
             self.segments, self._event = (segment, *self.segments), segment.event or self._event
             kept.append(earlier.opened)
         except SourceError:  # the log is being rotated, or gone

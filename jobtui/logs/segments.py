@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
-from jobtui.model.clock import TIME_LENGTH, Nanos, latest
+from jobtui.model.clock import TIME_LENGTH, LogClock, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import RAW_LINE_BYTES, TimeOf, first_time, mark_before, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, OpenFile, written_at
@@ -282,8 +282,8 @@ class Segment:
     Methods that read raise OSError.
     """
 
-    def __init__(self, opened: OpenFile, at: int, *, ends: bool = False) -> None:
-        self.opened = opened
+    def __init__(self, opened: OpenFile, at: int, clock: LogClock, *, ends: bool = False) -> None:
+        self.opened, self._clock = opened, clock
         self.event = ""
         self._seen = opened.look()
         self.changed_at = written_at(opened, self._seen)
@@ -326,7 +326,8 @@ class Segment:
         return mark_before(source.read, self.size)
 
     def _time_of(self, line: bytes) -> Nanos | None:
-        return latest(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
+        at = latest(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
+        return None if at is None else self._clock.utc(at)
 
     def number_of(self, offset: int) -> int | None:
         """The number of the line at a byte, None while the lines before it are not counted."""

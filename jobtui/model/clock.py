@@ -7,11 +7,14 @@ makes text of it. Neither raises.
 
 import math
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, NewType, Protocol
 
+from jobtui.model.bounded import Bounded
 from jobtui.model.numbers import whole
 
 Nanos = NewType("Nanos", int)
@@ -199,3 +202,70 @@ def latest(text: str, newest: Nanos) -> Nanos | None:
         if at is not None and at <= latest_at:
             return at
     return None
+
+
+QUARTER_S = 900
+"""Zones differ by quarters of an hour."""
+MOST_ZONE_S = 14 * 3600
+"""No zone is farther from UTC."""
+
+
+def zone_shift(difference: int, slack_s: float) -> int | None:
+    """A difference of times in whole quarters of an hour; None if no zone has it."""
+    shift = round(difference / SECOND / QUARTER_S) * QUARTER_S * SECOND
+    is_zone = abs(difference - shift) <= slack_s * SECOND and abs(shift) <= MOST_ZONE_S * SECOND
+    return shift if is_zone else None
+
+
+AGREE = 3
+"""So many events in a row must agree on a zone."""
+EVENTS_KEPT, PROCESSES_KEPT = 500, 10_000
+NOTED_S, OUT_OF_ORDER = 2.0, MINUTE
+"""How far apart a line and a record note an event, and how far lines of a log may be out of order."""
+
+
+class LogClock:
+    """Gives the times of a log's lines, which have no zone, in UTC. `words` name its zone, "" for UTC.
+
+    A newer pykern writes local times. Events whose time in UTC is known, too, tell the zone; until several
+    agree, times are left as they are. A clock that is set for summer or winter has another zone from then on.
+    Agents that write to the log of their supervisor may write UTC.
+    """
+
+    def __init__(self) -> None:
+        self.words = ""
+        self._events = Bounded[int, int](EVENTS_KEPT)
+        """By the second of an event in UTC: how far its line was from that."""
+        self._zones: list[tuple[Nanos, int]] = []
+        self._writes_utc = Bounded[int, bool](PROCESSES_KEPT)
+        self._before = Nanos(0)
+
+    def utc(self, written: Nanos, pid: int | None = None) -> Nanos:
+        """The time of a line. With its process they are given in order: the line before shows whether a
+        clock was set back, and whether a process that is new writes UTC.
+        """
+        at = Nanos(written + self._zones[0][1]) if self._zones else written
+        for since, shift in self._zones[1:]:
+            later = Nanos(written + shift)
+            at = later if at >= since or at < self._before - OUT_OF_ORDER <= later else at
+        if pid is not None and self._zones:
+            is_near = abs(written - self._before) < OUT_OF_ORDER < abs(at - self._before)
+            self._before = at = written if self._writes_utc.setdefault(pid, is_near) else at
+        return at
+
+    def learn(self, events: Iterable[tuple[Nanos, Iterable[Nanos]]]) -> None:
+        """Learn from times of lines, as `utc` gave them, with moments one of which may be its event's."""
+        for at, known in events:
+            in_force = next((shift for since, shift in reversed(self._zones) if since <= at), 0)
+            shifts = ((zone_shift(moment - at, NOTED_S), moment) for moment in known)
+            if near := [(abs(shift), shift, moment) for shift, moment in shifts if shift is not None]:
+                _, shift, moment = min(near)
+                self._events[moment // SECOND] = in_force + shift
+        zones: list[tuple[Nanos, int]] = []
+        for shift, alike in groupby(sorted(self._events.items()), itemgetter(1)):
+            seconds = [second for second, _ in alike]
+            if len(seconds) >= AGREE and (not zones or zones[-1][1] != shift):
+                zones.append((from_seconds(seconds[0] if zones else 0), shift))
+        self._zones = zones if any(shift for _, shift in zones) else []
+        named = (str(timezone(timedelta(seconds=-shift // SECOND))) for _, shift in self._zones)
+        self.words = f"writes local time, {', then '.join(named)}" if self._zones else ""

@@ -25,21 +25,17 @@ import msgspec
 
 from jobtui.model import condor
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
+from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of, zone_shift
 from jobtui.model.condor import CondorLife
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import CondorFact, Origin
 from jobtui.model.numbers import counted, whole
 
-QUARTER_S = 900
-"""Zones differ by quarters of an hour."""
 SLACK_S = 120
 """How far two notes of one moment may be apart."""
 WRITTEN_S = 2
 """How long after an event was dated its log may be written."""
-MOST_ZONE_S = 14 * 3600
-"""No zone is farther from UTC."""
 ONCE = ("submit", "terminated")
 """Events that a job has once: logs with the same event mean the same moment."""
 FIRST = -10
@@ -114,7 +110,7 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
         true["submit"] = submitted
     for fact in facts:
         if fact.is_local and fact.at is not None and fact.written_at is not None:
-            written = _shift(fact.written_at - fact.at, WRITTEN_S)
+            written = zone_shift(fact.written_at - fact.at, WRITTEN_S)
             if written is not None:  # any other moment tells better: it may be a copy
                 yield fact.source, Nanos(0), written
         if fact.is_local and fact.at is not None and fact.what in ONCE:
@@ -125,15 +121,8 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
                 seconds = time_of_seconds(whole(fact.values.get("ToE.When")))
                 own = time_of_iso(when) if when.endswith("Z") else seconds
             at = true.get(fact.what) if own is None else own
-            if at is not None and (shift := _shift(at - fact.at)) is not None:
+            if at is not None and (shift := zone_shift(at - fact.at, SLACK_S)) is not None:
                 yield fact.source, fact.at, shift
-
-
-def _shift(difference: int, slack_s: int = SLACK_S) -> int | None:
-    """A difference of clocks in whole quarters of an hour; None if no zone has it."""
-    shift = round(difference / SECOND / QUARTER_S) * QUARTER_S * SECOND
-    is_zone = abs(difference - shift) <= slack_s * SECOND and abs(shift) <= MOST_ZONE_S * SECOND
-    return shift if is_zone else None
 
 
 def first_reports(facts: Iterable[CondorFact]) -> Iterator[tuple[CondorFact, bool]]:
