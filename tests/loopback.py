@@ -39,19 +39,17 @@ def served(server: Answers) -> Iterator[str]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             url = f"http://stand-in.test{self.path}"
-            answer = server.answer(
-                httpx.Request(self.command, url, headers=self.headers.items(), content=body)
-            )
-            assert isinstance(answer.stream, httpx.ByteStream)
-            data = b"".join(answer.stream)
-            self.send_response(answer.status_code)
-            for name, value in answer.headers.items():
+            said = server.answer(httpx.Request(self.command, url, headers=self.headers.items(), content=body))
+            assert isinstance(said.stream, httpx.ByteStream)
+            data = b"".join(said.stream)
+            self.send_response(said.status_code)
+            for name, value in said.headers.items():
                 if name not in NOT_SENT:
                     self.send_header(name, value)
             self.send_header("content-length", str(len(data)))
             with suppress(OSError):  # who asked may have given up
                 self.end_headers()
-                cut_at = int(answer.headers.get(CUT_AT, len(data)))
+                cut_at = int(said.headers.get(CUT_AT, len(data)))
                 self.wfile.write(data[:cut_at])
                 self.close_connection = cut_at < len(data)
 

@@ -19,9 +19,7 @@ STRAYS = ("\x07", "\x00", "\x9b", "\x1b]0;title\x07", "\x1bPq\x1b\\", "\x1b[5n",
 
 
 def test_an_unexpected_terminal_sequence_is_found() -> None:
-    assert [
-        stray for stray in (*STRAYS, "\x1b[99;99Hx") if not painted(f"ok {stray} ok".encode()).strays
-    ] == []
+    assert [one for one in (*STRAYS, "\x1b[99;99Hx") if not painted(f"ok {one} ok".encode()).strays] == []
     copied = painted(f"{CLIPBOARD}aGk=\x07".encode())
     assert (len(copied.copied), copied.strays) == (1, [])
 

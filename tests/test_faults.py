@@ -418,9 +418,7 @@ def test_a_recording_goes_on_after_its_reader_died(
     monkeypatch.setattr(Session, "run", reading)
     monkeypatch.setattr("jobtui.commands.remember.READ_AGAIN_S", 0.01)
     ran = run("record", tmp_path / "kept", "--srdb", CAPTURE)
-    assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [
-        ("reading what is recorded", 2)
-    ]
+    assert [(one.stage, one.count) for one in expected_faults.all()] == [("reading what is recorded", 2)]
     assert expected_faults.all()[0].words in ran.err
     assert re.search(r" [1-9]\d* records kept", ran.err)
     assert not re.search(r"\d lost", ran.err)

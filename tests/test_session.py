@@ -186,15 +186,13 @@ async def test_a_log_that_grows_during_a_read_is_read_in_order(monkeypatch: pyte
         record = LogRecord("log", second, 0, Nanos(second * SECOND), None, "", {}, f"line {second}")
         return Batch(cursor=str(second), records=(record,), more=more)
 
-    short = ScriptedSource(
-        [lines(second, more=False) for second in (1, 20, 40)], name="short", kind="logfile"
-    )
+    one = ScriptedSource([lines(second, more=False) for second in (1, 20, 40)], name="short", kind="logfile")
     long = ScriptedSource([lines(second, more=second < 60) for second in range(2, 61)], kind="logfile")
     monkeypatch.setattr(poller, "monotonic", map(float, range(10_000)).__next__)
     correlation, fed = FakeCorrelation(), list[LogRecord]()
     monkeypatch.setattr(correlation, "feed", lambda records: fed.extend(records) or set())  # type: ignore[func-returns-value]
     store = Store(correlation, FixedClock(Nanos(0)))
-    await poller.read_again([Poller(short, store), Poller(long, store)], store, lambda reached: None)
+    await poller.read_again([Poller(one, store), Poller(long, store)], store, lambda reached: None)
     seconds = [record.line for record in fed]
     assert seconds == sorted(seconds)
     assert seconds.count(40) == 2

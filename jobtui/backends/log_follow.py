@@ -522,12 +522,10 @@ class Follower(Generic[R]):
         if again is not None:
             self._read_before_present(again, is_renamed=True)
 
-    def _rewritten(
-        self, known: OpenLog[R], after: Sequence[RotatedFile], present: OpenFile
-    ) -> OpenLog[R] | None:
+    def _rewritten(self, known: OpenLog[R], after: Sequence[RotatedFile], new: OpenFile) -> OpenLog[R] | None:
         """What was written to a file after it was truncated, if no name leads to it any more."""
         again = self._open_log(known.opened, blocks.Position())
-        if known.opened.id in {present.id, *(file.look.id for file in after)} or any(map(again.is_in, after)):
+        if known.opened.id in {new.id, *(file.look.id for file in after)} or any(map(again.is_in, after)):
             known.opened.close()
             return None
         return again

@@ -20,18 +20,9 @@ from jobtui.commands.printing import Report, first
 from jobtui.commands.reader import Reader, file_named
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
+from jobtui.model import ids as id_forms
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.commands import Command
-from jobtui.model.ids import (
-    SPAN_DIGITS,
-    JobId,
-    TraceId,
-    app_of_run_dir,
-    is_quasi_jid,
-    meant_by,
-    numbered,
-    split_jid,
-)
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
@@ -48,7 +39,7 @@ async def jobs_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
     await reader.read_too(CONDOR_LOG, path)
     store, why = reader.session.store, f"{path.name} describes it"
     jobs = store.condor.jobs_of_source(str(path))
-    found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
+    found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, id_forms.JobId(job)) for job in jobs]
     traces = store.condor.traces_named_in(str(path))
     found += [Candidate("trace", trace, 0.85 if len(traces) == 1 else 0.5, why) for trace in traces]
     return tuple(found)
@@ -66,9 +57,9 @@ class FoundJob(NamedTuple):
     detail: JobDetail | None = None
     candidates: tuple[Candidate, ...] = ()
     code: Exit = Exit.NOT_FOUND
-    traces: tuple[TraceId, ...] = ()
+    traces: tuple[id_forms.TraceId, ...] = ()
     """The traces whose spans name the job that nothing else knows."""
-    jobs: tuple[JobId, ...] = ()
+    jobs: tuple[id_forms.JobId, ...] = ()
     """The jobs of what was meant, if there are several."""
     is_reported: bool = True
     """Whether stderr says why there is no job."""
@@ -98,7 +89,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
         return found
     named = await spans_naming(reader, thing)
     store, traces = reader.session.store, {one.id for one in named}
-    written = {job for one in traces for job in store.traces.jobs_of(TraceId(one))}
+    written = {job for one in traces for job in store.traces.jobs_of(id_forms.TraceId(one))}
     of_trace = [
         job.id
         for job in store.jobs.values()
@@ -113,7 +104,7 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
     for one in named:
         complain(f"trace {one.id} ({one.why}): {Command('jobtui', *reader.flags, 'trace', one.id)}")
     return found._replace(
-        candidates=(*named, *found.candidates), traces=tuple(TraceId(one.id) for one in named)
+        candidates=(*named, *found.candidates), traces=tuple(id_forms.TraceId(one.id) for one in named)
     )
 
 
@@ -128,7 +119,7 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     book = reader.session.store.traces
     ways = await ways_by_attribute(reader.session.traces, thing, book.job_attributes)
     whys = {
-        **(book.called(thing) if len(thing) >= SPAN_DIGITS else {}),
+        **(book.called(thing) if len(thing) >= id_forms.SPAN_DIGITS else {}),
         **{one: f"its spans name the job as {job}" for one, job in book.naming(thing)},
         **{link.trace_id: link.why for link in ways.found},
     }
@@ -176,7 +167,7 @@ async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, .
     jobs = jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
     if len(jobs) > 1 and best.kind == "array":
         complain(f"{_shown(thing)} is taken as job {best.id}: an array of {len(jobs)}")
-        return await _exact(reader, JobId(best.id))
+        return await _exact(reader, id_forms.JobId(best.id))
     if len(jobs) == 1:
         _say_taken(thing, best, jobs[0])
         return await _exact(reader, jobs[0])
@@ -202,7 +193,7 @@ def _a(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
-def _say_taken(thing: str, taken: Candidate, job_id: JobId) -> None:
+def _say_taken(thing: str, taken: Candidate, job_id: id_forms.JobId) -> None:
     if taken.kind != "job":
         complain(f"{_shown(thing)} is {_a(taken.kind)}: its job is {job_id}")
     elif job_id not in thing:
@@ -213,14 +204,14 @@ def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
     return {spec.target: spec.label for spec in specs if system_of(spec) == system}
 
 
-def _ids_of(reader: Reader, thing: str) -> list[JobId]:
+def _ids_of(reader: Reader, thing: str) -> list[id_forms.JobId]:
     """The ids that a job's id may mean, of the servers that can have it."""
-    parts = numbered(thing)
+    parts = id_forms.numbered(thing)
     system = parts.system if parts is not None else ""
-    return meant_by(thing, _servers(reader.specs, system), system)
+    return id_forms.meant_by(thing, _servers(reader.specs, system), system)
 
 
-async def _one_of(reader: Reader, ids: Sequence[JobId], thing: str) -> FoundJob:
+async def _one_of(reader: Reader, ids: Sequence[id_forms.JobId], thing: str) -> FoundJob:
     """The one of several ids that has a job; None if several have one."""
     if len(ids) > 1:
         ids = await _known_ids(reader, ids) or ids[:1]
@@ -229,11 +220,11 @@ async def _one_of(reader: Reader, ids: Sequence[JobId], thing: str) -> FoundJob:
     return await _exact(reader, ids[0])
 
 
-async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
+async def _known_ids(reader: Reader, ids: Sequence[id_forms.JobId]) -> list[id_forms.JobId]:
     return [job_id for job_id in ids if await reader.look_up(job_id) is not None]
 
 
-def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> FoundJob:
+def _ambiguous(reader: Reader, thing: str, ids: Sequence[id_forms.JobId]) -> FoundJob:
     candidates = tuple(Candidate("job", one, SURE, "a job of this number on its server", one) for one in ids)
     _say_why_not(reader, thing, candidates)
     return FoundJob(candidates=candidates)
@@ -298,7 +289,7 @@ def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
         complain(f"and {len(several) - SHOWN} more")
 
 
-async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
+async def _exact(reader: Reader, job_id: id_forms.JobId) -> FoundJob:
     detail = await reader.look_up(job_id)
     if detail is not None:
         until = reader.context.until
@@ -323,7 +314,7 @@ async def _exact(reader: Reader, job_id: JobId) -> FoundJob:
     return FoundJob(candidates=candidates)
 
 
-def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
+def known_by_logs(reader: Reader, job_id: id_forms.JobId) -> Job | None:
     """A job by its logs alone, with unknown status. None if they do not name it."""
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(job_id)
@@ -331,7 +322,7 @@ def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
     steps += [loose.step for loose in correlation.unlinked_of(job_id)]
     if not steps:
         return None
-    parts = split_jid(job_id)
+    parts = id_forms.split_jid(job_id)
     run_dir = next((op.run_dir for op in ops if op.run_dir), None)
     return Job(
         id=job_id,
@@ -341,9 +332,9 @@ def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
         source=steps[0].source,
         owner=parts.uid if parts else "",
         model=parts.model if parts else "",
-        app=(app_of_run_dir(run_dir) if run_dir else None) or "",
+        app=(id_forms.app_of_run_dir(run_dir) if run_dir else None) or "",
         updated_at=max((step.at for step in steps if step.at is not None), default=None),
-        is_quasi=is_quasi_jid(job_id),
+        is_quasi=id_forms.is_quasi_jid(job_id),
     )
 
 

@@ -246,10 +246,7 @@ def _counts(reader: Reader) -> dict[str, int]:
 
 def _line(counts: dict[str, int]) -> str:
     """The counts, with the glyphs of the job table; those that are 0 are left out except the first two."""
-    parts = [
-        f"{GLYPHS[JobStatus.RUNNING]}{counts['running']}",
-        f"{GLYPHS[JobStatus.PENDING]}{counts['pending']}",
-    ]
+    parts = [f"{GLYPHS[one]}{counts[one]}" for one in (JobStatus.RUNNING, JobStatus.PENDING)]
     for name, sign, style in (
         ("stuck", "!", "warning"),
         ("failed_1h", GLYPHS[JobStatus.FAILED], "error"),

@@ -16,25 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
+from jobtui.backends import registry
 from jobtui.backends.base import Observer, Source, Unopened
 from jobtui.backends.discovery import LOOKED_FOR, DiscoveryScope, discover
-from jobtui.backends.registry import (
-    AGENT_COPIES,
-    BALSAM,
-    OTLP,
-    SIREPO_DB,
-    SITE_LOGS,
-    SLURM,
-    Gives,
-    SourceType,
-    announce,
-    build,
-    gives,
-    kinds_that_give,
-    of_kind,
-    of_setting,
-    with_labels,
-)
 from jobtui.commands.context import Context, of_specs, spelled
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -117,15 +101,15 @@ class Reader:
 
     def add_job_sources(self, most: int | None = None) -> None:
         """Add the sources that know of jobs; nothing is read yet."""
-        if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.sources):
+        if not any(registry.of_kind(source.kind).gives & registry.Gives.JOBS for source in self.sources):
             for spec in self.specs:
-                if gives(spec, Gives.JOBS):
+                if registry.gives(spec, registry.Gives.JOBS):
                     self._make(spec, ReadWindow(since=self.context.since, most=most))
 
     def _make(self, spec: SourceSpec, window: ReadWindow | None = None) -> None:
-        self.session.make(announce(spec, partial(build, spec, window)))
+        self.session.make(registry.announce(spec, partial(registry.build, spec, window)))
 
-    async def read_too(self, kind: SourceType, path: Path) -> None:
+    async def read_too(self, kind: registry.SourceType, path: Path) -> None:
         """Read a file that was named in place of a job, as if a flag named it."""
         if all((known.name, known.kind) != (str(path), kind.kind) for known in self.session.sources):
             spec = SourceSpec(kind.setting, str(path))
@@ -142,8 +126,8 @@ class Reader:
         if not self.session.sources:
             await self.read_logs(None)
         elif newest is not None:
-            await self.catch_up((SIREPO_DB.kind,), newest)
-            await self.catch_up({source.kind for source in self.sources} - {SIREPO_DB.kind})
+            await self.catch_up((registry.SIREPO_DB.kind,), newest)
+            await self.catch_up({source.kind for source in self.sources} - {registry.SIREPO_DB.kind})
         else:
             await self.catch_up()
         return any(source.is_first_read for source in self.sources)
@@ -152,17 +136,19 @@ class Reader:
         self.add_job_sources()
         known = {source.name for source in self.session.sources}
         for spec in self.specs:
-            if gives(spec, Gives.FILES) and spec.target not in known:
+            if registry.gives(spec, registry.Gives.FILES) and spec.target not in known:
                 self._make(spec)
         if condor_id(job_id) is not None:
-            await self.catch_up({one.kind for one in self.session.sources if of_kind(one.kind).in_parts})
+            await self.catch_up(
+                {one.kind for one in self.session.sources if registry.of_kind(one.kind).in_parts}
+            )
         return await self.session.look_up(job_id)
 
     async def slurm_of(self, job: Job, noted: "ClusterStatus | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, if Slurm is read, too."""
-        if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
+        if job.mode != CLUSTER_MODE or not any(map(registry.SLURM.made, self.session.sources)):
             return None
-        await self.catch_up((SLURM.kind,))
+        await self.catch_up((registry.SLURM.kind,))
         number = noted.status.slurm_id if noted is not None else None
         return slurm_of(job, self.session.store.jobs.values(), number)
 
@@ -170,7 +156,7 @@ class Reader:
         from jobtui.session.evidence import Gatherer, with_memory  # only questions about one job need it
 
         is_recorded = self.context.replay is not None and not job.needs_logs
-        if job.status.is_live and (job.system == BALSAM.kind or is_recorded):
+        if job.status.is_live and (job.system == registry.BALSAM.kind or is_recorded):
             await self.read_jobs()  # allocations, sites and what a recorded job waited for come with all jobs
         await self.read_logs(detail)
         gatherer = Gatherer.of(self.session)
@@ -187,9 +173,9 @@ class Reader:
             return
         self.logs_read = True
         for spec in self.specs:
-            if gives(spec, Gives.LOGS):
-                self.session.make(announce(spec, partial(self._log, spec, detail, newest)))
-        await self.catch_up(kinds_that_give(Gives.LOGS))
+            if registry.gives(spec, registry.Gives.LOGS):
+                self.session.make(registry.announce(spec, partial(self._log, spec, detail, newest)))
+        await self.catch_up(registry.kinds_that_give(registry.Gives.LOGS))
         await self._read_copies(detail)
         await self._read_site_logs()
 
@@ -199,11 +185,12 @@ class Reader:
         specs = [
             spec
             for spec in self.specs
-            if gives(spec, Gives.SCRIPTS | Gives.FILES) and not gives(spec, Gives.JOBS)
+            if registry.gives(spec, registry.Gives.SCRIPTS | registry.Gives.FILES)
+            and not registry.gives(spec, registry.Gives.JOBS)
         ]
         for spec in specs:
             self._make(spec)
-        await self.catch_up({of_setting(spec.setting).kind for spec in specs})
+        await self.catch_up({registry.of_setting(spec.setting).kind for spec in specs})
 
     async def read_traces(self, *, look_at_all: bool = False) -> None:
         """Read files of spans; servers can then be asked. With `look_at_all` check each of them.
@@ -212,10 +199,10 @@ class Reader:
         """
         look_at_all = look_at_all or self.context.replay is not None
         for spec in self.specs:
-            if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
+            if registry.gives(spec, registry.Gives.SPANS) and (look_at_all or not registry.OTLP.names(spec)):
                 self._make(spec, ReadWindow(since=self.context.since, until=self.context.until))
-        kinds = kinds_that_give(Gives.SPANS)
-        await self.catch_up({kind for kind in kinds if look_at_all or not of_kind(kind).is_asked})
+        kinds = registry.kinds_that_give(registry.Gives.SPANS)
+        await self.catch_up({kind for kind in kinds if look_at_all or not registry.of_kind(kind).is_asked})
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
         session = self.session
@@ -228,14 +215,14 @@ class Reader:
             users = dict.fromkeys((*of_jobs, *uids))
         if users:
             read_copies(self.session, users)
-            await self.catch_up([AGENT_COPIES.kind])
+            await self.catch_up([registry.AGENT_COPIES.kind])
 
     async def _read_site_logs(self) -> None:
         if self.session.store.sites():
             source = site_logs(self.session, self.specs)
             if await source.is_reachable():
                 self.session.add(source)
-                await self.catch_up([SITE_LOGS.kind])
+                await self.catch_up([registry.SITE_LOGS.kind])
             else:
                 await source.aclose()
 
@@ -250,7 +237,9 @@ class Reader:
         usual = self.entries if self.context.since is None else SINCE_ENTRIES
         most = newest or usual if parts or (is_open and detail is None) else None
         about = parts.simulation_id if parts else ""
-        return build(spec, window._replace(until=until, most=most, about=about, agents=newest is None))
+        return registry.build(
+            spec, window._replace(until=until, most=most, about=about, agents=newest is None)
+        )
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))
@@ -323,7 +312,7 @@ async def show_progress(words: Callable[[], str]) -> None:
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:
-    return with_labels(context.config.sources or tuple(one.spec for one in discover(surroundings())))
+    return registry.with_labels(context.config.sources or tuple(one.spec for one in discover(surroundings())))
 
 
 def surroundings() -> DiscoveryScope:
@@ -401,7 +390,7 @@ def _session(
     context: Context, specs: Sequence[SourceSpec], sources: Sequence[Unopened], observer: "Observer | None"
 ) -> Session:
     session = Session(sources, context.clock, replay=context.replay, observer=observer)
-    roots = tuple(spec.target for spec in specs if SIREPO_DB.names(spec))
+    roots = tuple(spec.target for spec in specs if registry.SIREPO_DB.names(spec))
     session.reach = ClusterAccess(context.config.mounts, context.config.hosts, roots)
     session.store.name_profiles(context.config.profile_of_source)
     session.memory = partial(_open_memory, context.memory) if context.remembers else None
@@ -424,8 +413,8 @@ def session_to_watch(
     """A session that stays open; logs are read from where the opened job needs them. Sources are made after
     the first paint, those that give jobs first. Those that only jobs lead to are added when they are known.
     """
-    in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
-    announced = [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
+    in_order = sorted(specs, key=lambda spec: registry.gives(spec, registry.Gives.JOBS), reverse=True)
+    announced = [registry.announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
     session = _session(context, specs, announced, observer)
     watch_sites(session, specs)
     watch_clusters(session)
@@ -472,7 +461,7 @@ def window_for(context: Context, spec: SourceSpec, detail: JobDetail | None) -> 
     if context.since is not None:
         return ReadWindow(since=context.since)
     runs = detail.runs if detail else ()
-    if not of_setting(spec.setting).is_journal:
+    if not registry.of_setting(spec.setting).is_journal:
         queued_at = runs[-1].queued_at if runs else None
         since = None if queued_at is None else Nanos(queued_at - SLACK_S * SECOND)
         log = look_quietly(Path(spec.target))
@@ -485,10 +474,10 @@ def window_for(context: Context, spec: SourceSpec, detail: JobDetail | None) -> 
 
 
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
-    is_about_job = detail is not None and not gives(spec, Gives.SPANS)
-    is_bounded = context.since is not None or is_about_job or of_setting(spec.setting).is_journal
+    is_about_job = detail is not None and not registry.gives(spec, registry.Gives.SPANS)
+    is_bounded = context.since is not None or is_about_job or registry.of_setting(spec.setting).is_journal
     window = window_for(context, spec, detail) if is_bounded else ReadWindow()
-    return build(spec, window._replace(until=context.until))
+    return registry.build(spec, window._replace(until=context.until))
 
 
 def read_copies(session: Session, users: Mapping[str, None]) -> None:
@@ -523,7 +512,11 @@ def site_logs(session: Session, specs: Sequence[SourceSpec]) -> "SiteLogs":
     from jobtui.analysis.paths import reached
     from jobtui.backends.balsam.site_logs import SiteDirectories, SiteLogs
 
-    systems = {spec.target: named(BALSAM.setting, spec.label) for spec in specs if BALSAM.names(spec)}
+    systems = {
+        spec.target: named(registry.BALSAM.setting, spec.label)
+        for spec in specs
+        if registry.BALSAM.names(spec)
+    }
 
     def site_directories() -> "tuple[SiteDirectories, ...]":
         return tuple(
@@ -550,5 +543,5 @@ def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
             unsubscribe()
             looking.add(asyncio.get_running_loop().create_task(add_when_reached()))
 
-    if any(BALSAM.names(spec) for spec in specs):
+    if any(registry.BALSAM.names(spec) for spec in specs):
         unsubscribe = session.store.subscribe(see)

@@ -189,10 +189,8 @@ def _lines(
         yield from _head_lines(reader, one, width)
         yield ""
     if diff is not None:
-        beside = (
-            reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
-        )
-        yield from map(painted, job_files.diff_lines(diff, width, beside=beside))
+        two = reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
+        yield from map(painted, job_files.diff_lines(diff, width, beside=two))
 
 
 def _head_lines(reader: Reader, side: Side, width: int | None) -> Iterator[str]:

@@ -74,7 +74,8 @@ def with_access(
                 said = access_of_environment(name, environ)
             except ValueError as error:
                 raise ConfigError(str(error)) from None
-            if said.has_login and sum(one.setting == spec.setting for one in sources) > 1:
+            has_login = any((said.bearer, said.bearer_file, said.user, said.headers, said.api_key_file))
+            if has_login and sum(one.setting == spec.setting for one in sources) > 1:
                 raise ConfigError(
                     f"{name}_*: a login is for one server, and there are several: put it in [servers] of the "
                     "configuration file"

@@ -171,16 +171,14 @@ class BalsamSite:
 
     def _start_runs(self) -> None:
         waiting = [job for job in self.jobs.values() if job["state"] in ("PREPROCESSED", "RESTART_READY")]
-        for allocation in self.batch_jobs.values():
-            if allocation["state"] != "running":
+        for batch in self.batch_jobs.values():
+            if batch["state"] != "running":
                 continue
-            free = allocation["num_nodes"] - sum(
-                one["num_nodes"] for one in self._running_in(allocation["id"])
-            )
+            free = batch["num_nodes"] - sum(one["num_nodes"] for one in self._running_in(batch["id"]))
             for job in waiting:
                 if job["state"] != "RUNNING" and job["num_nodes"] <= free:
                     free -= job["num_nodes"]
-                    job["batch_job_id"] = allocation["id"]
+                    job["batch_job_id"] = batch["id"]
                     self._change(job, "RUNNING", {"num_nodes": float(job["num_nodes"])})
                     fails = self._rng.random() < ERROR_SHARE
                     end_s = self._now_s + self._rng.randint(*DURATIONS_S)

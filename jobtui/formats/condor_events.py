@@ -374,9 +374,7 @@ CLUSTERS_KEPT = 5_000
 _ALIAS = re.compile(r"[?&]alias=([\w.-]+)")
 _FIRST_WORD = re.compile(r"\w*", re.ASCII)
 _NEW = re.compile(r"\+?\w[\w.]*\s*=", re.ASCII)
-_WITH_REASON = frozenset(
-    f"{number:03}" for number in (2, 4, 7, 8, 9, 10, 11, 12, 13, 16, 18, 20, 21, 22, 24, 29)
-)
+_WITH_REASON = frozenset(f"{code:03}" for code in (2, 4, 7, 8, 9, 10, 11, 12, 13, 16, 18, 20, 21, 22, 24, 29))
 """Events of which a line of free text says why."""
 _REASONS = ("HoldReason", "Message", "DisconnectReason", "EventDescription", "ErrorMsg", REASON)
 """Attributes that hold why something happened, in the XML and JSON forms."""

@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from jobtui.model.clock import Nanos, from_seconds, time_of_iso, time_of_seconds
 from jobtui.model.health import Skip
@@ -96,13 +97,11 @@ def first_node(nodes: str) -> str:
     return f"{found[1]}{found[2] or ''}" if found else ""
 
 
-def sign_values(
-    number: str, array: str, task: str, name: str, user: str = "", node: str = ""
-) -> dict[str, str]:
+def sign_values(id_: str, array: str, task: str, name: str, user: str = "", node: str = "") -> dict[str, str]:
     """The values for the signs of a batch script's file names, as far as they are known."""
     values = {
-        "A": array, "J": number, "N": node, "a": task, "b": task[-1:] if task.isdecimal() else "",
-        "j": number, "n": "0", "s": "batch", "t": "0", "u": user, "x": name,
+        "A": array, "J": id_, "N": node, "a": task, "b": task[-1:] if task.isdecimal() else "",
+        "j": id_, "n": "0", "s": "batch", "t": "0", "u": user, "x": name,
     }  # fmt: skip
     return {sign: value for sign, value in values.items() if value}
 
@@ -143,14 +142,12 @@ def settled(job: SlurmJob) -> SlurmJob:
     """
     status, began = job.status, job.started_at
     if status is JobStatus.PENDING or job.never_began:
-        job = msgspec.structs.replace(job, started_at=None)
+        job = replace(job, started_at=None)
     if status is JobStatus.PENDING:
-        job = msgspec.structs.replace(job, expected_at=began)
+        job = replace(job, expected_at=began)
     tells = job.state in BY_PROGRAM and (job.state != "FAILED" or (job.exit is not None and any(job.exit)))
     tells = tells and not job.never_began
-    return msgspec.structs.replace(
-        job, exit=job.exit if tells else None, ended_at=None if status.is_live else job.ended_at
-    )
+    return replace(job, exit=job.exit if tells else None, ended_at=None if status.is_live else job.ended_at)
 
 
 Row = Mapping[str, str]
@@ -260,7 +257,7 @@ def with_submission(job: SlurmJob, line: str) -> SlurmJob:
     if script and "chdir" not in options:
         path, blank, arguments = posixpath.join(job.directory, script).partition(" ")
         script = f"{posixpath.normpath(path)}{blank}{arguments}"
-    return msgspec.structs.replace(
+    return replace(
         job,
         command=script,
         stdout=job.stdout or options.get("output", ""),
@@ -280,7 +277,7 @@ def accounted_job(row: Row) -> SlurmJob | None:
     job = None if "." in row.get("JobID", "") else _job(row, SACCT)
     if job is None or job.state != "REQUEUED" or (ended := time_of(row.get("End", ""))) is None:
         return job
-    return msgspec.structs.replace(job, started_at=time_of(row.get("Start", "")), ended_at=ended)
+    return replace(job, started_at=time_of(row.get("Start", "")), ended_at=ended)
 
 
 def _job(row: Row, table: Table) -> SlurmJob | None:
@@ -332,7 +329,7 @@ def _with_steps(job: SlurmJob, steps: tuple[SlurmStep, ...]) -> SlurmJob:
     """The same job with its steps. sacct writes signal 1 as exit code 1, but not for its script."""
     by_script = [step.exit for step in steps if step.id == "batch"]
     is_hangup = job.exit == SlurmExit(1) and by_script == [HANGUP]
-    return msgspec.structs.replace(job, steps=steps, exit=HANGUP if is_hangup else job.exit)
+    return replace(job, steps=steps, exit=HANGUP if is_hangup else job.exit)
 
 
 _BEGIN = regex(r"^JobId=\d+ ", re.ASCII | re.MULTILINE)
@@ -377,15 +374,10 @@ def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
 
 def answered_at(job: SlurmJob, said: Mapping[str, str]) -> Nanos | None:
     """When slurmctld answered, by its own clock. Only a job that runs and was never suspended tells it."""
-    used_s = duration_of(said.get("RunTime", ""))
-    if (
-        job.state != "RUNNING"
-        or said.get("SecsPreSuspend") != "0"
-        or job.started_at is None
-        or used_s is None
-    ):
+    used = duration_of(said.get("RunTime", ""))
+    if job.state != "RUNNING" or said.get("SecsPreSuspend") != "0" or job.started_at is None or used is None:
         return None
-    return Nanos(job.started_at + from_seconds(used_s))
+    return Nanos(job.started_at + from_seconds(used))
 
 
 def fields_of_line(text: str, last_counts: Set[str] = frozenset()) -> dict[str, str]:

@@ -66,13 +66,11 @@ class MemoryWriter(DatabaseWriter):
         kind = self._kind(one.kind)
         mark = self._mark(one) if one.is_failed else 0
         values = [self._number(getattr(one, name)) for name in FIELDS]
-        number, user = hash_of(job := kept(one.id)), self._number(one.user)
-        known = self._db.execute(
-            "SELECT user FROM run WHERE hash = ? AND ended = ?", (number, ended)
-        ).fetchall()
+        key, user = hash_of(job := kept(one.id)), self._number(one.user)
+        known = self._db.execute("SELECT user FROM run WHERE hash = ? AND ended = ?", (key, ended)).fetchall()
         if known:
-            number = hash_of(f"{job} of {one.user}")  # one of another cluster ended in the same second
-        row = (job, number, ended, kind, self._number(one.verdict), mark, *values, one.waited_s, one.ran_s)
+            key = hash_of(f"{job} of {one.user}")  # one of another cluster ended in the same second
+        row = (job, key, ended, kind, self._number(one.verdict), mark, *values, one.waited_s, one.ran_s)
         sql = f"INSERT OR IGNORE INTO run VALUES (NULL, {', '.join('?' * len(row))})"
         if (user,) in known or not self._db.execute(sql, row).rowcount:
             return False

@@ -38,11 +38,6 @@ class Access(NamedTuple):
         given = [name for name, value in zip(self._fields, self, strict=True) if value]
         return f"Access({', '.join(given)})"
 
-    @property
-    def has_login(self) -> bool:
-        """Whether something secret is sent."""
-        return bool(self.bearer or self.bearer_file or self.user or self.headers or self.api_key_file)
-
 
 NO_ACCESS = Access()
 

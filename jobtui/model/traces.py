@@ -261,12 +261,10 @@ def more_complete(known: TraceSummary | None, other: TraceSummary) -> TraceSumma
     return known if known is not None and (known.spans or 0) >= (other.spans or 0) else other
 
 
-def with_awaited(
-    found: TraceList, before: Iterable[TraceSummary], most: int = MOST
-) -> tuple[TraceSummary, ...]:
+def with_awaited(found: TraceList, old: Iterable[TraceSummary], most: int = MOST) -> tuple[TraceSummary, ...]:
     """What was found, with what sources that have not answered yet gave `before`; `most` at most."""
     by_id = {one.trace_id: one for one in found.traces}
-    for one in before:
+    for one in old:
         if one.source in found.awaited:
             by_id[one.trace_id] = more_complete(by_id.get(one.trace_id), one)
     return newest(by_id.values(), most)

@@ -102,9 +102,7 @@ def agent_table(found: Sequence[tuple[Agent, AgentLog]], now: Nanos, width: int 
     log: TableColumn[Agent, TimeLook] = text_column(
         "log", "LOG", lambda one: logs[id(one)].note or logs[id(one)].described, at_least(12), 1
     )
-    return printed(
-        (*AGENT_COLUMNS, *in_style(lambda one, look: "settled", log)), agents, TimeLook(now), width
-    )
+    return printed((*AGENT_COLUMNS, *in_style(lambda *_: "settled", log)), agents, TimeLook(now), width)
 
 
 def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[str, str, str]]:

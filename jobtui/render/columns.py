@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from jobtui.analysis.flags import JobContext, needs_person, waits_for
 from jobtui.model.clock import Nanos, seconds_between
@@ -142,10 +143,7 @@ def time_column(
 def in_style(
     style: Callable[[Record, Look], str], *columns: TableColumn[Record, Look]
 ) -> tuple[TableColumn[Record, Look], ...]:
-    return tuple(
-        msgspec.structs.replace(column, style=style) if column.style is no_style else column
-        for column in columns
-    )
+    return tuple(replace(column, style=style) if column.style is no_style else column for column in columns)
 
 
 def sort_records(
@@ -349,9 +347,9 @@ def _variant(column: AnyColumn, width: int, longest: int = 0) -> AnyColumn:
     for below, cells, cell, header in column.narrow:
         if width < below:
             shown = column.header if header is None else header
-            column = msgspec.structs.replace(column, cells=cells, cell=cell or column.cell, header=shown)
+            column = replace(column, cells=cells, cell=cell or column.cell, header=shown)
     if column.cells.least < longest <= min(NAME_CELLS, column.cells.most):
-        column = msgspec.structs.replace(column, cells=column.cells._replace(least=longest))
+        column = replace(column, cells=column.cells._replace(least=longest))
     return column
 
 
@@ -418,9 +416,9 @@ def job_table(
 ) -> Iterator[str]:
     """The jobs as they are printed, with whole ids, so that these can be copied."""
     by_key = {column.key: column for column in JOB_COLUMNS}
-    by_key["id"] = msgspec.structs.replace(by_key["id"], cells=fixed(10_000), priority=KEPT)
+    by_key["id"] = replace(by_key["id"], cells=fixed(10_000), priority=KEPT)
     for key, priority in (("reason", KEPT), ("name", 60)):  # the id is there: a reason says more than a name
-        by_key[key] = msgspec.structs.replace(by_key[key], priority=priority)
+        by_key[key] = replace(by_key[key], priority=priority)
     keys = (*(("profile",) if has_profiles else ()), *PRINTED)
     return printed([by_key[key] for key in keys], jobs, context, cells)
 
@@ -459,9 +457,7 @@ def table_rows(
     ]
     whole = [max(width(column.header), size) for column, size in zip(columns, texts, strict=True)]
     used = [
-        msgspec.structs.replace(
-            one, key=str(at), narrow=(), cells=Cells(*(min(whole[at], n) for n in one.cells))
-        )
+        replace(one, key=str(at), narrow=(), cells=Cells(*(min(whole[at], n) for n in one.cells)))
         for at, one in enumerate(columns)
         if one.priority >= KEPT or texts[at] or not rows
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jobtui.analysis.explain.flow import usual_words
 from jobtui.analysis.times import age, duration
+from jobtui.model import verdicts
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
@@ -14,17 +15,6 @@ from jobtui.model.ops import Op, Step
 from jobtui.model.patterns import regex
 from jobtui.model.secrets import mask_text
 from jobtui.model.tables import text_of
-from jobtui.model.verdicts import (
-    AS_KNOWN,
-    Chain,
-    Concern,
-    Contradiction,
-    Fact,
-    Holder,
-    NextStep,
-    OpWait,
-    Verdict,
-)
 from jobtui.render.columns import TimeLook
 from jobtui.render.facts import job_facts
 from jobtui.render.json_output import fields_of, time_or_null
@@ -44,7 +34,7 @@ MOST_RUNS = 3
 """Earlier runs that are named."""
 
 
-def verdict_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
+def verdict_lines(verdict: verdicts.Verdict, most: int | None) -> Iterator[str]:
     """A verdict as a person reads it: the sentence, what it rests on, what is not known, what to type.
 
     Raw lines are cut to `most` cells where that is given.
@@ -59,7 +49,7 @@ BRIEF_CHARACTERS = 1_500
 BRIEF_LINE = 280
 
 
-def brief_lines(job: Job, verdict: Verdict) -> list[str]:
+def brief_lines(job: Job, verdict: verdicts.Verdict) -> list[str]:
     """A verdict for a ticket or a chat: the most telling of cause, evidence, what is not known, and next."""
     evidence = [f"evidence: {_fact_line(one)}" for one in verdict.evidence] or ["evidence: none was read"]
     unknown = [f"not known: {show(spot)}" for spot in (*verdict.doubts, *verdict.blind_spots)]
@@ -84,17 +74,17 @@ def brief_lines(job: Job, verdict: Verdict) -> list[str]:
     return shown if len(kept) == len(lines) else [*shown, more]
 
 
-def _step_words(step: NextStep) -> str:
+def _step_words(step: verdicts.NextStep) -> str:
     """Why, and the command; a command that would be cut is left out."""
     words = f"{show(step.why)}: {show(step.command)}"
     return words if len(words) <= BRIEF_LINE - len("next: ") else show(step.why)
 
 
-def sureness(verdict: Verdict) -> str:
+def sureness(verdict: verdicts.Verdict) -> str:
     return f"{100 * verdict.confidence:.0f} % sure"
 
 
-def step_line(verdict: Verdict) -> str:
+def step_line(verdict: verdicts.Verdict) -> str:
     """Its place in the flow: the last step, the missing one, and how long that usually takes."""
     parts = []
     if verdict.last_step is not None:
@@ -111,7 +101,7 @@ def step_line(verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def history_line(verdict: Verdict) -> str:
+def history_line(verdict: verdicts.Verdict) -> str:
     """The earlier runs: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); what differs is x"."""
     if (history := verdict.history) is None:
         return ""
@@ -124,7 +114,7 @@ def history_line(verdict: Verdict) -> str:
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 
 
-def evidence_head(evidence: Fact, most: int | None) -> str:
+def evidence_head(evidence: verdicts.Fact, most: int | None) -> str:
     """When, which step of the flow, and where it is written; in `most` cells if possible."""
     what = f"{fit(clock_time(evidence.at), 8)}  {show(evidence.what)}  "
     return f"{what}{_end_of(show(_where(evidence)), None if most is None else most - cells_of(what))}"
@@ -138,7 +128,7 @@ def _end_of(path: str, most: int | None) -> str:
     return kept
 
 
-def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
+def _contradiction_lines(found: Sequence[verdicts.Contradiction]) -> Iterator[str]:
     if found:
         yield from ("", "sources disagree")
     for one in found:
@@ -146,20 +136,20 @@ def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
         yield from (f"{INDENT * 2}{_fact_line(fact)}" for fact in (one.one, one.other))
 
 
-def _fact_line(fact: Fact) -> str:
+def _fact_line(fact: verdicts.Fact) -> str:
     return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_where(fact))}"
 
 
-def _where(fact: Fact | Step) -> str:
+def _where(fact: verdicts.Fact | Step) -> str:
     return f"{fact.source}:{fact.line}" if fact.line > 0 else fact.source
 
 
-def contradiction_record(one: Contradiction) -> dict[str, object]:
+def contradiction_record(one: verdicts.Contradiction) -> dict[str, object]:
     facts = [fields_of(fact, "text source at line") for fact in (one.one, one.other)]
     return {"about": one.about, "facts": facts}
 
 
-def _chain_lines(chain: Chain) -> Iterator[str]:
+def _chain_lines(chain: verdicts.Chain) -> Iterator[str]:
     if not chain.waits:
         return
     yield from ("", "waits for (inferred)")
@@ -175,14 +165,14 @@ def _chain_lines(chain: Chain) -> Iterator[str]:
         yield f"{INDENT}it may get it within {duration(low)} to {duration(high)}"
 
 
-def _wait_line(wait: OpWait) -> str:
+def _wait_line(wait: verdicts.OpWait) -> str:
     since = f" for {age(wait.waited_s)}" if wait.waited_s is not None else ""
     ahead = f", {wait.ahead} ahead of it" if wait.ahead else ""
     holders = "" if wait.holders else ", holder not seen"
     return f"{show(f'{wait.op.name} {wait.op.op}')} waits for {wait.slot.value}{since}{ahead}{holders}"
 
 
-def _holder_line(holder: Holder) -> str:
+def _holder_line(holder: verdicts.Holder) -> str:
     op = holder.op
     parts = [f"held by {show(f'{op.name} {op.op}')} of {show(op.jid or op.uid or 'an unknown user')}"]
     if holder.held_s is not None:
@@ -194,7 +184,7 @@ def _holder_line(holder: Holder) -> str:
     return ", ".join(parts)
 
 
-def verdict_record(verdict: Verdict) -> dict[str, object]:
+def verdict_record(verdict: verdicts.Verdict) -> dict[str, object]:
     return {
         **fields_of(verdict, "verdict=code sentence confidence concern"),
         **fields_of(verdict, "last_step last_at missing_step waited_s limit_s"),
@@ -236,7 +226,7 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, object]]:
     return [{"what": mask_text(what), "how": mask_text(how)} for what, how in pairs]
 
 
-def chain_record(chain: Chain) -> dict[str, object]:
+def chain_record(chain: verdicts.Chain) -> dict[str, object]:
     """A chain of waits as a JSON document; `inferred` says that holders are."""
     return {
         "inferred": True,
@@ -254,17 +244,21 @@ SUMMARY_ROWS = 3
 """The rows needed for the id, the verdict and the next step; with fewer only the verdict is shown."""
 
 
-def brief_sentence(verdict: Verdict, cells: int) -> str:
+def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
     """The sentence; of a failure only its reason, if there is no room for all."""
-    before, known, after = show(verdict.sentence).partition(AS_KNOWN)
+    before, known, after = show(verdict.sentence).partition(verdicts.AS_KNOWN)
     sentence = after if known else before
-    is_long = cells_of(sentence) > cells and verdict.concern is Concern.FAILED
+    is_long = cells_of(sentence) > cells and verdict.concern is verdicts.Concern.FAILED
     why = sentence.partition(": ")[2] if is_long else ""
     return why if len(why) > cells // 3 else sentence
 
 
 def summary_parts(
-    job_id: JobId, verdict: Verdict | None, keys: Callable[[Sequence[str]], str], cells: int, rows: int
+    job_id: JobId,
+    verdict: verdicts.Verdict | None,
+    keys: Callable[[Sequence[str]], str],
+    cells: int,
+    rows: int,
 ) -> Iterator[Paragraph]:
     """The same for a number of rows, the most telling first. Without a verdict only the job is named.
 
@@ -295,7 +289,7 @@ def summary_parts(
 
 
 def why_parts(
-    verdict: Verdict, most: int | None = 0, keys: Callable[[Sequence[str]], str] = lambda words: ""
+    verdict: verdicts.Verdict, most: int | None = 0, keys: Callable[[Sequence[str]], str] = lambda words: ""
 ) -> Iterator[Paragraph]:
     """All that is known of why a job is in its state; places in `most` cells if possible.
 
@@ -326,7 +320,7 @@ def why_parts(
         yield Paragraph(f"{INDENT * 2}{words}", "accent", item=step, whole=not pressed)
 
 
-def _fact_parts(one: Fact, most: int | None, indent: str) -> Iterator[Paragraph]:
+def _fact_parts(one: verdicts.Fact, most: int | None, indent: str) -> Iterator[Paragraph]:
     yield Paragraph(f"{indent}{evidence_head(one, most)}", "dim", item=one, whole=False)
     for text, style in (*((line, "dim") for line in one.above), (one.text, "")):
         yield Paragraph(f"{indent}{INDENT}{show(text)}", style, item=one, whole=False)
@@ -342,7 +336,7 @@ LONGEST = 200
 _TICKS = regex("`+")
 
 
-def post_mortem_lines(job: Job, verdict: Verdict, of: "Evidence") -> Iterator[str]:
+def post_mortem_lines(job: Job, verdict: verdicts.Verdict, of: "Evidence") -> Iterator[str]:
     """What happened to a job, in Markdown: what its record, its logs and its verdict say."""
     yield f"# {_plain(job.id)}: {_plain(job.status.value)}"
     yield ""

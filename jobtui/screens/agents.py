@@ -120,9 +120,7 @@ class AgentsScreen(TableScreen[Agent]):
     def action_jobs(self) -> None:
         if (agent := self._table.record) is None:
             return
-        goals = tuple(
-            Goal(op.jid, f"{op.name} {op.op}", job=op.jid) for op in agent.ops if op.jid is not None
-        )
+        goals = tuple(Goal(op.jid, f"{op.name} {op.op}", job=op.jid) for op in agent.ops if op.jid)
         if goals:
             is_one = len({goal.job for goal in goals}) == 1
             Guide(self.app, self.shared).choose(agent.agent, goals, is_clear=is_one)

@@ -63,13 +63,11 @@ class AlarmCommand:
 
     async def run(self, facts: Mapping[str, str]) -> None:
         """Run it with these variables added to the environment, and note how it ended."""
-        problem = await run_quietly(self._command, facts, self._timeout_s)
-        if problem is not None:
+        why = await run_quietly(self._command, facts, self._timeout_s)
+        if why is not None:
             self._has_failed = True
             self._store.add_source(self.name, KIND)
-            self._store.fail(
-                self.name, f"{self._command[0]}: {problem}; see [alarm] in the configuration file"
-            )
+            self._store.fail(self.name, f"{self._command[0]}: {why}; see [alarm] in the configuration file")
         elif self._has_failed:
             self._store.apply(self.name, Batch(count=1))
 

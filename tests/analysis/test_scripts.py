@@ -94,12 +94,10 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=12)
 
 @given(LINES, LINES)
 def test_a_unified_difference_turns_the_other_into_this(this: list[str], other: list[str]) -> None:
-    found = diff_scripts(
-        a_script("".join(f"{x}\n" for x in this)), a_script("".join(f"{x}\n" for x in other))
-    )
-    assert [row.this for row in found.rows if row.this is not None] == this
-    assert [row.other for row in found.rows if row.other is not None] == other
-    assert found.is_same is (this == other)
+    both = diff_scripts(a_script("".join(f"{x}\n" for x in this)), a_script("".join(f"{x}\n" for x in other)))
+    assert [row.this for row in both.rows if row.this is not None] == this
+    assert [row.other for row in both.rows if row.other is not None] == other
+    assert both.is_same is (this == other)
 
 
 def test_signs_of_a_path_that_are_not_known_are_said_beside_it() -> None:

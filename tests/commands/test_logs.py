@@ -241,7 +241,7 @@ def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> 
 def test_the_output_of_a_job_of_another_system_is_followed(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as held:
         output = tmp_path / "job.out"
         if system in ("slurm", "pending"):
             cluster, text = StandIn(tmp_path).captured(), shown(31, tmp_path, "job.out", "job.err")
@@ -257,9 +257,7 @@ def test_the_output_of_a_job_of_another_system_is_followed(
             words = ["81422934.0", f"--condor-log={tmp_path}/job.ad"]
         else:
             balsam = RecordedBalsam()
-            write_login(
-                tmp_path / ".balsam" / "client.yml", url := stack.enter_context(served(balsam)), TOKEN
-            )
+            write_login(tmp_path / ".balsam" / "client.yml", url := held.enter_context(served(balsam)), TOKEN)
             balsam.sites[0]["path"] = str(tmp_path)
             (row,) = (row for row in balsam.jobs if row["id"] == 7)
             output = tmp_path / "data" / row["workdir"] / "job.out"
@@ -268,7 +266,7 @@ def test_the_output_of_a_job_of_another_system_is_followed(
         output.write_text("turn 1\n")
         out = tmp_path / "printed"
         words += ["logs", "-f", "--json"]
-        stack.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
+        held.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
         if system == "pending":
             wait_for(lambda: "does not exist yet: slurm/31 is pending" in out.read_text())
             cluster.show("31", shown(31, tmp_path, "job.out").replace("=FAILED", "=RUNNING"))

@@ -253,10 +253,8 @@ def test_a_batch_that_a_full_disk_refuses_is_written_later(small_disk: Path) -> 
 
 def kept(place: Path) -> int:
     """How many lines of logs are in a recording."""
-    with closing(database.Recording(place)) as recording:
-        entries = [
-            entry for source in (1, 2) for entry in recording.delivered(source, 0, Nanos(1 << 62), 999)
-        ]
+    with closing(database.Recording(place)) as kept:
+        entries = [entry for source in (1, 2) for entry in kept.delivered(source, 0, Nanos(1 << 62), 999)]
     return sum(len(one.value.records) for one in entries if one.what is database.Item.BATCH)
 
 

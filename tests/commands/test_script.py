@@ -49,12 +49,10 @@ def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> Non
 
 def test_scripts_that_contain_something(run: Runner, tmp_path: Path) -> None:
     captured.torque_in(tmp_path)
-    document = run(
-        "script", "--grep", r"sleep \d", "--json", "--archive", ARCHIVE, "--archive", tmp_path
-    ).json
-    numbers = {match["number"].partition(".")[0] for match in document["matches"]}
+    found = run("script", "--grep", r"sleep \d", "--json", "--archive", ARCHIVE, "--archive", tmp_path).json
+    numbers = {match["number"].partition(".")[0] for match in found["matches"]}
     assert numbers == {n for n in captured.JOBS if b"sleep " in captured.script_of(n)} | {"2720870"}
-    assert document["scripts"] == len(captured.JOBS) + 2
+    assert found["scripts"] == len(captured.JOBS) + 2
     mine = run("script", "--grep", "PBS", "--user", "vsc40000", "--csv", "--archive", tmp_path)
     assert mine.out.splitlines()[1].startswith("2720868.master")
     assert run("script", "--grep", "nowhere in it", "--archive", ARCHIVE).code == 4

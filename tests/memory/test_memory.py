@@ -161,13 +161,11 @@ def test_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
         return EndedRun(id=f"{day}-{number}", system="s", kind="k", verdict="x", ended_at=at, text=text,
                         is_failed=bool(text), **fields)  # type: ignore[arg-type]  # fmt: skip
 
-    before = [
-        on(number % 7, number, "old trouble" if number < 30 else "", host="v1") for number in range(300)
-    ]
-    now = [
+    old = [on(number % 7, number, "old trouble" if number < 30 else "", host="v1") for number in range(300)]
+    new = [
         on(7 + number % 7, number, "new trouble" if number < 40 else "", host="v1") for number in range(300)
     ]
-    written(home_file(), *before, *now)
+    written(home_file(), *old, *new)
     ran = run("changed", "13d", "6d", "--json", "--at", "2026-11-14T12:00:00Z")
     assert ran.code == 3, ran.err
     assert (ran.json["before"], ran.json["runs"]) == (300, 300)

@@ -47,10 +47,8 @@ class Picture:
     def styles(self) -> Iterable[str]:
         counted = Counter(words for line in self._styles for words in line)
         usual = counted.most_common(1)[0][0]
-        others = [
-            words for words in dict.fromkeys(w for line in self._styles for w in line) if words != usual
-        ]
-        signs: Mapping[str, str] = {usual: USUAL, **dict(zip(others, SIGNS, strict=False))}
+        rest = [words for words in dict.fromkeys(w for line in self._styles for w in line) if words != usual]
+        signs: Mapping[str, str] = {usual: USUAL, **dict(zip(rest, SIGNS, strict=False))}
         for line in self._styles:
             yield "".join(signs[words] for words in line).rstrip(USUAL)
         yield from (f"{sign} = {words}" for words, sign in signs.items())

@@ -71,10 +71,8 @@ async def test_sites_that_deviate_are_reported_once(monkeypatch: pytest.MonkeyPa
     def overview(now: Nanos) -> MemoryOverview:
         nonlocal asked
         asked += 1
-        sites = [
-            Deviation("host", host, "failures", Nanos(NOW - SECOND), 0.31, 0.04) for host in ("v7", "v8")
-        ]
-        return MemoryOverview(sites=tuple(sites[: 1 + asked % 2]))
+        all = [Deviation("host", host, "failures", Nanos(NOW - SECOND), 0.31, 0.04) for host in ("v7", "v8")]
+        return MemoryOverview(sites=tuple(all[: 1 + asked % 2]))
 
     scene = Scene()
     scene.app._shared.overview = overview

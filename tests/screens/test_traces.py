@@ -135,14 +135,12 @@ async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
 
 async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody_moved() -> None:
     scene = Scene(open_at=FAILED_JOB)
-    root, bad = spans_of_job()
+    top, bad = spans_of_job()
     async with scene.app.run_test(size=SIZE) as pilot:
         for moves, place in ((False, "load"), (True, "first")):
-            first = a_span(
-                3, 1, root.started_at, root.started_at + SECOND, name="first", service=root.resource
-            )
+            first = a_span(3, 1, top.started_at, top.started_at + SECOND, name="first", service=top.resource)
             trace_id = TraceId(f"{1 + moves:032x}")
-            known = [structs.replace(one, trace_id=trace_id) for one in (root, first)]
+            known = [structs.replace(one, trace_id=trace_id) for one in (top, first)]
             scene.store.apply("/srv/db", Batch(spans=tuple(known)))
             scene.app.commander().open_trace(TraceRef(trace_id))
             await wait_until(lambda: "first" in text(scene.app), pilot)

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 
-import msgspec
+from msgspec.structs import replace
 
 from jobtui.analysis.explain.case import GUESS, LIKELY, SETTLED_S, SURE, Evidence, record_fact
 from jobtui.analysis.explain.pending import history_words, pending_by, with_history
@@ -129,18 +129,16 @@ def explain(evidence: Evidence) -> Verdict:
     if pending is not None:
         pending = with_history(pending, evidence)
         sentence = f"{found.sentence}{history_words(pending, evidence.reasons)}"
-        found = msgspec.structs.replace(found, pending=pending, sentence=sentence)
+        found = replace(found, pending=pending, sentence=sentence)
     history, runs = None, evidence.detail.runs if evidence.detail is not None else ()
     if job is not None and runs and found.concern is Concern.FAILED:
         from jobtui.analysis.compare import history_of  # most jobs have not failed
 
         history = history_of(job, runs, evidence.ops, evidence.good)
-    found = msgspec.structs.replace(found, contradictions=contradictions(evidence), history=history)
+    found = replace(found, contradictions=contradictions(evidence), history=history)
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
-    found = msgspec.structs.replace(
-        found, evidence=(*found.evidence, *evidence.last_lines), remembered=evidence.remembered
-    )
+    found = replace(found, evidence=(*found.evidence, *evidence.last_lines), remembered=evidence.remembered)
     return _in_view_of_doubts(found, evidence, sources)
 
 
@@ -159,7 +157,7 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
         doubts = doubts or evidence.unread
     others = (one for one in found.blind_spots if not any(doubt.startswith(one) for doubt in doubts))
     left_out = () if found.code is Code.PREPARE_FAILED else evidence.left_out  # no program ran
-    found = msgspec.structs.replace(
+    found = replace(
         found,
         rests_on=sources,
         confidence=min(found.confidence, most),
@@ -168,7 +166,7 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     if not doubts:
         return found
     sentence, sure = f"{capital('; '.join(doubts))}. {AS_KNOWN}{found.sentence}", min(found.confidence, GUESS)
-    return msgspec.structs.replace(found, sentence=sentence, confidence=sure, doubts=doubts)
+    return replace(found, sentence=sentence, confidence=sure, doubts=doubts)
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
@@ -185,7 +183,7 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
     own = Fact(
         text=cause.text, source=cause.source, what="program output", line=cause.line or 0, above=cause.above
     )
-    return msgspec.structs.replace(verdict, sentence=sentence, cause=cause, evidence=(own, *verdict.evidence))
+    return replace(verdict, sentence=sentence, cause=cause, evidence=(own, *verdict.evidence))
 
 
 KILLED = frozenset(
@@ -213,7 +211,7 @@ def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
     if killer is None or verdict.code not in KILLED:
         return verdict
     unknown = (killer.doubt,) if killer.doubt and verdict.code in NAMELESS else ()
-    verdict = msgspec.structs.replace(
+    verdict = replace(
         verdict,
         evidence=(*killer.tied, *verdict.evidence, *killer.near),
         blind_spots=(*verdict.blind_spots, *unknown),
@@ -222,7 +220,7 @@ def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
         return verdict
     sentence = f"{capital(killer.words)}. {verdict.sentence}"
     sure = max(verdict.confidence, killer.confidence)
-    return msgspec.structs.replace(verdict, sentence=sentence, confidence=sure)
+    return replace(verdict, sentence=sentence, confidence=sure)
 
 
 def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:

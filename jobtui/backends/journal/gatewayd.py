@@ -177,22 +177,20 @@ class GatewayJournal(client.ExportReader):
         try:
             async with self._http.stream("/entries", (*params, ("follow", "")), sent, IDLE_S) as (
                 head,
-                pieces,
+                body,
             ):
                 if head.kind != EXPORT:
-                    raise await self._http.refused(head, pieces)
-                async for some in self._entries(pieces, ask.matches):
+                    raise await self._http.refused(head, body)
+                async for some in self._entries(body, ask.matches):
                     yield some
         except Silence:
             return  # a quiet journal and a dead connection look alike: ask for all again
         raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; connecting again")
 
-    async def _get(
-        self, path: str, accept: str, params: Params = (), headers: Headers | None = None
-    ) -> bytes:
+    async def _get(self, path: str, accept: str, params: Params = (), extra: Headers | None = None) -> bytes:
         if not self._host:
             raise SourceError(f"{self.name}: is not an address of gatewayd; {_ADDRESS}")
-        sent = {"Accept": accept, **(headers or {})}
+        sent = {"Accept": accept, **(extra or {})}
         answer = await self._http.ask(path, params, headers=sent)
         if answer.kind != accept:
             raise self._http.refusal(answer)

@@ -161,15 +161,13 @@ def test_like_siblings_are_a_run(siblings: list[model.Span], shown: list[str]) -
 
 
 def test_a_line_counts_what_is_below_and_a_wait_is_before_what_ended_it() -> None:
-    layout = laid_out(
-        a_span(1, end=9_000), a_span(2, 1, 2_000, 3_000), a_span(3, 2, 2_000, 12_000, error=True)
-    )
-    told = [(line.spans, line.errors, line.last, line.end) for line in layout.lines]
+    laid = laid_out(a_span(1, end=9_000), a_span(2, 1, 2_000, 3_000), a_span(3, 2, 2_000, 12_000, error=True))
+    told = [(line.spans, line.errors, line.last, line.end) for line in laid.lines]
     assert told == [(3, 1, 12_000, 3), (2, 1, 12_000, 3), (1, 0, 12_000, 3)]
-    assert [*layout.above(2)] == [1, 0]
+    assert [*laid.above(2)] == [1, 0]
     times = ((None, 1, 2), (1, 1, 2), (1, 90, 91))
-    layout = laid_out(*(a_span(n, up, at * SECOND, end * SECOND) for n, (up, at, end) in enumerate(times, 1)))
-    lines = [(line.wait is not None, line.own is not None, line.depth) for line in layout.lines]
+    laid = laid_out(*(a_span(n, up, at * SECOND, end * SECOND) for n, (up, at, end) in enumerate(times, 1)))
+    lines = [(line.wait is not None, line.own is not None, line.depth) for line in laid.lines]
     assert lines == [(False, True, 0), (False, True, 1), (True, False, 1), (False, True, 1)]
 
 

@@ -326,9 +326,7 @@ def test_indexes_of_two_sites_are_read_side_by_side(tmp_path: Path, down: str) -
         config = tmp_path / "config.toml"
         config.write_text("".join(PROFILE.format(site, *urls[site]) for site in sites))
         flags = ("--json", "--config", str(config), "--profile", ",".join(sites), "--at", AT, "--since", "7d")
-        jobs, logs, doctor = in_turn(
-            *((*words, *flags) for words in (("jobs",), ("logs", UNIT), ("doctor",)))
-        )
+        jobs, logs, doctor = in_turn(*((*each, *flags) for each in (("jobs",), ("logs", UNIT), ("doctor",))))
     up = [site for site in sites if site != down]
     found = {(job["id"], job["profile"], job["source"]) for job in jobs.json["jobs"]}
     assert found == {(f"81430001.0@{sites[one]}", one, f"{urls[one][1]}?preset=adstash") for one in up}
