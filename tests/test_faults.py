@@ -776,9 +776,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("stage", STEPS)
-def test_a_step_that_fails_is_lost(
-    stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
-) -> None:
+def test_a_failed_step_is_lost(stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults) -> None:
     owner, name, ask = STEPS[stage]
     monkeypatch.setattr(owner, name, fail)
     assert ask() is not None

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
+import msgspec
 
 from jobtui.backends.base import Batch, DetailOf, DetailSource, Source, TraceSource, merged
 from jobtui.backends.job_reader import JobReader
@@ -132,7 +132,7 @@ class ReplayedJobs(ReplayedSource):
             return detail
         why = str(last.value).removeprefix(f"{self.name}: ")
         since = f"{self.name} cannot be read since {to_rfc3339(last.at)}: {why}"
-        return replace(detail, facts=(*detail.facts, (NOT_READ, since)))
+        return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, since)))
 
     def _delivered(self, job_id: JobId, now: Nanos) -> JobDetail | None:
         if (job := self._recording.last_job(self.number or 0, job_id, now)) is None:
@@ -209,8 +209,8 @@ def masked_answer(answer: Answer) -> Answer:
     environment = script.environment
     if environment is not None:
         variables = tuple(map(_masked_variable, environment.variables))
-        environment = replace(environment, variables=variables)
-    masked = replace(script, script=_masked(script.script), environment=environment)
+        environment = msgspec.structs.replace(environment, variables=variables)
+    masked = msgspec.structs.replace(script, script=_masked(script.script), environment=environment)
     return answer._replace(script=masked)
 
 

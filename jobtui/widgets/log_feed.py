@@ -169,7 +169,7 @@ class KeptLines(LineSource):
         """The kept lines, and the first line of the record they end in; `head` is that before."""
         kept: list[LogLine] = []
         is_kept = head is not None and self._keeps(head)
-        for line in rows:
+        for line in lines:
             if head is None or not continues(head, line):
                 head, is_kept = line, self._keeps(line)
             if is_kept:

@@ -87,9 +87,7 @@ def jobtui(
         timeout=60,
         check=False,
     )
-    return Ran(
-        done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-    )
+    return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
 IN_TURN = """

@@ -116,9 +116,7 @@ def test_an_output_is_found_in_whichever_database_has_its_directory(run: Runner,
     assert good["cause"] is None
 
 
-def test_commands_are_short_if_the_shell_has_the_sources(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_are_short_if_the_shell_has_sources(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBTUI_SRDB", str(CAPTURES / "local"))
     monkeypatch.setenv("JOBTUI_LOG", str(CAPTURES / "local" / "supervisor.log"))
     steps = run("explain", "hZk95g40-7hdJ64j8-activityAnimation", "--json").json["next"]

@@ -166,9 +166,7 @@ def test_the_last_line_of_a_key_is_masked(end: str) -> None:
     assert end not in shown
 
 
-def test_a_large_log_is_read_of_the_last_run_and_says_so(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_log_is_read_of_the_last_run(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "WHOLE_BYTES", 1000)
     monkeypatch.setattr(reader, "SLACK_S", 5)
     for at in ((), ("--at", "2026-11-20T21:00:00Z")):

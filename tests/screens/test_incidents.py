@@ -248,9 +248,7 @@ async def test_a_fault_costs_the_alarm_of_no_other_job_and_nothing_rings_unasked
 
 
 @pytest.mark.usefixtures("quick")
-async def test_the_end_of_a_job_is_announced_if_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_end_of_a_job_is_told_if_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, written = tmp_path / "out", list[str]()
     monkeypatch.setattr(alarm, "write_sequence", lambda app, sequence: written.append(sequence))
     running = a_job(1, status=JobStatus.RUNNING)

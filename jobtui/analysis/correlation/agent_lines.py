@@ -112,7 +112,7 @@ class AgentPass:
         uid = user_of_container(record.container) or ""
         return [
             t
-            for t in self._ops.kept_with(head)
+            for t in self._ops.kept_with(prefix)
             if t.sends
             and (name is None or t.name == name)
             and (op_id is None or t.op_id in (None, op_id))

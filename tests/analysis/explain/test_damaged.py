@@ -131,9 +131,7 @@ def a_record(shape: str, offset: int, at: Nanos | None = None) -> LogRecord:
 
 
 @each((None, True), (-10, True), (-4 * 3600, False))
-def test_damage_before_a_rotation_is_near_if_a_line_of_the_run_is_next(
-    after_s: int | None, is_near: bool
-) -> None:
+def test_damage_before_a_rotation_is_near_if_a_line_of_it_is_next(after_s: int | None, is_near: bool) -> None:
     """The file of before is damaged at byte 50 million, the run begins at the beginning of the next one."""
     play = the_error()
     log, whole = play.logs[SUPERVISOR_LOG], play.evidence()

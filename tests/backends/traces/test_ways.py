@@ -642,9 +642,7 @@ def test_other_names_are_refused(
         refuse_browsers({"host": host}, listens_at)
 
 
-async def test_a_new_connection_replaces_a_silent(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_connection_replaces_an_idle(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver_module, "GIVES_WAY_S", 0.0)
     monkeypatch.setattr(receiver_module, "MOST_CONNECTIONS", 5)
     silent = [await asyncio.open_connection("127.0.0.1", receiver.port) for _ in range(20)]
@@ -668,9 +666,7 @@ async def test_one_too_many_is_turned_away(receiver: Receiver, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("limit", ["SILENCE_S", "REQUEST_S"])
-async def test_slow_senders_are_ended(
-    receiver: Receiver, limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_senders_are_cut(receiver: Receiver, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver_module, limit, 0.05)
     reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
     writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
