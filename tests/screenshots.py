@@ -131,11 +131,9 @@ def colours(style: Style, theme: TerminalTheme) -> tuple[tuple[int, ...], tuple[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*SHOTS, []])
-    names = parser.parse_args().names
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("names", nargs="*", metavar="NAME", choices=[*SHOTS, []])
+    names = args.parse_args().names
     PLACE.mkdir(exist_ok=True)
     with bundled() as bundle:
         for name in names or SHOTS:

@@ -434,10 +434,8 @@ async def test_reading_back_loses_no_op_and_doubles_none(
 CAPTURE = CAPTURES / "local/supervisor.log"
 
 
-def told(correlator: Correlator) -> list[tuple[object, ...]]:
-    return [
-        (op.op, op.name, op.jid, op.sends, op.replies, op.updates, len(op.steps)) for op in correlator.ops()
-    ]
+def told(links: Correlator) -> list[tuple[object, ...]]:
+    return [(op.op, op.name, op.jid, op.sends, op.replies, op.updates, len(op.steps)) for op in links.ops()]
 
 
 def fed(records: Sequence[LogRecord]) -> Correlator:

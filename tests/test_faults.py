@@ -646,9 +646,7 @@ async def test_every_view_reads_as_many_lines_of_a_step_and_none_needs_them(
             assert explain(await gather(Gatherer.of(session), job.id)).sentence
         await Gatherer.of(session).sample(job)
     assert asked == [LINES_BEHIND] * 3
-    assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [
-        ("reading the lines of a step", 3)
-    ]
+    assert [(one.stage, one.count) for one in expected_faults.all()] == [("reading the lines of a step", 3)]
 
 
 @pytest.mark.parametrize("part", ["with_continuations", "_written"])

@@ -116,13 +116,11 @@ def with_few_prefixes(capture: str, count: int, seed: int) -> tuple[dict[str, by
     new = {op_id[:4]: draw.choice(pool) for op_id in ids}
     names = "|".join(sorted(new))
     full = re.compile("|".join(sorted(ids)))
-    short = re.compile(
-        rf"(?P<before>_Op\((?:DESTROYED, )?\w+, |\bo=)(?P<op>{names})(?=[,) ]|$)", re.MULTILINE
-    )
+    one = re.compile(rf"(?P<before>_Op\((?:DESTROYED, )?\w+, |\bo=)(?P<op>{names})(?=[,) ]|$)", re.MULTILINE)
 
     def rewrite(data: bytes) -> bytes:
         text = full.sub(lambda found: new[found[0][:4]] + found[0][4:], data.decode())
-        return short.sub(lambda found: found["before"] + new[found["op"]], text).encode()
+        return one.sub(lambda found: found["before"] + new[found["op"]], text).encode()
 
     sources = {name: rewrite(data) for name, data in logs(capture).items()}
     return sources, [op._replace(op=new[op.op]) for op in true_ops(capture)]

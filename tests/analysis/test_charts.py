@@ -166,13 +166,11 @@ def test_the_rates_leave_out_the_past_the_future_and_what_is_no_job(job: Job) ->
 def test_kept_counts_equal_a_fresh_count(events: list[tuple[int, JobStatus | None]]) -> None:
     tally = JobTally(lambda: NOW)
     jobs: dict[int, Job] = {}
-    for number, status in events:
-        before = jobs.pop(number, None)
-        after = (
-            None if status is None else a_job(number, status=status, ended_at=ago(10), is_quasi=number == 5)
-        )
+    for nth, status in events:
+        before = jobs.pop(nth, None)
+        after = None if status is None else a_job(nth, status=status, ended_at=ago(10), is_quasi=nth == 5)
         if after is not None:
-            jobs[number] = after
+            jobs[nth] = after
         tally.move(before, after)
     counted = [job.status for job in jobs.values() if not job.is_quasi]
     counts = tally.counts(NOW)

@@ -97,14 +97,12 @@ def test_a_line_that_another_log_tells_late_is_about_the_run_of_its_time() -> No
 
 @each(*TABLES["case"])
 def test_lines_become_ops(case: dict[str, Any]) -> None:
-    correlator, changed = read(case["lines"])
-    for op, told in zip(ops_in(correlator), case["ops"], strict=True):
+    links, changed = read(case["lines"])
+    for op, told in zip(ops_in(links), case["ops"], strict=True):
         check(op, told)
-    for agent, told in zip(
-        correlator.agents() if "agents" in case else (), case.get("agents", ()), strict=True
-    ):
+    for agent, told in zip(links.agents() if "agents" in case else (), case.get("agents", ()), strict=True):
         assert {key: getattr(agent, key) for key in told} == told
-    left = correlator.unlinked_of(JID)
+    left = links.unlinked_of(JID)
     assert [one.step.text for one in left] == [*map(filled, case["left"])] if "left" in case else True
     assert all(one.why for one in left)
     assert [one.step.step for one in left] == case.get("left_steps", [one.step.step for one in left])

@@ -79,14 +79,12 @@ FACT = st.sampled_from(("v1", "v2", "v3", None))
 def test_shares_are_those_of_a_count_by_hand(bad: list[str | None], good: list[str | None]) -> None:
     """Of 5 on either side at least, of 80 % of the group, of half of the good ones, beyond chance."""
 
-    def at(number: int, code: Code, host: str | None) -> Sample:
-        one = sample(number, code)
+    def at(nth: int, code: Code, host: str | None) -> Sample:
+        one = sample(nth, code)
         return one._replace(job=msgspec.structs.replace(one.job, host=host))
 
-    failed = [at(number, Code.PROGRAM_FAILED, host) for number, host in enumerate(bad)]
-    (group,) = incidents(
-        [*failed, *(at(number, Code.COMPLETED, host) for number, host in enumerate(good))]
-    ).groups
+    failed = [at(nth, Code.PROGRAM_FAILED, host) for nth, host in enumerate(bad)]
+    (group,) = incidents([*failed, *(at(nth, Code.COMPLETED, host) for nth, host in enumerate(good))]).groups
     known, expected = [host for host in good if host is not None], set[tuple[object, ...]]()
     for host in {*bad} - {None}:
         count, elsewhere, n = bad.count(host), good.count(host), len(bad)

@@ -171,14 +171,12 @@ def test_a_large_log_is_read_of_the_last_run(run: Runner, monkeypatch: pytest.Mo
     monkeypatch.setattr(reader, "SLACK_S", 5)
     for at in ((), ("--at", "2026-11-20T21:00:00Z")):
         ran = run("logs", JID, "--json", *at, *sources_of("local"))
-        notes = [source["note"] for source in ran.json["sources"] if source["kind"] == "logfile"]
+        notes = [log["note"] for log in ran.json["sources"] if log["kind"] == "logfile"]
         assert all("anything earlier was not read" in note for note in notes)
         assert any("nothing after" in note for note in notes)
         assert any("new status=completed" in line["text"] for line in ran.json["lines"])
     asked = run("logs", JID, "--json", "--until", "2026-11-20T20:50:00Z", *sources_of("local"))
-    assert not any(
-        "nothing after 2026-11-20T20:3" in (source["note"] or "") for source in asked.json["sources"]
-    )
+    assert not any("nothing after 2026-11-20T20:3" in (log["note"] or "") for log in asked.json["sources"])
 
 
 @pytest.fixture

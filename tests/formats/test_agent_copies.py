@@ -112,19 +112,19 @@ def test_entries_are_split_at_nul_and_equals(data: bytes, variables: list[Variab
 
 
 def test_any_document_is_accepted_and_torque_files_have_no_variables() -> None:
-    document: object
-    for document in (None, [], "x", {}, {"id": 1}, {"id": True, "script": "x"}, {"id": "1", "script": None}):
-        assert parse_script(document, "here") is None
+    found: object
+    for found in (None, [], "x", {}, {"id": 1}, {"id": True, "script": "x"}, {"id": "1", "script": None}):
+        assert parse_script(found, "here") is None
     odd = some(parse_script({"id": 7, "script": "x\ufffd", "environment": [1], "timestamp": 5}, "here"))
     assert (odd.number, odd.is_lossy, odd.environment, odd.archived_at) == ("7", True, None, None)
-    document = {
+    found = {
         "id": "9.master",
         "script": "x",
         "environment": {"9.master.JB": "<a b='c'/>", "9.master.TA": ""},
     }
-    found = some(parse_script(document, "here"))
-    assert found.environment is not None
-    assert (found.scheduler, found.environment.is_files, found.environment.mended) == (
+    own = some(parse_script(found, "here"))
+    assert own.environment is not None
+    assert (own.scheduler, own.environment.is_files, own.environment.mended) == (
         Scheduler.TORQUE,
         True,
         (),

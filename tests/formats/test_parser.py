@@ -390,9 +390,7 @@ def test_survey_lists_the_unknown_lines(line: bytes, unknown: int) -> None:
 
 def test_examples_are_few_short_and_of_different_places() -> None:
     long = "x" * 1_000
-    lines = [
-        f"x.py:1:f{number} frobnicated {long}\n".encode() for number in range(formats.EXAMPLES_KEPT + 3)
-    ] * 3
+    lines = [f"x.py:1:f{nth} frobnicated {long}\n".encode() for nth in range(formats.EXAMPLES_KEPT + 3)] * 3
     found = formats.survey(lines)
     assert (found.unknown, len(found.examples)) == (len(lines), formats.EXAMPLES_KEPT)
     assert {len(example) for example in found.examples} == {formats.EXAMPLE_LENGTH}

@@ -109,19 +109,17 @@ def stands(name: str, seconds: float, number: int) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
+    args = argparse.ArgumentParser(
         prog="scripts/fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=MINUTES)
-    parser.add_argument("--seed", type=int, default=random.getrandbits(32), help="the first seed of worlds")
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help=", ".join((*TARGETS, *WORLDS, *VERDICTS))
-    )
-    options = parser.parse_args()
+    args.add_argument("--minutes", type=float, default=MINUTES)
+    args.add_argument("--seed", type=int, default=random.getrandbits(32), help="the first seed of worlds")
+    args.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join((*TARGETS, *WORLDS, *VERDICTS)))
+    options = args.parse_args()
     names = options.targets or [*TARGETS, *WORLDS, *VERDICTS]
     seconds = options.minutes * 60 / len(names)
     if unknown := set(names) - TARGETS.keys() - WORLDS.keys() - VERDICTS.keys():
-        parser.error(f"unknown: {', '.join(unknown)}")
+        args.error(f"unknown: {', '.join(unknown)}")
     with tempfile.TemporaryDirectory() as home:
         os.environ["HOME"] = home  # where worlds keep their logins
         stood = [stands(name, seconds, options.seed) for name in names]

@@ -156,15 +156,13 @@ def test_changed_takes_times_or_filters(words: tuple[str, ...], code: int, run: 
 
 
 def test_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
-    def on(day: int, number: int, text: str = "", **fields: object) -> EndedRun:
-        at = Nanos((DAY + day) * 86_400 * SECOND + number * SECOND)
-        return EndedRun(id=f"{day}-{number}", system="s", kind="k", verdict="x", ended_at=at, text=text,
+    def on(day: int, nth: int, text: str = "", **fields: object) -> EndedRun:
+        at = Nanos((DAY + day) * 86_400 * SECOND + nth * SECOND)
+        return EndedRun(id=f"{day}-{nth}", system="s", kind="k", verdict="x", ended_at=at, text=text,
                         is_failed=bool(text), **fields)  # type: ignore[arg-type]  # fmt: skip
 
-    old = [on(number % 7, number, "old trouble" if number < 30 else "", host="v1") for number in range(300)]
-    new = [
-        on(7 + number % 7, number, "new trouble" if number < 40 else "", host="v1") for number in range(300)
-    ]
+    old = [on(nth % 7, nth, "old trouble" if nth < 30 else "", host="v1") for nth in range(300)]
+    new = [on(7 + nth % 7, nth, "new trouble" if nth < 40 else "", host="v1") for nth in range(300)]
     written(home_file(), *old, *new)
     ran = run("changed", "13d", "6d", "--json", "--at", "2026-11-14T12:00:00Z")
     assert ran.code == 3, ran.err
@@ -415,8 +413,8 @@ def where_said(one: World) -> Said:
     every = Counter(one.days)
     tests = sum(VALUES.values())
     by_value = {name: Counter(zip(one.days, values, strict=True)) for name, values in one.facts.items()}
-    for number in range(len(TEXTS)):
-        at = [at for at, failure in enumerate(one.failures) if failure == number]
+    for nth in range(len(TEXTS)):
+        at = [at for at, failure in enumerate(one.failures) if failure == nth]
         own = Counter(one.days[one_at] for one_at in at)
         tallies = []
         for name, values in one.facts.items():
@@ -424,9 +422,7 @@ def where_said(one: World) -> Said:
                 mine = Counter(one.days[one_at] for one_at in at if values[one_at] == value)
                 having = {day: by_value[name][day, value] for day in own}
                 tallies.append(recurrence.on_same_days(name, value, own, mine, every, having))
-        said |= {
-            (f"where {number}", share.field, share.value) for share in recurrence.unusual(tallies, tests)
-        }
+        said |= {(f"where {nth}", share.field, share.value) for share in recurrence.unusual(tallies, tests)}
     return said
 
 

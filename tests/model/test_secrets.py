@@ -56,10 +56,8 @@ def test_text_that_is_not_secret_is_kept(text: str) -> None:
 
 
 def _agent_ids_and_tokens(text: str) -> set[str]:
-    found = re.findall(
-        r"""(?:agent_?id|token)\\*['"]?[=:] ?\\*['"]?([A-Za-z0-9]{32})\b""", text, re.IGNORECASE
-    )
-    return set(found) | set(re.findall(r"start \{'agent_id': '(\w{32})'", text))
+    own = re.findall(r"""(?:agent_?id|token)\\*['"]?[=:] ?\\*['"]?([A-Za-z0-9]{32})\b""", text, re.IGNORECASE)
+    return set(own) | set(re.findall(r"start \{'agent_id': '(\w{32})'", text))
 
 
 def _capture_files() -> list[Path]:
@@ -150,12 +148,12 @@ _VALUES = st.text(st.characters(codec="ascii", min_codepoint=33), min_size=8, ma
     _VALUES.map(lambda value: f"Q7{value}Z9"), st.sampled_from(["X_TOKEN", "password", "apiKey", "a.secret"])
 )
 def test_no_value_survives_in_any_notation(value: str, key: str) -> None:
-    document = {key: value, "n": 1}
+    found = {key: value, "n": 1}
     for text in (
-        repr(document),
-        json.dumps(document),
-        json.dumps(json.dumps(document)),
-        repr(repr(document)),
+        repr(found),
+        json.dumps(found),
+        json.dumps(json.dumps(found)),
+        repr(repr(found)),
     ):
         assert value not in mask_text(text)
         assert value[:6] not in mask_text(text)

@@ -175,10 +175,8 @@ class SlurmSystem(System):
 
     def start_dbd(self) -> None:
         """Start the daemon of accounting; it reads its file beside the one that SLURM_CONF names."""
-        words = self._words(["slurmdbd"])
-        subprocess.run(
-            words, check=True, env={**self.environment, "SLURM_CONF": f"{self.root}/slurmdbd.conf"}
-        )
+        said = self._words(["slurmdbd"])
+        subprocess.run(said, check=True, env={**self.environment, "SLURM_CONF": f"{self.root}/slurmdbd.conf"})
         wait_for(lambda: self._listens(self._ports["dbd_port"]), timeout_s=START_S, step_s=0.1)
 
     @staticmethod

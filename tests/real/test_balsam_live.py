@@ -47,13 +47,11 @@ def system() -> Iterator[BalsamSystem]:
     root = Path(tempfile.mkdtemp(prefix="balsam-"))
     root.chmod(0o755)
     try:
-        with BalsamSystem(Path(venv), root) as running:
-            server = LoginServer(running.url)
+        with BalsamSystem(Path(venv), root) as live:
+            server = LoginServer(live.url)
             assert Method.PASSWORD in server.methods()
-            keep_login(
-                str(running.login), running.url, server.by_password(USER, lambda: PASSWORD), Method.PASSWORD
-            )
-            yield running
+            keep_login(str(live.login), live.url, server.by_password(USER, lambda: PASSWORD), Method.PASSWORD)
+            yield live
     finally:
         shutil.rmtree(root)
 
@@ -188,16 +186,14 @@ async def test_no_verdict_is_sure_while_the_server_is_down(system: BalsamSystem)
     agent = SiteAgent(system, 4)
     jobs = [JobId(f"balsam/{job}") for job in agent.add_jobs(3)]
     agent.move([int(job.removeprefix("balsam/")) for job in jobs], "PREPROCESSED")
-    async with Session([open_source(parse_balsam(system.url), ReadWindow())]) as session:
-        running = asyncio.create_task(session.run())
-        await wait_until(lambda: all(job in session.store.jobs for job in jobs), timeout_s=PATIENCE_S)
-        before = [explain(await Gatherer.of(session).whole(job)) for job in jobs]
+    async with Session([open_source(parse_balsam(system.url), ReadWindow())]) as live:
+        running = asyncio.create_task(live.run())
+        await wait_until(lambda: all(job in live.store.jobs for job in jobs), timeout_s=PATIENCE_S)
+        before = [explain(await Gatherer.of(live).whole(job)) for job in jobs]
         await asyncio.to_thread(system.stop_server)
         try:
-            await wait_until(
-                lambda: session.store.sources()[0].state is SourceState.DOWN, timeout_s=PATIENCE_S
-            )
-            during = [explain(await Gatherer.of(session).whole(job)) for job in jobs]
+            await wait_until(lambda: live.store.sources()[0].state is SourceState.DOWN, timeout_s=PATIENCE_S)
+            during = [explain(await Gatherer.of(live).whole(job)) for job in jobs]
         finally:
             await asyncio.to_thread(system.start_server)
             running.cancel()

@@ -213,9 +213,7 @@ def journal_here() -> Iterator[Sender]:
 
 def journal_directories() -> set[Path]:
     """Where journals of this machine are, and journald's sockets."""
-    return {
-        place for root in (*PLACES, Path("/var/log/journal")) if root.is_dir() for place in root.iterdir()
-    }
+    return {place for top in (*PLACES, Path("/var/log/journal")) if top.is_dir() for place in top.iterdir()}
 
 
 def remove_new(before: set[Path]) -> None:

@@ -353,10 +353,8 @@ def test_the_timeline_command_tells_the_same(watched: Watched) -> None:
             (op["op"], op["name"], str(op["agent"]), op["sends"], op["replies"], op["updates"])
             for op in printed["ops"]
         )
-        wanted = sorted(
-            (key[0], key[1], *key[3:]) for key in map(true_key, watched.truth.ops) if key[2] == jid
-        )
-        assert told == wanted, jid
+        goal = sorted((key[0], key[1], *key[3:]) for key in map(true_key, watched.truth.ops) if key[2] == jid)
+        assert told == goal, jid
         assert printed["job"]["native_status"] == watched.truth.statuses[jid][-1].state
 
 

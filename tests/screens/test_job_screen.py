@@ -65,15 +65,13 @@ async def test_routine_ops_are_hidden_unless_they_failed() -> None:
 
 async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
     scene = Scene(open_at=FAILED)
-    running = an_op(
-        "run", jid=FAILED, status=OpStatus.SENT, steps=[a_step("request", 55), a_step("sent", 57)]
-    )
-    scene.correlation.replace(FAILED, running)
+    live = an_op("run", jid=FAILED, status=OpStatus.SENT, steps=[a_step("request", 55), a_step("sent", 57)])
+    scene.correlation.replace(FAILED, live)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         screen = await ready(scene, pilot)
         timeline = screen.query_one(Timeline)
         painted = watch(timeline)
-        more = msgspec.structs.replace(running, steps=(*running.steps, a_step("arrived", 58)))
+        more = msgspec.structs.replace(live, steps=(*live.steps, a_step("arrived", 58)))
         scene.correlation.replace(FAILED, more)
         scene.db.add(batch(a_job(id=FAILED, status=JobStatus.RUNNING)))
         await wait_until(lambda: "arrived" in "\n".join(text_of(timeline)), pilot)

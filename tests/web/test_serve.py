@@ -31,10 +31,8 @@ SHOWN = "srunit"
 
 async def test_a_browser_has_the_dashboard_until_it_disconnects(tmp_path: Path) -> None:
     views = {"XDG_CONFIG_HOME": str(tmp_path)}
-    async with serving(*SITE, cwd=tmp_path, **views) as served, browser(served) as session:
-        async with session.ws_connect(
-            f"{served.url}/ws?width=132&height=30", headers=served.origin()
-        ) as opened:
+    async with serving(*SITE, cwd=tmp_path, **views) as served, browser(served) as live:
+        async with live.ws_connect(f"{served.url}/ws?width=132&height=30", headers=served.origin()) as opened:
             screen = Screen(opened)
             await screen.seen(SHOWN)
             assert len(children_of(served.process.pid)) == 1
@@ -44,16 +42,16 @@ async def test_a_browser_has_the_dashboard_until_it_disconnects(tmp_path: Path) 
             await screen.seen("a dashboard in a browser is read-only")
             await opened.send_str(json.dumps(["resize", {"width": 10**12, "height": -3}]))
         await wait_until(lambda: not children_of(served.process.pid))
-        async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
+        async with live.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
             screen = Screen(opened)
             await screen.seen(SHOWN)
             await screen.press("q")
             await screen.ended()
         for wrong in ("not json", '["resize", {"width": "x"}]'):
-            async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
+            async with live.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
                 await opened.send_str(wrong)
                 await Screen(opened).ended()
-        assert await status(session, f"{served.url}/") == 200
+        assert await status(live, f"{served.url}/") == 200
         await wait_until(lambda: not children_of(served.process.pid))
         assert not (tmp_path / "jobtui" / "views.json").exists()
 

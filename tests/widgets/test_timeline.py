@@ -329,10 +329,8 @@ async def test_a_chart_without_room_shows_its_scale_in_words(size: tuple[int, in
 
 
 async def test_lines_of_many_states_differ_without_colour() -> None:
-    names = [f"STATE_{number}" for number in range(11)]
-    curves = tuple(
-        Curve(series(name, *([10.0 * number] * 100), unit="jobs")) for number, name in enumerate(names)
-    )
+    names = [f"STATE_{nth}" for nth in range(11)]
+    curves = tuple(Curve(series(name, *([10.0 * nth] * 100), unit="jobs")) for nth, name in enumerate(names))
     async with a_view((150, 40)) as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.STATES, curves, BEGIN, NOW))
     legend = " ".join(lines[1:4])

@@ -13,12 +13,12 @@ from enum import StrEnum
 from fnmatch import translate
 from typing import NamedTuple
 
-from msgspec.structs import replace
+import msgspec
 
 from jobtui.formats.journal_export import MESSAGE_LIMIT
 from jobtui.formats.parser import LogParser
 from jobtui.model.bounded import Bounded
-from jobtui.model.clock import SECOND, LogClock, Nanos, to_rfc3339, zone_shift
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import rows_of
 from jobtui.model.journal import Gap, JournalEntry, Match, Matches, position_at
 from jobtui.model.logs import LogRecord
@@ -272,7 +272,9 @@ class SplitLines:
             line = entry
             if begun is not None:
                 message = (begun.message + entry.message)[:MESSAGE_LIMIT]
-                line = replace(begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun)
+                line = msgspec.structs.replace(
+                    begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun
+                )
             if not entry.is_begun or not entry.container:
                 yield line
                 continue
@@ -325,12 +327,11 @@ class EntryRecords:
         # In a container a process has another number than on the host, where it is that of docker itself
         pid = None if container else entry.pid
         at = entry.sent_at or entry.at
-        parser = self._parser(stream, entry)
-        found = parser.read_message(entry.message, position, 0, at, pid)
+        found = self._parser(stream, entry).read_message(entry.message, position, 0, at, pid)
         for nth, record in enumerate(found):
-            yield replace(
+            yield msgspec.structs.replace(
                 record,
-                at=record.at if record.container else _written_at(record.at, at, parser.clock),
+                at=record.at if record.container else _written_at(record.at, at),
                 container=record.container or container,
                 cursor=entry.cursor,
                 identity=identity_of(entry, nth),
@@ -350,11 +351,8 @@ def identity_of(entry: JournalEntry, nth: int = 0) -> int:
     return hash((entry.machine, entry.boot, entry.monotonic_us, entry.message, nth))
 
 
-def _written_at(own: Nanos | None, received: Nanos, clock: LogClock) -> Nanos:
+def _written_at(own: Nanos | None, received: Nanos) -> Nanos:
     """When a line was written: the second in its text, more exactly if it was received at once."""
     if own is None:
         return received
-    if zone_shift(received - own, WRITTEN_WITHIN / SECOND):
-        clock.learn([(own, (received,))])
-        own = received if clock.words else own
     return Nanos(min(received, own + SECOND - 1_000)) if own <= received < own + WRITTEN_WITHIN else own

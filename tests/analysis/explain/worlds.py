@@ -69,10 +69,8 @@ class Turns:
     def truth(self, at: Nanos, lag_s: float) -> set[str]:
         """The verdicts that are right at a time, and those that were right some seconds before."""
         since = at - lag_s * SECOND
-        before = [turn for turn in self.turns if turn.at <= since][-1:] or self.turns[:1]
-        return {
-            turn.right.value for turn in (*before, *self.turns) if turn in before or since <= turn.at <= at
-        }
+        old = [turn for turn in self.turns if turn.at <= since][-1:] or self.turns[:1]
+        return {turn.right.value for turn in (*old, *self.turns) if turn in old or since <= turn.at <= at}
 
     def between(self, since: Nanos | None, until: Nanos) -> Iterator[Turn]:
         return (turn for turn in self.turns if (since is None or turn.at > since) and turn.at <= until)

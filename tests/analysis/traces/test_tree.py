@@ -265,9 +265,7 @@ class Asked:
 
     async def search(self, search: model.TraceSearch) -> model.TraceList:
         self.asked.append(search)
-        found = tuple(
-            model.summary_of(trace) for trace in self._traces.values() if model.is_wanted(trace, search)
-        )
+        found = tuple(model.summary_of(one) for one in self._traces.values() if model.is_wanted(one, search))
         return model.TraceList(found, self._notes)
 
 

@@ -127,13 +127,11 @@ class StrictLoki:
         self.tell(*() if is_dropped else (line,), dropped=[line] if is_dropped else [])
 
     def tell(self, *lines: tuple[int, dict[str, str], str], dropped: Any = ()) -> None:
-        document: Any = {
-            "streams": [{"stream": one[1], "values": [[str(one[0]), one[2], {}]]} for one in lines]
-        }
+        found: Any = {"streams": [{"stream": one[1], "values": [[str(one[0]), one[2], {}]]} for one in lines]}
         if dropped:
-            document["dropped_entries"] = [{"timestamp": str(one[0]), "labels": one[1]} for one in dropped]
+            found["dropped_entries"] = [{"timestamp": str(one[0]), "labels": one[1]} for one in dropped]
         for wire in self.wires:
-            wire.send(TextMessage(data=json.dumps(document)))
+            wire.send(TextMessage(data=json.dumps(found)))
 
     def end_tails(self, *, is_said: bool = True) -> None:
         wires, self.wires = self.wires, []
