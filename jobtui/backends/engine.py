@@ -234,8 +234,10 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
     """The rows as entries; one that cannot be understood is counted as missing."""
 
     def made(row: EngineRow) -> JournalEntry | None:
-        said = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
-        return entry_of_export({name.encode(): text.encode(errors="replace") for name, text in said.items()})
+        fields = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
+        return entry_of_export(
+            {name.encode(): text.encode("utf-8", "replace") for name, text in fields.items()}
+        )
 
     def lose(row: EngineRow, why: str) -> None:
         engine.doubts.add(f"a row is not understood: {why}")
@@ -373,10 +375,10 @@ class EngineFollowing:
     async def _about_job(self, question: RowQuery) -> tuple[list[EngineRow], Rows]:
         """The rows that made ops of the job, and the last ones that name it or these ops."""
         self._asked[self._about] = None
-        new = (await self.engine.rows(question._replace(words=(OP_HAS, self._about), every=True))).rows
-        self._learn(new)
+        made = (await self.engine.rows(question._replace(words=(OP_HAS, self._about), every=True))).rows
+        self._learn(made)
         found = await self.engine.rows(question._replace(words=tuple(self._asked)))
-        if not any(self._about in self._text(row) for row in (*new, *found.rows)):
+        if not any(self._about in self._text(row) for row in (*made, *found.rows)):
             self._asked.clear()
             self.engine.doubts.add(f"no row has the word {self._about}: rows without it were read")
             return [], await self.engine.rows(question)
@@ -384,7 +386,9 @@ class EngineFollowing:
         self.engine.doubts.add(f"only rows that name the job or its ops{also} were read")
         # Of an op that is not among the last rows it is not known whether it has ended
         named = {op for row in found.rows for op in ops_named(self._text(row))}
-        return [row for row in new if found.is_all or not named.isdisjoint(ops_named(self._text(row)))], found
+        return [
+            row for row in made if found.is_all or not named.isdisjoint(ops_named(self._text(row)))
+        ], found
 
     def _text(self, row: EngineRow) -> str:
         return self.engine.fields(row, ("MESSAGE",)).get("MESSAGE", "")

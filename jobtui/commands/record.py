@@ -58,8 +58,10 @@ def run(context: Context) -> Exit:
 
 def about_recording(context: Context, specs: Iterable[SourceSpec], at: Nanos, **of_job: Any) -> About:
     """What a recording says of itself, with the settings that hold now; `of_job` is about a job."""
-    shown: object = msgspec.to_builtins(context.config._replace(sources=tuple(spec.public for spec in specs)))
-    return About(version=__version__, made_at=SystemClock().now(), at=at, config=shown, **of_job)
+    config: object = msgspec.to_builtins(
+        context.config._replace(sources=tuple(spec.public for spec in specs))
+    )
+    return About(version=__version__, made_at=SystemClock().now(), at=at, config=config, **of_job)
 
 
 def _memory() -> MemoryThread | None:
@@ -74,15 +76,17 @@ def _memory() -> MemoryThread | None:
 async def _record(
     context: Context,
     specs: Sequence[SourceSpec],
-    writer: Recorder,
+    recorder: Recorder,
     memory: MemoryThread | None,
     for_s: float | None,
 ) -> None:
-    session = session_to_watch(context, specs, observer=writer)
+    session = session_to_watch(context, specs, observer=recorder)
     session.ask_for_nodes(NODES_EVERY_S)
     async with session:
         follow = (runs_of(session, memory).follow(),) if memory is not None else ()
-        await until_ended(kept_reading(session), say(writer, lambda: _words(writer)), *follow, for_s=for_s)
+        await until_ended(
+            kept_reading(session), say(recorder, lambda: _words(recorder)), *follow, for_s=for_s
+        )
 
 
 def _words(recorder: Recorder) -> str:

@@ -279,30 +279,34 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
 
 
 async def _ask(
-    reader: Reader, source: Balsam, what: str, query: ReportQuery, found: ReportInput, *, is_exact: bool
+    reader: Reader, source: Balsam, what: str, query: ReportQuery, material: ReportInput, *, is_exact: bool
 ) -> None:
     """Ask a Balsam server for what the report is made of; a fault is one of that source."""
     count, store = 0, reader.session.store
-    lost: tuple[Skip, ...] = ()
+    skips: tuple[Skip, ...] = ()
     try:
         if what == NODES:
-            found.allocations, lost = await fetch_allocations(source.client, query)
-            count = len(found.allocations)
+            material.allocations, skips = await fetch_allocations(source.client, query)
+            count = len(material.allocations)
         else:
             state = (query.to_state or rates.BALSAM.done) if what == THROUGHPUT else None
-            found.changes, lost = await fetch_changes(source.client, query, exact=is_exact, to_state=state)
-            count = len(found.changes)
+            material.changes, skips = await fetch_changes(
+                source.client, query, exact=is_exact, to_state=state
+            )
+            count = len(material.changes)
             if _plots(reader) and what == UTILIZATION and not is_exact:
-                found.allocations, more = await fetch_allocations(source.client, query)
-                lost += more
+                material.allocations, more = await fetch_allocations(source.client, query)
+                skips += more
             silent = {
-                one.job_id for one in found.changes if one.after in rates.BALSAM.running and one.nodes is None
+                one.job_id
+                for one in material.changes
+                if one.after in rates.BALSAM.running and one.nodes is None
             }
-            found.nodes.update(await fetch_nodes(source.client, silent))
+            material.nodes.update(await fetch_nodes(source.client, silent))
     except SourceError as error:
         store.fail(source.name, str(error))
         return
-    store.apply(source.name, Batch(count=count, skipped=lost[:SKIPS_KEPT], skip_count=len(lost)))
+    store.apply(source.name, Batch(count=count, skipped=skips[:SKIPS_KEPT], skip_count=len(skips)))
 
 
 ROWS = 22

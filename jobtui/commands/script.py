@@ -189,8 +189,10 @@ def _lines(
         yield from _head_lines(reader, one, width)
         yield ""
     if diff is not None:
-        two = reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
-        yield from map(painted, job_files.diff_lines(diff, width, beside=two))
+        beside = (
+            reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
+        )
+        yield from map(painted, job_files.diff_lines(diff, width, beside=beside))
 
 
 def _head_lines(reader: Reader, side: Side, width: int | None) -> Iterator[str]:

@@ -92,7 +92,9 @@ def _with_last_steps(ops: Sequence[Op], reader: Reader) -> tuple[Op, ...]:
     return tuple(op for op in cut if op.steps)
 
 
-def _lines(reader: Reader, ops: Sequence[Op], loose: Sequence[Unlinked], width: int | None) -> Iterator[str]:
+def _lines(
+    reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked], width: int | None
+) -> Iterator[str]:
     inner = None if width is None else max(1, width - len(INDENT))
     names = SourceNames(reader.sources)
     if not ops:
@@ -109,10 +111,10 @@ def _lines(reader: Reader, ops: Sequence[Op], loose: Sequence[Unlinked], width: 
         yield from (INDENT + line for line in printed(STEP_COLUMNS, shown, names, inner))
         if op.dropped_steps:
             yield f"{INDENT}{op.dropped_steps} more steps were not kept"
-    if loose:
+    if unlinked:
         yield ""
         yield paint("lines that could not be placed", "heading")
-        for step, why in ((line.step, line.why) for line in loose):
+        for step, why in ((line.step, line.why) for line in unlinked):
             at, where = clock_time(step.at), names.location_of(step)
             yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {where})"
 

@@ -374,10 +374,10 @@ def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
 
 def answered_at(job: SlurmJob, said: Mapping[str, str]) -> Nanos | None:
     """When slurmctld answered, by its own clock. Only a job that runs and was never suspended tells it."""
-    used = duration_of(said.get("RunTime", ""))
-    if job.state != "RUNNING" or said.get("SecsPreSuspend") != "0" or job.started_at is None or used is None:
+    used_s, was_suspended = duration_of(said.get("RunTime", "")), said.get("SecsPreSuspend") != "0"
+    if job.state != "RUNNING" or was_suspended or job.started_at is None or used_s is None:
         return None
-    return Nanos(job.started_at + from_seconds(used))
+    return Nanos(job.started_at + from_seconds(used_s))
 
 
 def fields_of_line(text: str, last_counts: Set[str] = frozenset()) -> dict[str, str]:

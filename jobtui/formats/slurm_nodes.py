@@ -180,9 +180,11 @@ def _how(node: Node, wants: NodeRequest) -> str:
         return "no_gres"
     if node.cpus < wants.cpus or node.memory_mb < wants.memory_mb:
         return "too_small"
-    short = node.cpus - node.cpus_used < wants.cpus or node.memory_mb - node.memory_used_mb < wants.memory_mb
+    is_short = (
+        node.cpus - node.cpus_used < wants.cpus or node.memory_mb - node.memory_used_mb < wants.memory_mb
+    )
     lacks = any(there.get(name, 0) - used.get(name, 0) < count for name, count in asked.items() if name)
-    return "full" if short or lacks or (wants.is_exclusive and node.cpus_used) else "free"
+    return "full" if is_short or lacks or (wants.is_exclusive and node.cpus_used) else "free"
 
 
 def has_features(has: str, wants: str) -> bool:

@@ -113,9 +113,11 @@ def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Piece]:
         yield Piece("… what follows was not read", "dim")
 
 
-def script_lines(script: ArchivedScript, most: int | None = None, wide: int | None = None) -> Iterator[Line]:
+def script_lines(
+    script: ArchivedScript, most: int | None = None, longest: int | None = None
+) -> Iterator[Line]:
     """The first lines of a script, cut to a length; scheduler options and comments are highlighted."""
-    for line in masked_lines(cut(line, wide) for line in islice(scripts.lines_of(script.script), most)):
+    for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
         is_option = line.startswith(("#SBATCH", "#PBS", "#!"))
         style = "accent" if is_option else "settled" if line.lstrip().startswith("#") else ""
         yield (Piece(safe(line), style),)
@@ -164,27 +166,29 @@ def variable_rows(environment: Environment, longest: int | None = None) -> list[
     return sorted((safe(name), "(no value)" if value is None else safe(value)) for name, value in shown)
 
 
-def script_record(found: ArchivedScript | None, tried: Iterable[Tried], job: str | None) -> dict[str, object]:
+def script_record(
+    script: ArchivedScript | None, tried: Iterable[Tried], job: str | None
+) -> dict[str, object]:
     results = [{"where": show(one.where), "result": show(one.result)} for one in tried]
-    if found is None:
+    if script is None:
         empty = dict.fromkeys(("cluster", "script", "environment", "archived_at", "source"))
         return {"job": job, **empty, "tried": results}
-    at, environment = found.archived_at, found.environment
+    at, environment = script.archived_at, script.environment
     return {
         "job": job,
-        "number": show(found.number),
-        "cluster": show(found.cluster) or None,
-        "scheduler": found.scheduler.value,
-        "script": scripts.masked_script(found.script),
-        "script_base64": _bytes_of(found.script),
-        "is_lossy": found.is_lossy,
+        "number": show(script.number),
+        "cluster": show(script.cluster) or None,
+        "scheduler": script.scheduler.value,
+        "script": scripts.masked_script(script.script),
+        "script_base64": _bytes_of(script.script),
+        "is_lossy": script.is_lossy,
         "environment": None
         if environment is None
         else dict(map(scripts.shown_variable, environment.variables)),
         "environment_announced": environment.announced if environment is not None else None,
         "archived_at": None if at is None else to_rfc3339(at),
-        "source": show(found.source),
-        "notes": [show(note) for note in (*found.notes, *_doubts(found))],
+        "source": show(script.source),
+        "notes": [show(note) for note in (*script.notes, *_doubts(script))],
         "tried": results,
     }
 

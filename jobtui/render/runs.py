@@ -78,7 +78,12 @@ def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator
 
 def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
     zone = Zone.mark()
-    times = {name: getattr(run, f"{name}_at") for name in ("queued", "started", "ended", "updated")}
+    times = {
+        "queued": run.queued_at,
+        "started": run.started_at,
+        "ended": run.ended_at,
+        "updated": run.updated_at,
+    }
     texts = {name: "" if at is None else f"{date_time(at)}{zone}" for name, at in times.items()}
     spans = {"waited": waited_s(run, now), "ran": ran_s(run, now), "limit": run.limit_s}
     texts |= {name: "" if seconds is None else duration(seconds) for name, seconds in spans.items()}

@@ -393,8 +393,10 @@ class WhyTab(JobTab):
     def _step_of(self, fact: Fact) -> Step | None:
         """The step that a line of evidence is; None if it is a fact of the record."""
         ops = self.shared.store.correlation.ops_of(self.subject.job_id)
-        goal = (fact.source, fact.line, fact.cursor, fact.text)
-        return next((s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == goal), None)
+        wanted = (fact.source, fact.line, fact.cursor, fact.text)
+        return next(
+            (s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == wanted), None
+        )
 
     def open(self) -> None:
         item = self._list.item

@@ -252,9 +252,11 @@ async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str
 
 async def last_good(client: SessionTraces, this: Tree) -> Findings | None:
     """The newest earlier trace with the same root that is complete and did not fail; None without one."""
-    if (top := this.root) is None:
+    if (root := this.root) is None:
         return None
-    search = traces.TraceSearch(service=top.service, operation=top.name, until=top.started_at, most=LOOKED_AT)
+    search = traces.TraceSearch(
+        service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT
+    )
     for answer in (await client.search(search)).traces:
         trace = None if answer.trace_id == this.trace_id else (await client.fetch(answer.trace_id)).trace
         found = None if trace is None else await asyncio.to_thread(study_trace, trace)

@@ -361,13 +361,15 @@ class HttpClient:
             transport = self.transport
             if transport is None and self._is_direct:
                 # A host that goes away without a word is noticed while nothing is sent
-                given = [
+                options = [
                     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
                     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEP_ALIVE_S),
                     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEP_ALIVE_S),
                     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEP_ALIVE_MISSES),
                 ]
-                transport = httpx.AsyncHTTPTransport(verify=self._verify(), limits=most, socket_options=given)
+                transport = httpx.AsyncHTTPTransport(
+                    verify=self._verify(), limits=most, socket_options=options
+                )
             self._http = httpx.AsyncClient(
                 transport=transport,
                 verify=self._verify() if transport is None else False,

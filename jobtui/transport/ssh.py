@@ -302,7 +302,9 @@ class LocalShell:
         }
         words = in_words(stderr) or printed
         known = known_fault(self._known or faults_of("journalctl"), stderr, values)
-        return known or SourceError(f"{self.name}: the program ended with {code}{words and ': '}{words}")
+        return known or SourceError(
+            f"{self.name}: the program ended with {code}{f': {words}' if words else ''}"
+        )
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
         return SourceUnreachable(f"{self.name}: no {what} within {seconds:g} s")

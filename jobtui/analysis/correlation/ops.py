@@ -164,14 +164,16 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
         return self.frozen
 
 
-def step_of(record: LogRecord, sure: Certainty, step: str = "", component: Component | None = None) -> Step:
+def step_of(
+    record: LogRecord, certainty: Certainty, step: str = "", component: Component | None = None
+) -> Step:
     """A line as a step, in these words and by this component, else as the table of shapes has it."""
     if component is None:
         words, component = step_words(record.shape)
         step = intern(step) if step else words
     return Step(
         step, record.at, component, record.text, record.source, record.line, record.offset,
-        sure, record.cursor,
+        certainty, record.cursor,
     )  # fmt: skip
 
 

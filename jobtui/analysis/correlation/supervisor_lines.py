@@ -478,23 +478,25 @@ def _agent_error(state: PassState, record: LogRecord) -> None:
         _reply(state, record, agent, found[0], message)
 
 
-def _reply(state: PassState, record: LogRecord, agent: AgentTrack, prefix: str, said: AgentMessage) -> None:
-    waiting = _unanswered(state, agent, prefix, said)
+def _reply(
+    state: PassState, record: LogRecord, agent: AgentTrack, prefix: str, message: AgentMessage
+) -> None:
+    waiting = _unanswered(state, agent, prefix, message)
     if not waiting:
-        if said.jid is not None:
-            state.events.keep(said.jid, record, "no op with this id is known", "reply")
+        if message.jid is not None:
+            state.events.keep(message.jid, record, "no op with this id is known", "reply")
         return
     op = waiting[0]
-    op.op_id = said.op_id or op.op_id
+    op.op_id = message.op_id or op.op_id
     op.replies += 1
     op.replied_at = record.at if op.replied_at is None else op.replied_at
     failed = record.shape == "agent_error"
     if op.name not in RUNS:
         op.result = "error" if failed else "ok"
     if failed:
-        op.error = said.error or op.error
-    step = "reply error" if failed else f"reply {said.op_name}"
-    add_step(op, record, _FULL if said.op_id else _PREFIX, waiting, step)
+        op.error = message.error or op.error
+    step = "reply error" if failed else f"reply {message.op_name}"
+    add_step(op, record, _FULL if message.op_id else _PREFIX, waiting, step)
     if op.name == "run_status" or (op.name == "run" and not failed):
         op.status = _REPLIED
     else:

@@ -289,8 +289,10 @@ class Case:
     @property
     def is_end_open(self) -> bool:
         """Whether neither a record nor a new line of a supervisor says how the run ended."""
-        at = self.writers_read.supervisor_end
-        return self.record is None and (at is None or abs(seconds_between(at, self.evidence.now)) > SETTLED_S)
+        end = self.writers_read.supervisor_end
+        return self.record is None and (
+            end is None or abs(seconds_between(end, self.evidence.now)) > SETTLED_S
+        )
 
     @property
     def is_sbatch(self) -> bool:

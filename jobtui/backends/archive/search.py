@@ -27,7 +27,7 @@ from jobtui.model.scripts import (
 
 ANSWER_S = 30.0
 """How long a source may take."""
-WHY = (
+OUTCOMES = (
     (SourceDenied, Outcome.DENIED),
     (SourceMissing, Outcome.NO_ARCHIVE),
     (SourceError, Outcome.NO_ANSWER),
@@ -73,7 +73,7 @@ async def _ask(source: ScriptSource, wanted: Wanted) -> Answer:
         except TimeoutError:
             return Answer(None, (Tried(source.name, Outcome.NO_ANSWER, f"not within {ANSWER_S:g} s"),))
         except SourceError as error:
-            outcome = next(outcome for kind, outcome in WHY if isinstance(error, kind))
+            outcome = next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
             why = str(error).removeprefix(f"{source.name}: ")
             return Answer(None, (Tried(source.name, outcome, why),))
     return Answer(None, (Tried(source.name, Outcome.NO_ANSWER, asking.words),))

@@ -66,15 +66,17 @@ class ElasticClient(HttpClient):
         path = "/_search" if "pit" in query else f"/{self._index}/_search"
         headers = {"Content-Type": "application/json"}
         answer = await self.ask(path, method="POST", content=json.dumps(query).encode(), headers=headers)
-        said = await document_of(answer.body)
-        found = as_dict(said.get("hits"))
+        document = await document_of(answer.body)
+        found = as_dict(document.get("hits"))
         hits = opened(found.get("hits"))
         if not isinstance(hits, list):
             raise self.refusal(answer)
-        groups = as_dict(whole(said.get("aggregations")))
+        groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
-        point = as_text(said.get("pit_id"))
-        return SearchAnswer([as_dict(whole(hit)) for hit in hits], self._missing(said), total, groups, point)
+        point = as_text(document.get("pit_id"))
+        return SearchAnswer(
+            [as_dict(whole(hit)) for hit in hits], self._missing(document), total, groups, point
+        )
 
     async def open_point(self) -> str:
         """A point in time of the index, "" where the server offers none. Raises SourceError."""

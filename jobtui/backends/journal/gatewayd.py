@@ -177,11 +177,11 @@ class GatewayJournal(client.ExportReader):
         try:
             async with self._http.stream("/entries", (*params, ("follow", "")), sent, IDLE_S) as (
                 head,
-                body,
+                pieces,
             ):
                 if head.kind != EXPORT:
-                    raise await self._http.refused(head, body)
-                async for some in self._entries(body, ask.matches):
+                    raise await self._http.refused(head, pieces)
+                async for some in self._entries(pieces, ask.matches):
                     yield some
         except Silence:
             return  # a quiet journal and a dead connection look alike: ask for all again

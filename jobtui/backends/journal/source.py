@@ -128,9 +128,11 @@ class Journal(PolledSource):
         fresh = [entry for entry in found.entries if entry.cursor not in self._repeated]
         gaps: list[journal.Gap] = []
         if found.lost:
-            low = self.newest_at if self.newest_at is not None else self._begin()
+            start = self.newest_at if self.newest_at is not None else self._begin()
             end = found.entries[0].at if found.entries else self.clock.now()
-            gaps.append(journal.Gap(low, max(low, end), "the journal dropped entries before they were read"))
+            gaps.append(
+                journal.Gap(start, max(start, end), "the journal dropped entries before they were read")
+            )
         if found.at_edge:
             self._repeated = frozenset()
         taken: list[LogRecord] = []

@@ -192,10 +192,10 @@ def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) 
 
     A Run is numbered among the runs, oldest first from 1; an entry of the history that was no run has 0.
     """
-    native, faults = read_document(data)
-    record = _fit(_Record, native, faults)
+    document, faults = read_document(data)
+    record = _fit(_Record, document, faults)
     history, number = [], 0
-    entries = native.get("history")
+    entries = document.get("history")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
             past = _fit(_Record, entry, faults)
@@ -211,7 +211,9 @@ def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) 
         runs.append(_run(record, number + 1, job.ended_at))
     doubt = _at_odds(record, jid)
     facts = ((NOT_READ, doubt),) if doubt is not None else ()
-    return JobDetail(job=job, runs=tuple(runs), history=tuple(history), native=native, path=path, facts=facts)
+    return JobDetail(
+        job=job, runs=tuple(runs), history=tuple(history), native=document, path=path, facts=facts
+    )
 
 
 def _run(run: _Record, number: int, ended_at: Nanos | None) -> Run:

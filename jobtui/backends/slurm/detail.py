@@ -138,30 +138,32 @@ def _license_note(job: SlurmJob, queue: Queue) -> str:
     return f"it also asks for the license {job.licenses}, which is used by {names}"
 
 
-def _answered(known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, text: bytes) -> Pending:
+def _answered(
+    known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes
+) -> Pending:
     changed: dict[str, object] = {}
     holders: list[SlurmJob] = []
     running = [one for one in queue.jobs.values() if one.status is JobStatus.RUNNING]
     match known.category:
         case Category.LIMIT:
             changed["limit"] = slurm_nodes.limit_of_reason(
-                text, job.reason, user=job.user, account=job.account, qos=job.qos
+                printed, job.reason, user=job.user, account=job.account, qos=job.qos
             )
             holders = [one for one in running if _counts_for(one, job)]
         case Category.LICENSE:
             names = licenses_of(job.licenses or said.get("Licenses", ""))
-            found = [one for name in names if (one := slurm_nodes.license_of(text, name)) is not None]
+            found = [one for name in names if (one := slurm_nodes.license_of(printed, name)) is not None]
             short = (one for one in found if one.most - (one.used or 0.0) < names[one.name])
             changed["limit"] = next(short, None)
             holders = [one for one in running if names.keys() & licenses_of(one.licenses)]
         case Category.PARTITION:
-            changed["note"] = "; ".join(map(_partition_words, slurm_nodes.partitions_of(text)))
+            changed["note"] = "; ".join(map(_partition_words, slurm_nodes.partitions_of(printed)))
         case Category.RESERVATION:
-            if (begin := slurm_nodes.reservation_of(text)) is not None:
+            if (begin := slurm_nodes.reservation_of(printed)) is not None:
                 changed |= {"eligible_at": begin, "note": f"it starts at {to_rfc3339(begin)}"}
         case _:
             wants = slurm_nodes.wants_of(said)
-            nodes = [node for node in slurm_nodes.nodes_of(text) if wants.allows(node)]
+            nodes = [node for node in slurm_nodes.nodes_of(printed) if wants.allows(node)]
             changed["nodes"] = slurm_nodes.tally_of(nodes, wants)
             allowed = {node.name for node in nodes}
             partitions = {name for node in nodes for name in node.partitions.split(",")}
@@ -554,25 +556,27 @@ def outputs_of(job: SlurmJob) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in paths if began and not path.startswith("/dev/")))
 
 
-def _array_detail(native: str, own: Sequence[SlurmJob], source: str, label: str) -> JobDetail:
+def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: str) -> JobDetail:
     """An array as a whole: how many of its tasks are in which state, and which failed."""
     states = Counter[str]()
-    for task in own:
+    for task in tasks:
         states[task.state] += slurm.task_count(task.task)
-    failed = [task.task for task in own if task.status is JobStatus.FAILED]
-    known = next((one for one in _ARRAY_STATUS if any(task.status is one for task in own)), JobStatus.UNKNOWN)
-    times = [task.submitted_at for task in own if task.submitted_at is not None]
-    listed = sorted(own, key=lambda task: task.status is not JobStatus.FAILED)[:MOST_STEPS]
+    failed = [task.task for task in tasks if task.status is JobStatus.FAILED]
+    status = next(
+        (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
+    )
+    times = [task.submitted_at for task in tasks if task.submitted_at is not None]
+    listed = sorted(tasks, key=lambda task: task.status is not JobStatus.FAILED)[:MOST_STEPS]
     whys = ((task, records.error_of(task)) for task in listed)
     facts = [
         (f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}")
         for task, why in whys
     ]
-    one = next((task for task in own if task.status is known), own[0])
+    one = next((task for task in tasks if task.status is status), tasks[0])
     first = msgspec.structs.replace(one, id=native, raw=native, array="", task="", exit=None)
     job = msgspec.structs.replace(
         records.job_of(first, source, label),
-        status=known,
+        status=status,
         native_status=", ".join(f"{count} {state}" for state, count in states.most_common()),
         mode="array",
         model=counted(states.total(), "task"),
@@ -586,7 +590,7 @@ def _array_detail(native: str, own: Sequence[SlurmJob], source: str, label: str)
         job=job,
         runs=(),
         history=(),
-        native={"tasks": [msgspec.to_builtins(task) for task in own]},
+        native={"tasks": [msgspec.to_builtins(task) for task in tasks]},
         path=f"{source}: scontrol show job {native}",
         directory=first.directory or None,
         facts=tuple(facts),

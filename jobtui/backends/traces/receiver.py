@@ -119,18 +119,18 @@ class _Connection:
 
     async def _send(self, reply: Reply) -> bool:
         keep = self._http.their_state is h11.DONE
-        heads = [
+        headers = [
             ("Content-Type", reply.kind),
             ("Content-Length", str(len(reply.body))),
             ("Server", "jobtui"),
         ]
-        heads += [("Retry-After", str(reply.retry_s))] if reply.retry_s is not None else []
-        heads += [] if keep else [("Connection", "close")]
+        headers += [("Retry-After", str(reply.retry_s))] if reply.retry_s is not None else []
+        headers += [] if keep else [("Connection", "close")]
         state: object = self._http.our_state
         if state not in (h11.IDLE, h11.SEND_RESPONSE):
             return False
         reason = HTTPStatus(reply.status).phrase.encode() if reply.status in set(HTTPStatus) else b""
-        head = h11.Response(status_code=reply.status, headers=heads, reason=reason)
+        head = h11.Response(status_code=reply.status, headers=headers, reason=reason)
         for event in (head, h11.Data(data=reply.body), h11.EndOfMessage()):
             self._writer.write(self._http.send(event) or b"")
         async with asyncio.timeout(SILENCE_S):
