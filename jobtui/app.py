@@ -170,8 +170,6 @@ class JobtuiApp(TerminalApp[None]):
         StylesCache.get_inner_outer.cache_clear()
         give_back()
 
-    # Going from screen to screen.
-
     def action_go(self, name: str) -> None:
         if name not in self._kept and name != ScreenName.JOBS:
             self._kept[name] = screen_at(name, self._shared)
@@ -265,8 +263,6 @@ class JobtuiApp(TerminalApp[None]):
             self._shared.new_failures = 0  # the user looks
         await super().on_event(event)
 
-    # Copying: to the clipboard, to other programs.
-
     async def action_copy(self) -> None:
         screen = self.screen
         if not isinstance(screen, LiveScreen):
@@ -332,8 +328,6 @@ class JobtuiApp(TerminalApp[None]):
         if isinstance(self._driver, TerminalDriver):
             is_used = self._driver.toggle_mouse()
             self.notify("mouse on" if is_used else "mouse off: the terminal selects text")
-
-    # Time, on every screen at once.
 
     def action_times(self) -> None:
         self._shared.absolute = not self._shared.absolute

@@ -107,8 +107,6 @@ class SimAgent:
             )
         )
 
-    # orders
-
     def take(self, order: OpRequest) -> None:
         self.log("arrived", order.name, order.prefix, order.run_dir)
         match order.name:
@@ -250,8 +248,6 @@ class SimAgent:
         await self.site.pause("exit")
         self.finished(command)
         self.log("program_waited", command, 0, text.rstrip("\n"))
-
-    # ends
 
     def destroy(self, command: AgentCommand, *, terminating: bool = False) -> None:
         if command.ended:

@@ -205,8 +205,6 @@ class Scenario:
         plan = good_plan(model, seconds)
         return msgspec.structs.replace(plan, ending=ends, error=error, queued_s=incident.queued_s)
 
-    # steps
-
     async def wait(self, seconds: float) -> None:
         await self.world.kernel.sleep(seconds)
 

@@ -341,8 +341,6 @@ class Driver:
     def ready_or_starting(self) -> bool:
         return self.ready.done or self._starting is not None
 
-    # what differs between kinds of drivers
-
     async def start_agent(self, op: SimOp) -> None:
         """Start the agent. Raises LoginNeeded."""
         raise NotImplementedError
@@ -363,8 +361,6 @@ class Driver:
             root=root or self.site.settings.root,
             exec_dir=exec_dir,
         )
-
-    # sending
 
     async def prepare(self, op: SimOp) -> bool:
         """Wait for agent and slots; False if given up. Raises LoginNeeded, RequestFault."""
@@ -413,8 +409,6 @@ class Driver:
         self.socket.order(op)
         return True
 
-    # receiving
-
     def receive(self, message: messages.DemoMessage, socket: Socket) -> None:
         op_id = message.op_id
         prefix = op_id[:PREFIX_LENGTH] if op_id else None
@@ -438,8 +432,6 @@ class Driver:
             self.log("message_stderr", self, message)
         else:
             self.supervisor.update(message)
-
-    # ending
 
     def _socket_closed(self) -> None:
         self.log("socket_closed", self)
@@ -547,8 +539,6 @@ class Supervisor:
 
         self.kernel.later(JOB_CACHE_S, forget)
 
-    # agents
-
     def accept(self) -> None:
         self.log("access", "INFO", 101, "GET /job-agent-websocket", 0.3 + self.site.rng.random())
         self.log("socket_open")
@@ -564,8 +554,6 @@ class Supervisor:
     def update(self, message: messages.DemoMessage) -> None:
         if (job := self.jobs.get(message.jid or "")) is not None:
             job.receive(message)
-
-    # requests
 
     def request(self, request: messages.ApiRequest, done: Future[messages.AgentAnswer]) -> None:
         """Serve a request. The answer is set in `done`: a failure if the supervisor ends."""
@@ -703,8 +691,6 @@ class Supervisor:
         if not ready:
             await job.ask("sbatch_login", request)
         return messages.AgentAnswer(state="ok")
-
-    # the end
 
     async def stop(self) -> None:
         for driver in list(self.drivers_by_agent.values()):

@@ -334,8 +334,6 @@ class JournalPages(pages.Log):
         self._reading = asyncio.Lock()
         self._event = ""
 
-    # Reading pieces of it.
-
     @property
     def reader(self) -> JournalReader:
         if self._is_closed:
@@ -393,8 +391,6 @@ class JournalPages(pages.Log):
             await asyncio.sleep(0)
         return found
 
-    # Its extent.
-
     async def look(self) -> pages.Extent:
         async with self._looking:
             if self._tail is not None:
@@ -438,8 +434,6 @@ class JournalPages(pages.Log):
         elif self._following is not None:  # else the next look begins to follow
             with suppress(SourceError):
                 await self._following.changed(timeout_s)
-
-    # Pages.
 
     async def before(self, position: int, count: int) -> pages.Page:
         async with self._reading:
@@ -507,8 +501,6 @@ class JournalPages(pages.Log):
         if part.first == before:  # else lines were dropped in between, and it is asked again
             part.kept[:0] = piece.kept
             part.first, part.at_begin = piece.cursor or part.first, piece.at_edge
-
-    # The log as a whole.
 
     async def work(self) -> bool:
         if self._begin is None:

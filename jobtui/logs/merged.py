@@ -136,8 +136,6 @@ class MergedReading:
     def _position(self, at: Nanos, within: int) -> int:
         return ((int(at) << ORIGIN_BITS) + self._number << POSITION_BITS) + within
 
-    # Missing lines.
-
     def _failed(self, problem: str) -> list[LogLine]:
         self.problem = problem
         if self._gap is None:
@@ -198,8 +196,6 @@ class MergedLog(ListLog):
         files = [log for log in logs.values() if isinstance(log, LogPages)]
         self._worker = Worker("watch on the logs")
         self._watch = Watch(self._worker, [file.path for file in files], self._is_changed) if files else None
-
-    # Its extent.
 
     def _is_changed(self) -> bool:
         return any(r.log.is_changed() for r in self._readings if isinstance(r.log, LogPages))
@@ -279,8 +275,6 @@ class MergedLog(ListLog):
         floor = first_place(max(held_up, default=Nanos(0)))
         self._first = bisect_left(self._lines, floor, key=position_of)
 
-    # Pages.
-
     async def before(self, position: int, count: int) -> Page:
         while (stop := self._index(position)) - self._first < count and await self._read_earlier():
             pass
@@ -321,8 +315,6 @@ class MergedLog(ListLog):
         # Lines before all that is shown are no change for a reader
         self._revision = revision
         return True
-
-    # The log as a whole.
 
     async def position_of_time(self, at: Nanos) -> int | None:
         while self.extent.begin > first_place(at) and await self._read_earlier():

@@ -45,8 +45,6 @@ class LogPages(pages.Log):
         self._looked: files.FileStat | None = None
         self._closed = self._has_earlier = False
 
-    # Its extent.
-
     async def look(self) -> pages.Extent:
         return await self._in(self._reads, self._look)
 
@@ -109,8 +107,6 @@ class LogPages(pages.Log):
             if segment not in self.segments:
                 segment.opened.close()
 
-    # Its rotated files.
-
     def _backward(self) -> Iterator[Segment]:
         """Its files, the newest first. Those that are not open are opened when they are wanted."""
         yield from reversed(self.segments)
@@ -149,8 +145,6 @@ class LogPages(pages.Log):
         """The last of its files that ends at `position` or before, None without any. Raises LogUnreadable."""
         ending = (segment for segment in self._backward() if segment.end <= position)
         return await self._in(self._reads, lambda: next(ending, None))
-
-    # Pages.
 
     async def before(self, position: int, count: int) -> pages.Page:
         return await self._in(self._reads, lambda: self._before(position, count))
@@ -204,8 +198,6 @@ class LogPages(pages.Log):
             return next((segment.base + offset for segment in holding), None)
 
         return await self._in(self._reads, find)
-
-    # The log as a whole.
 
     async def work(self) -> bool:
         def step() -> bool:

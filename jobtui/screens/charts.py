@@ -80,8 +80,6 @@ class ChartsScreen(JobsFilteringScreen):
         if self._is_due:
             self._make()
 
-    # Making charts.
-
     @property
     def _is_due(self) -> bool:
         return self._is_stale and self.shared.paused_at is None and monotonic() >= self._due_at
@@ -134,8 +132,6 @@ class ChartsScreen(JobsFilteringScreen):
         self._material = await in_thread(lambda: material_of(known, keeps))
         self._counted = counted_by
 
-    # Words about the time under the cursor.
-
     def show_all(self) -> None:
         super().show_all()
         if (chart := self._chart) is not None:
@@ -160,8 +156,6 @@ class ChartsScreen(JobsFilteringScreen):
             yield f"as of {clock_time(chart.end)}{Zone.mark()}"
         if self._is_busy and chart is None:
             yield "counting …"
-
-    # What is looked at.
 
     def action_next_chart(self, by: int) -> None:
         self._kind = self._view.kind = KINDS[(KINDS.index(self._kind) + by) % len(KINDS)]
@@ -195,8 +189,6 @@ class ChartsScreen(JobsFilteringScreen):
             case other:
                 self.action_pan(PANS[other])
 
-    # Which jobs count.
-
     def edit_filter(self, bar: FilterBar, text: str) -> None:
         bar.set_mistake(test_of(self.parsed, text)[1])
 
@@ -209,8 +201,6 @@ class ChartsScreen(JobsFilteringScreen):
             self._look()
         else:
             super().action_back()
-
-    # Copying and exporting.
 
     def action_open(self) -> None:
         from jobtui.screens.text import ReadingScreen

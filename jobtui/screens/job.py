@@ -181,8 +181,6 @@ class JobScreen(LiveScreen):
     def show_trail(self) -> None:
         self._facts.trail = self.trail
 
-    # What is read.
-
     async def _open_up(self) -> None:
         await self._read_record()
         self._find_trace()
@@ -237,8 +235,6 @@ class JobScreen(LiveScreen):
         super().pause_ended()
         if self._waits_to_reach:
             start(self, self._reach, group="open", exclusive=True)
-
-    # What is shown.
 
     def _say(self) -> None:
         if self.is_attached:
@@ -340,8 +336,6 @@ class JobScreen(LiveScreen):
         self._main.tick()
         self._show_sources()
         self._show_words()
-
-    # What the user does.
 
     async def action_tab(self, name: str) -> None:
         self._main.display = False

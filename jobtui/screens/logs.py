@@ -142,8 +142,6 @@ class LogScreen(LiveScreen):
     def show_trail(self) -> None:
         self._header.trail = self.trail
 
-    # Which log.
-
     def _choose(self, chosen: int) -> None:
         if self._reader is not None:
             self._reader.position = None if self._view.follows else self._view.position
@@ -169,8 +167,6 @@ class LogScreen(LiveScreen):
     def on_resize(self) -> None:
         if self._reader is not None and self._reader.name is None:
             self._view.set_look(LineLook(self._view.shows_heads, self._tags()))
-
-    # How it is followed.
 
     @work(group="keep up", exclusive=True, description="")
     async def _keep_up(self, reader: LogReader) -> None:
@@ -275,8 +271,6 @@ class LogScreen(LiveScreen):
             reader.problem = problem
             self._show_status()
 
-    # What the header says.
-
     @on(LogView.Moved)
     def _moved(self) -> None:
         self._histogram.position = self._view.position
@@ -354,8 +348,6 @@ class LogsScreen(LogScreen):
 
     NAME = ScreenName.LOGS
 
-    # Moving and looking.
-
     def action_select(self, move: str) -> None:
         self._view.select(Move(move))
 
@@ -414,8 +406,6 @@ class LogsScreen(LogScreen):
             if one.position >= line.end and (line.folded or not continues(line, one)):
                 return
             yield one
-
-    # Folding, and leaving lines out.
 
     def _show_again(self, reader: LogReader, position: int | None) -> None:
         self._view.show(reader.lines, position)
@@ -479,8 +469,6 @@ class LogsScreen(LogScreen):
             self._show_again(self._reader, None if self._view.follows else self._view.position)
             self._search_on(self._reader)
 
-    # Copying and opening outside.
-
     def action_copy(self) -> None:
         line = self._view.line_at_cursor
         if self._view.selection is not None:
@@ -522,8 +510,6 @@ class LogsScreen(LogScreen):
                 lines = [one for one in page.lines if one.position <= chosen[1]]
             self.copy("\n".join(show(one.text) for one in lines))
 
-    # Errors.
-
     def action_error(self, direction: int) -> None:
         if self._reader is not None and (position := self._view.position) is not None:
             find = partial(self._reader.log.next_error, position, forward=direction > 0)
@@ -543,8 +529,6 @@ class LogsScreen(LogScreen):
                 self._view.show(reader.lines, found)
             else:
                 self._view.go_to(found)
-
-    # What is typed.
 
     async def action_search(self) -> None:
         if self._reader is not None and not self.query(FilterBar):
@@ -581,8 +565,6 @@ class LogsScreen(LogScreen):
         else:
             before = reader.search.query if reader.search else None
             self._view.set_finder(finder(before) if before else None)
-
-    # Searching.
 
     @work(group="search", exclusive=True, description="")
     async def _search(self, reader: LogReader, query: Query) -> None:

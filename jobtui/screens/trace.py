@@ -239,8 +239,6 @@ class TraceScreen(FilteringScreen):
         counts = picture.counts if picture else ""
         self._rule.words = " · ".join(filter(None, (counts, *notes, show(self._note))))
 
-    # Moving, folding, looking.
-
     def action_open(self) -> None:
         line = self._pane.waterfall.current
         if line is None or line.run is None or not self._pane.waterfall.toggle_fold():
@@ -254,8 +252,6 @@ class TraceScreen(FilteringScreen):
 
     def action_compare(self) -> None:
         open_screen(self.app, ScreenName.TRACE_CHANGES, self.shared, self.trace_id)
-
-    # Which spans.
 
     def filter_bar(self) -> FilterBar:
         def values(field: str) -> Iterable[str]:
@@ -279,8 +275,6 @@ class TraceScreen(FilteringScreen):
             self.action_whole()
         else:
             super().action_back()
-
-    # Copying.
 
     def copied(self) -> str:
         return self.trace_id

@@ -121,8 +121,6 @@ class LogView(LineView):
             self.bookmarks ^= {self.position}
             self.repaint()
 
-    # How it is drawn.
-
     def line(self, y: int) -> Line:
         if not self._layout:
             return self.empty_line(y)
@@ -217,8 +215,6 @@ class LogView(LineView):
             index -= 1
         return max(0, index), max(0, -left) if index >= 0 else 0
 
-    # What a screen sets.
-
     def show(self, source: LineSource, position: int | None = None) -> None:
         """Show lines of another source, at `position`; at its end without one, following it."""
         self._feed = LogFeed(source)
@@ -251,8 +247,6 @@ class LogView(LineView):
             self._window.at_end = False
             self._fetch()
 
-    # What the user does.
-
     def move(self, move: Move) -> None:
         lines = move.lines(max(1, self._visible - 1))
         if move is Move.TOP:
@@ -277,8 +271,6 @@ class LogView(LineView):
         self._fetch()
         self.post_message(self.Moved())
 
-    # How it moves.
-
     def _go(self, index: int, *, by_page: bool = False) -> None:
         if not len(self._window):
             return
@@ -296,8 +288,6 @@ class LogView(LineView):
         self.repaint()
         self._fetch()
         self.post_message(self.Moved())
-
-    # How it gets lines.
 
     def _jump_to(self, position: int | None, row: int) -> None:
         if self._feed is not None:

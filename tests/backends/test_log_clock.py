@@ -8,7 +8,7 @@ import pytest
 
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.demo.incidents import INCIDENTS
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, LogClock, Nanos
 from tests.analysis.explain.cases import played
 from tests.backends.log_fakes import log_file
 from tests.demo.sites import DriverName
@@ -55,5 +55,14 @@ async def test_lines_of_another_zone_have_the_times_of_those_in_utc(log: Path, t
 
 @pytest.mark.parametrize("name", INCIDENTS)
 async def test_a_simulated_log_in_utc_is_not_shifted(name: str, tmp_path: Path) -> None:
-    played(name, 1, DriverName.LOCAL, 420).write(tmp_path)
-    assert (await read(tmp_path / "supervisor.log", tmp_path))[1] == ""
+    for seed in range(2):
+        played(name, seed, DriverName.LOCAL, 420).write(place := tmp_path / str(seed))
+        assert (await read(place / "supervisor.log", place))[1] == ""
+
+
+def test_events_that_do_not_agree_change_nothing() -> None:
+    clock, at = LogClock(), Nanos(1_795_200_000 * SECOND)
+    for hours in (1, 2, 0, 1, 2, 0):
+        at = Nanos(at + 60 * SECOND)
+        clock.learn([(at, [Nanos(at + hours * 3_600 * SECOND)])])
+    assert (clock.words, clock.utc(at, 7)) == ("", at)

@@ -365,8 +365,6 @@ class LaneFollowing:
         self._news.set()
         await self._close_lanes()
 
-    # Giving.
-
     async def _come(self) -> None:
         """Let the lanes run, and wait a moment for entries that were there before."""
         await asyncio.sleep(0)
@@ -404,8 +402,6 @@ class LaneFollowing:
         together = sum(len(lane.hosts) for lane in self._lanes if len(lane.hosts) > 1)
         of_all = f"{together} of {len(self._known)} hosts are followed together"
         return f"{of_all}: entries that one of these sends late may be missed" if together else ""
-
-    # Lanes.
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -611,8 +607,6 @@ class ExportReader(JournalReader):
     def follow(self, start: FollowStart | HostStarts, matches: Matches) -> Following:
         return LaneFollowing(self, start, checked(matches, self.name))
 
-    # Slices.
-
     async def _beyond(self, ask: Ask) -> Entries:
         """The answer to one question, without entries before its start."""
         beyond = CursorFilter(own_cursor(ask.start), back=ask.back)
@@ -657,8 +651,6 @@ class ExportReader(JournalReader):
             yield text
 
         return [entry async for some in self._entries(pieces()) for entry in some]
-
-    # Following.
 
     async def listen(self, start: FollowStart, matches: Matches, scope: Matches) -> Slices:
         """What is there from `start` on, then what is written, until the connection breaks with SourceError.

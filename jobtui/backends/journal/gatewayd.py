@@ -134,8 +134,6 @@ class GatewayJournal(client.ExportReader):
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    # Entries.
-
     async def _ask(self, asks: Sequence[client.Ask]) -> AsyncGenerator[list[journal.JournalEntry], None]:
         for ask in asks:
             if ask.most is not None:

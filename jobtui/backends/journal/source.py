@@ -165,8 +165,6 @@ class Journal(PolledSource):
         began = f"read from {to_rfc3339(whole)} on; anything earlier was not read" if begin else ""
         return "; ".join(filter(None, (began, self.condition.note, note, self.gaps.words)))
 
-    # The lines of a record.
-
     async def continuations(
         self, source: str, wanted: Mapping[str, int], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
@@ -232,8 +230,6 @@ class Journal(PolledSource):
         alone = ((records.CONTAINER, unit),)
         named += [one for one in self.wanted.matches({records.CONTAINER: (unit,)}) if one == alone]
         return tuple((*group, host) for host in hosts for group in named) or tuple(named)
-
-    # The position of reading.
 
     async def _ask(self) -> None:
         values = await self._reader.values(*self.wanted.open_fields)
