@@ -346,7 +346,7 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
     )
 
 
-def changes_of(job_id: JobId, turns: Iterable[StateTurn]) -> tuple[StateChange, ...]:
+def changes_of(job_id: JobId, life: CondorLife, turns: Iterable[StateTurn]) -> tuple[StateChange, ...]:
     """Changes of state; the id of one is its line, or its offset where lines were not counted.
 
     What failed has the word for that: HTCondor calls it completed as well.
@@ -359,10 +359,10 @@ def changes_of(job_id: JobId, turns: Iterable[StateTurn]) -> tuple[StateChange, 
         if message := values.get("HoldReason") or values.get("Reason"):
             detail["message"] = message
         if after == COMPLETED:
-            status = values.get("ReturnValue") or values.get("status", "")
-            signal = values.get("TerminatedBySignal") or values.get("signal", "")
-            detail |= {name: text for name, text in (("returncode", status), ("signal", signal)) if text}
-            if not (how := CondorExit(status, signal)).is_good:
+            status, signal = _exit_of(values)
+            how = CondorExit(status or values.get("status", ""), signal or values.get("signal", ""))
+            detail |= {name: text for name, text in zip(("returncode", "signal"), how, strict=True) if text}
+            if how != CondorExit() and not life.is_good(how):
                 after, detail["message"] = FAILED, str(how)
         number = fact.line or fact.offset
         changes.append(StateChange(number, job_id, fact.at, before, after, fact.source, None, detail))

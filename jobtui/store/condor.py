@@ -220,7 +220,7 @@ class CondorStore:
                 source = min(facts, key=lambda fact: fact.origin.rank).source
                 jobs[job_id] = condor.job_of(job_id, life, source)
                 by_events = (turn for turn in life.turns if turn.fact.origin is Origin.EVENT)
-                changes[job_id] = condor.changes_of(job_id, by_events)
+                changes[job_id] = condor.changes_of(job_id, life, by_events)
         gone, self._gone = frozenset(self._gone - jobs.keys()), set()
         return CondorChanges(tuple(jobs.values()), gone, {**dict.fromkeys(gone, ()), **changes})
 
@@ -414,7 +414,7 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
         history=runs,
         native={"ad": dict(ads[-1]) if ads else None, "told": records},
         path=source,
-        changes=condor.changes_of(job_id, life.turns),
+        changes=condor.changes_of(job_id, life, life.turns),
         facts=tuple(_statements(life, facts)),
         outputs=tuple(posixpath.join(ads[-1].get("Iwd", ""), name) for name in dict.fromkeys(written)),
     )

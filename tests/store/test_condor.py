@@ -135,9 +135,11 @@ STATES = table("condor_states")
 
 @each(*STATES)
 def test_the_state_of_a_job(case: str) -> None:
-    told = STATES[case]
-    (job,) = jobs_of(facts_of(told["log"].encode())).values()
+    told, facts = STATES[case], facts_of(STATES[case]["log"].encode())
+    (job,) = jobs_of(facts).values()
     assert (job.status, job.native_status, job.alert) == (told["status"], told["native"], told.get("alert"))
+    last = [change.after for change in detail_in(book_of(facts)[0], job.id).changes][-1:]
+    assert last != ["FAILED" if told["status"] == "completed" else "COMPLETED"], "as the job itself"
 
 
 def test_a_late_line_of_a_worker_does_not_revive_an_ended_job() -> None:

@@ -101,7 +101,7 @@ def test_earlier_reasons_for_waiting_are_shown() -> None:
         assert (f"So far: {first} since" in said, said.endswith("Z or earlier.")) == (True, not ops)
     job, facts = told(facts_of((submitted() + HELD_THEN_RELEASED).encode()))
     seen = (ReasonSeen(job.id, LATE, "IDLE: no match found"),)
-    went = changes_of(job.id, CondorLife(facts).turns)
+    went = changes_of(job.id, life := CondorLife(facts), life.turns)
     verdict = explain(Evidence(job_id=job.id, now=LATE, job=job, facts=facts, reasons=seen, changes=went))
     why = [reason for _, reason in some(verdict.pending).history]
     assert why == ["IDLE", "HELD: no room", "IDLE", "IDLE: no match found"]
