@@ -5,7 +5,7 @@ from time import perf_counter
 
 from jobtui.analysis.flags import needs_person
 from jobtui.model.bounded import Bounded
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import ClockOf, contained, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
@@ -21,14 +21,16 @@ class AlertFinder:
     """
 
     def __init__(self, began: Nanos, *, only_failures: bool = False) -> None:
-        self._began = began
+        self._began = began - began % SECOND  # as records note whole seconds
         self._only_failures = only_failures
         self._changed: dict[JobId, None] = {}
         self._live: dict[JobId, bool] = {}
         self._reported = Bounded[tuple[JobId, Nanos], None](REPORTS_KEPT)
 
     def note(self, changed: Iterable[JobId]) -> None:
-        self._changed.update(dict.fromkeys(changed))
+        for job_id in changed:  # what changed last is checked first
+            self._changed.pop(job_id, None)
+            self._changed[job_id] = None
 
     def look(
         self, jobs: Mapping[JobId, Job], now: Nanos, budget_s: float = BUDGET_S, now_at: ClockOf = here
@@ -85,10 +87,7 @@ class JobAlerts:
         self._known: dict[JobId, tuple[JobStatus, bool, int]] = {}
 
     def of(self, jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
-        """The jobs that changed in this way since the last call, in the given order.
-
-        `now_of` gives the time by which a job is judged.
-        """
+        """The jobs that changed so since the last call, in their order. `now_of` gives the time of each."""
         return [job for job in jobs if not job.is_quasi and self._is_new(job, now_of(job))]
 
     def forget(self, gone: Iterable[JobId]) -> None:

@@ -186,8 +186,11 @@ def test_a_check_that_ran_out_of_time_is_continued_by_the_next(kind: str) -> Non
     else:
         jobs, trouble = known(failed(1, ago(5)), failed(2, ago(5))), AlertFinder(BEGAN)
         trouble.note(jobs)
+        trouble.note([*jobs][:1])
         found = set(jobs)
-        looks = [set(trouble.look(jobs, NOW, budget_s)) for budget_s in (0.0, 10.0)]
+        orders = [trouble.look(jobs, NOW, budget_s) for budget_s in (0.0, 10.0)]
+        assert orders[1] == [*jobs], "what changed last is checked first"
+        looks = [*map(set, orders)]
     assert looks == [set(), found]
 
 
@@ -206,6 +209,7 @@ def test_a_failure_is_new_once_and_an_old_stuck_job_is_not_new() -> None:
     assert looked(trouble, failed(2, ago(1))) == {job_id(2)}
     assert looked(AlertFinder(BEGAN), pending(1, ago(500))) == set()
     assert looked(AlertFinder(BEGAN), pending(1, ago(70))) == {job_id(1)}
+    assert looked(AlertFinder(Nanos(NOW + 1)), failed(1, NOW)) == {job_id(1)}, "records note whole seconds"
 
 
 def test_a_stuck_job_is_new_once_and_again_after_it_ran() -> None:
