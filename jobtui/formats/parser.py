@@ -114,8 +114,8 @@ class Parsed(NamedTuple, Generic[R]):
 class LogParser:
     """Makes records of the blocks of one log, in order, through all its rotated files."""
 
-    def __init__(self, source: str, clock: LogClock | None = None) -> None:
-        self.clock = clock or LogClock()
+    def __init__(self, source: str) -> None:
+        self.clock = LogClock()
         self._source = source
         self._format = load("sirepo")
         self._newest = Nanos(0)

@@ -97,11 +97,11 @@ def first_node(nodes: str) -> str:
     return f"{found[1]}{found[2] or ''}" if found else ""
 
 
-def sign_values(id_: str, array: str, task: str, name: str, user: str = "", node: str = "") -> dict[str, str]:
+def sign_values(job: str, array: str, task: str, name: str, user: str = "", node: str = "") -> dict[str, str]:
     """The values for the signs of a batch script's file names, as far as they are known."""
     values = {
-        "A": array, "J": id_, "N": node, "a": task, "b": task[-1:] if task.isdecimal() else "",
-        "j": id_, "n": "0", "s": "batch", "t": "0", "u": user, "x": name,
+        "A": array, "J": job, "N": node, "a": task, "b": task[-1:] if task.isdecimal() else "",
+        "j": job, "n": "0", "s": "batch", "t": "0", "u": user, "x": name,
     }  # fmt: skip
     return {sign: value for sign, value in values.items() if value}
 

@@ -262,7 +262,7 @@ def more_complete(known: TraceSummary | None, other: TraceSummary) -> TraceSumma
 
 
 def with_awaited(found: TraceList, old: Iterable[TraceSummary], most: int = MOST) -> tuple[TraceSummary, ...]:
-    """What was found, with what sources that have not answered yet gave `before`; `most` at most."""
+    """What was found, with the `old` summaries of sources that have not answered yet; `most` at most."""
     by_id = {one.trace_id: one for one in found.traces}
     for one in old:
         if one.source in found.awaited:

@@ -330,5 +330,5 @@ class JobsScreen(JobsFilteringScreen):
         return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
     def apply_filter(self) -> None:
-        ages = not self.passes_all and self._passes.asks_time
+        ages = not self.passes_all and (self._passes.asks_time or self._passes.asks_logs)
         self._table.set_filter(self.job_test(self._table.rows.time_of), ages=ages)

@@ -625,10 +625,10 @@ class KnownRows:
         ]
         return tuple(sorted(found, key=lambda one: (one[1] not in HOPELESS, one[1] == FINISHED)))
 
-    def _state(self, one: int) -> str:
-        row = self.rows.get(one)
+    def _state(self, number: int) -> str:
+        row = self.rows.get(number)
         if row is None:
-            return DELETED if one in self.missing else ""
+            return DELETED if number in self.missing else ""
         if row.state != AWAITING_PARENTS:
             return row.state
         # It may wait, perhaps through others, for one that has failed or was deleted
