@@ -297,6 +297,14 @@ class DetailSource(Protocol):
 
 
 @runtime_checkable
+class RecordReader(Protocol):
+    """A source whose records are read at once, in the thread that asks."""
+
+    def read_record(self, job_id: JobId) -> JobDetail | None:
+        """The whole record of a job; None if there is none, or it cannot be read."""
+
+
+@runtime_checkable
 class FileServer(Protocol):
     """A source that keeps the files of jobs, and is asked for those of one."""
 

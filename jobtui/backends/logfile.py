@@ -15,9 +15,8 @@ from typing import TypeVar
 from msgspec import structs
 
 from jobtui.backends import log_start
-from jobtui.backends.base import Batch, PolledSource, Source
+from jobtui.backends.base import Batch, PolledSource, RecordReader, Source
 from jobtui.backends.log_follow import Follower
-from jobtui.backends.sirepo.source import SirepoDb, read_whole
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, LogClock, Nanos
 from jobtui.model.health import SourceError, contained
@@ -34,7 +33,6 @@ T = TypeVar("T")
 OVERLAP = 2 * SECOND
 """How much of what another log gave is read again by a log that is now read itself: lines are in pairs."""
 
-
 PROBE_BYTES = 1 << 20
 RUNS_COMPARED = 12
 """With the records of how many jobs the lines of one batch are compared."""
@@ -49,9 +47,9 @@ def _job_dated(record: LogRecord) -> JobId | None:
     return jid_of_run_dir(fields.get("run_dir") or "") if is_run else None
 
 
-def _moments(roots: Iterable[Path], job_id: JobId) -> Iterator[Nanos]:
+def _moments(readers: Iterable[RecordReader], job_id: JobId) -> Iterator[Nanos]:
     """When the runs of a job were requested, began, and last gave news, by its records."""
-    details = (read_whole(root, job_id) for root in roots)
+    details = (reader.read_record(job_id) for reader in readers)
     for run in (run for detail in details if detail is not None for run in detail.runs):
         yield from filter(None, (run.queued_at, run.started_at, run.updated_at))
 
@@ -104,13 +102,13 @@ class LogFile(PolledSource):
             parser.clock = self.clock_of_lines
         return parser
 
-    def _learn_clock(self, records: Sequence[LogRecord], roots: Sequence[Path]) -> None:
-        """Learn the zone of lines from the records, below these roots, of the jobs that some of them name."""
-        own = [one for one in records if roots and one.at is not None and one.container is None]
+    def _learn_clock(self, records: Sequence[LogRecord], readers: Sequence[RecordReader]) -> None:
+        """Learn the zone of lines from the records of the jobs that some of them name."""
+        own = [one for one in records if readers and one.at is not None and one.container is None]
         own = [one for one in own if one.shape != "op_arrived"] or own  # an agent may have a zone of its own
         dated = [(one.at or Nanos(0), job_id) for one in own if (job_id := _job_dated(one)) is not None]
         some = dated[:: len(dated) // RUNS_COMPARED + 1]
-        self.clock_of_lines.learn((at, _moments(roots, job_id)) for at, job_id in some)
+        self.clock_of_lines.learn((at, _moments(readers, job_id)) for at, job_id in some)
 
     def begins_after(self, at: Nanos) -> bool:
         beginning = self.beginning
@@ -131,14 +129,14 @@ class LogFile(PolledSource):
     def _poll(self, *, begins: bool) -> Batch:
         again = None if begins else self._kept
         self._looked = look_quietly(self._path)
-        roots = [Path(one.name) for one in self.others() if isinstance(one, SirepoDb)]
+        readers = [one for one in self.others() if isinstance(one, RecordReader)]
         if begins:
             self._follower.restart()
-        if begins and roots:  # from its end: a time may be sought in it before it is read
+        if begins and readers:  # from its end: a time may be sought in it before it is read
             with contained("reading a log"), suppress(SourceError, OSError), opened_file(self._path) as log:
                 begin = max(0, log.look().size - PROBE_BYTES) if log.packed is None else 0
                 block, newest = log.source.read(begin, PROBE_BYTES), written_at(log, log.look())
-                self._learn_clock(LogParser(self.name).parse(block, begin, 0, newest).records, roots)
+                self._learn_clock(LogParser(self.name).parse(block, begin, 0, newest).records, readers)
         if (note := self._read_elsewhere()) is not None:
             self._read_to = self._led_by._read_to if self._led_by is not None else None
             return Batch(note=note)
@@ -149,7 +147,7 @@ class LogFile(PolledSource):
             self._since = Nanos(0) if at is None else Nanos(at - OVERLAP)
             self._follower.start = log_start.TailBytes(0) if at is None else log_start.FromTime(self._since)
         batch = self._follower.poll() if again is None else structs.replace(again, more=True)
-        self._learn_clock(batch.records, roots)
+        self._learn_clock(batch.records, readers)
         self._kept = batch if again is None else None
         self._read_to = next((one.at for one in reversed(batch.records) if one.at is not None), self._read_to)
         if self._since:  # packed files are read from their start

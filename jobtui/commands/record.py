@@ -96,10 +96,10 @@ def _words(recorder: Recorder) -> str:
 
 def _details(specs: Sequence[SourceSpec]) -> Callable[[str, JobId], JobDetail | None]:
     """A function that reads the whole record of a job of a database root, for the thread that writes."""
-    from jobtui.backends.sirepo.source import read_whole
+    from jobtui.backends.sirepo.source import SirepoDb
 
     roots = {spec.target for spec in specs if SIREPO_DB.names(spec)}
-    return lambda name, job_id: read_whole(Path(name), job_id) if name in roots else None
+    return lambda name, job_id: SirepoDb(Path(name)).read_record(job_id) if name in roots else None
 
 
 NODES_EVERY_S = 300.0

@@ -34,7 +34,6 @@ PASSED_CHARACTERS = 400
 WAITS: Mapping[str, str] = tables_of("jobtui.model", "states")["waits"]
 """What a job in each of these states waits for."""
 
-
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """The ranges of the server's database: a row with a number outside of them is skipped."""

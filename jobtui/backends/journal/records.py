@@ -41,7 +41,6 @@ _SUFFIX = re.compile(r"\.[a-z]+\Z")
 _FULL_ID = 64
 _SHORT_ID = 4
 
-
 OP_HAS = "runDir"  # a word in lines that create or send an op of a job: they name both
 START_HAS = "default_command"  # a word in the line that a supervisor writes at its start
 _OP = re.compile(r"_Op\((?:DESTROYED, )?\w+, (\w{4})|\bo=(?!None)(\w{4})\b", re.ASCII)

@@ -138,7 +138,6 @@ _NESTED: Mapping[str, type[msgspec.Struct]] = {
     "parallelStatus": _Progress,
 }
 
-
 _AT_WRITE, _AT_NEWS, _NEVER = range(3)
 """When a run ended: at the last write, at the last news, or not at all."""
 

@@ -324,6 +324,11 @@ class SirepoDb(PolledSource):
             raise SourceError(f"{self.name}: is closed")
         return await self._worker.run(partial(self._detail, job_id))
 
+    def read_record(self, job_id: JobId) -> JobDetail | None:
+        with suppress(SourceError):
+            return self._detail(job_id)
+        return None
+
     async def aclose(self) -> None:
         await super().aclose()
         self._changes.close()
@@ -386,13 +391,6 @@ class SirepoDb(PolledSource):
             why = f"has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
             why += "or its supervisor has not run yet"
         return SourceMissing(f"{self.name}: {why}")
-
-
-def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
-    """Everything stored about a job below a database root, read in this thread; None when it cannot be."""
-    with suppress(SourceError):
-        return SirepoDb(root)._detail(job_id)
-    return None
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> SirepoDb:

@@ -27,7 +27,6 @@ def slurm_faults() -> tuple[KnownFault, ...]:
 INVALID_JOB = re.compile(r"Invalid job id|\bJob \S+ not found", re.IGNORECASE)
 """What scontrol says of a job that slurmctld has dropped, or of a task that never began."""
 
-
 QUEUE_S, ACCOUNT_S, SHOW_S = 30.0, 90.0, 20.0
 """How long each command may take. Slurm itself waits 10 s for a daemon, and tries several times."""
 MOST_BYTES = 128 << 20
