@@ -8,13 +8,14 @@ import subprocess
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 import textual.app
+import textual.pilot
 from hypothesis import settings
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -52,19 +53,24 @@ LONGEST_NAME = 60
 """Characters of a value that are part of the name of its test."""
 QUIET_ROUNDS = 3
 """So many rounds of the event loop must find nothing to do before the program under test is at rest."""
+SOON_S = 0.02
+"""Seconds: a pause lets the timers ring that are to ring within these, as Textual's own does."""
 
 _asked_threads: "set[object]" = set()
-_run = Worker.run
 
 
-async def _counted_run(worker: Worker, call: Callable[[], object]) -> object:
-    """`Worker.run`, noted while its thread has not answered."""
-    asked = object()
-    _asked_threads.add(asked)
-    try:
-        return await _run(worker, call)
-    finally:
-        _asked_threads.discard(asked)
+def _counted(run: Callable[..., Awaitable[object]]) -> Any:
+    """What asks a thread, noted while that has not answered."""
+
+    async def counted(*given: Any, **named: Any) -> object:
+        asked = object()
+        _asked_threads.add(asked)
+        try:
+            return await run(*given, **named)
+        finally:
+            _asked_threads.discard(asked)
+
+    return counted
 
 
 async def _rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
@@ -80,6 +86,15 @@ async def _rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
         quiet = 0 if ready or _asked_threads else quiet + 1
 
 
+async def _rest_and_timers(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+    """`_rest`, also from the timers that are to ring at once: for a pause of the test itself."""
+    await _rest()
+    loop = asyncio.get_running_loop()
+    waits = [one.when() - loop.time() for one in loop._scheduled if not one.cancelled()]  # type: ignore[attr-defined]
+    await asyncio.sleep(max((wait for wait in waits if wait < SOON_S), default=0.0))
+    await _rest()
+
+
 _parse = Stylesheet._parse_rules
 _parsed: dict[object, list[RuleSet]] = {}
 
@@ -93,8 +108,10 @@ def _parsed_once(sheet: Stylesheet, *given: Any, **more: Any) -> list[RuleSet]:
 
 
 Stylesheet._parse_rules = _parsed_once  # type: ignore[assignment, method-assign]
-Worker.run = _counted_run  # type: ignore[assignment, method-assign]
+asyncio.to_thread = _counted(asyncio.to_thread)
+Worker.run = _counted(Worker.run)  # type: ignore[method-assign]
 textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
+textual.pilot.wait_for_idle = _rest_and_timers  # type: ignore[attr-defined]
 
 
 LONG = (
