@@ -3,6 +3,7 @@
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from tests.rows import FIXTURES
 
@@ -22,6 +23,7 @@ SECRET = "hunter2"
 _WIDE = frozenset("WF")
 
 
+@cache
 def is_raw(char: str) -> bool:
     """Whether a character should not reach a terminal; by Unicode, not by what jobtui thinks of it."""
     category = unicodedata.category(char)
@@ -30,9 +32,10 @@ def is_raw(char: str) -> bool:
 
 def cells(text: str) -> int:
     """Cells a terminal takes for text without raw characters, by Unicode's own tables."""
-    return sum(map(_size, text))
+    return len(text) if text.isascii() else sum(map(_size, text))
 
 
+@cache
 def _size(char: str) -> int:
     if unicodedata.category(char) in ("Mn", "Me"):
         return 0
@@ -42,7 +45,7 @@ def _size(char: str) -> int:
 def piles_in(text: str) -> Iterator[str]:
     """Runs of more than five combining marks, which climb into other lines."""
     run = ""
-    for char in f"{text} ":
+    for char in "" if text.isascii() else f"{text} ":
         if _size(char) == 0:
             run += char
         else:
@@ -52,7 +55,7 @@ def piles_in(text: str) -> Iterator[str]:
 
 
 def faults_in(line: str) -> list[str]:
-    raw = sorted({char for char in line if is_raw(char)})
+    raw = sorted(filter(is_raw, {*line}))
     return [
         *(f"raw {char!a}" for char in raw),
         *(f"a pile of {len(pile)} marks" for pile in piles_in(line)),
