@@ -22,9 +22,7 @@ from jobtui.backends.log_start import FromStart
 from jobtui.formats.levels import level_of
 from jobtui.logs import lists as remote_log
 from jobtui.logs import search as log_search
-from jobtui.logs import search as search_program
-from jobtui.logs import segments as line_index
-from jobtui.logs import segments as page_reader
+from jobtui.logs import segments
 from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.lists import GAP
@@ -264,7 +262,7 @@ def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finishe
 
 
 def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_reader, "PAGE_BYTES", 1_000)
+    monkeypatch.setattr(segments, "PAGE_BYTES", 1_000)
     data = b"first\n" + b"x" * 3_500 + b"\nlast\n"
     reader = PageReader(MemoryBytes(data), 0, no_time)
     at, lines = len(data), list[LogLine]()
@@ -457,7 +455,7 @@ async def test_the_index_follows_growth_and_counts_every_line_once(pages: LogPag
 def test_blocks_count_what_a_plain_reading_counts(lines: list[bytes], block: int) -> None:
     data = b"".join(line + b"\n" for line in lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_index, "FINE_BLOCK", block)
+        patch.setattr(segments, "FINE_BLOCK", block)
         index = LineIndex(MemoryBytes(data), len(data), no_time)
     while index.step(len(data)):
         pass
@@ -559,7 +557,6 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         pytest.skip("ripgrep is not installed here")
     if not installed:
         monkeypatch.setattr(log_search, "ripgrep", lambda: None)
-        monkeypatch.setattr(search_program, "ripgrep", lambda: None)
 
 
 def a_log(pages: LogPages) -> list[str]:

@@ -48,14 +48,9 @@ def test_a_file_that_is_not_a_copy_is_reported(document: object) -> None:
 
 
 def test_a_very_long_copy_is_read_at_its_end() -> None:
-    lines = agent_copies.read_copy(
-        NAME, {"stdout": "".join(f"{number}\n" for number in range(agent_copies.LINES_READ + 5))}
-    ).lines
-    assert (len(lines), lines[0].text, lines[-1].text) == (
-        agent_copies.LINES_READ,
-        "5",
-        str(agent_copies.LINES_READ + 4),
-    )
+    texts = [str(number) for number in range(agent_copies.LINES_READ + 5)]
+    lines = agent_copies.read_copy(NAME, {"stdout": "\n".join(texts)}).lines
+    assert [line.text for line in lines] == texts[5:]
 
 
 def the_lines(texts: str) -> list[agent_copies.CopiedLine]:
@@ -123,10 +118,6 @@ def test_any_document_is_accepted_and_torque_files_have_no_variables() -> None:
         "environment": {"9.master.JB": "<a b='c'/>", "9.master.TA": ""},
     }
     own = some(parse_script(found, "here"))
-    assert own.environment is not None
-    assert (own.scheduler, own.environment.is_files, own.environment.mended) == (
-        Scheduler.TORQUE,
-        True,
-        (),
-    )
+    files = some(own.environment)
+    assert (own.scheduler, files.is_files, files.mended) == (Scheduler.TORQUE, True, ())
     assert len(list(torque_tasks("#PBS -t 1-999999999"))) == 256

@@ -148,26 +148,28 @@ def test_a_late_line_of_a_worker_does_not_revive_an_ended_job() -> None:
     assert (job.native_status, job.error) == ("COMPLETED", "exit status 3")
 
 
-@pytest.mark.parametrize("late_s", [0, 1, 2])
-@pytest.mark.parametrize(
-    ("state", "log", "runs"),
-    [
-        (2, submitted() + executing(), 1),
-        (2, submitted() + executing() + event(4, "2026-11-20 10:01:30Z", "Job was evicted.")
-         + executing("2026-11-20 10:02:00Z"), 2),
-        (5, submitted() + event(12, "2026-11-20 10:01:00Z", "Job was held."), 0),
-        (5, submitted("2026-11-20 10:01:00Z"), 0),
-    ],
+HELD = event(12, "2026-11-20 10:01:00Z", "Job was held.")
+
+
+@each(
+    (2, 2, submitted() + executing(), "IDLE RUNNING"),
+    (2, 2, submitted() + executing() + event(4, "2026-11-20 10:01:30Z", "Job was evicted.")
+     + executing("2026-11-20 10:02:00Z"), "IDLE RUNNING IDLE RUNNING"),
+    (5, 2, submitted() + HELD, "IDLE HELD"),
+    (5, 2, submitted("2026-11-20 10:01:00Z"), "IDLE HELD"),
+    (5, 0, submitted() + executing() + HELD, "IDLE RUNNING HELD"),
 )  # fmt: skip
-def test_an_ad_and_an_event_of_one_moment(state: int, log: str, runs: int, late_s: int) -> None:
+def test_an_ad_and_an_event_of_one_moment(state: int, latest_s: int, log: str, turns: str) -> None:
     """The ad has the second in which the job came into its state, the event often the next one."""
-    at = 1795168800 + (60 if runs < 2 else 120) - late_s
-    ad = f"ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = {state}\nEnteredCurrentStatus = {at}\n"
-    detail = detail_in(book_of(facts_of(log.encode(), "log"), facts_of(ad.encode(), "ad"))[0])
-    assert len(detail.runs) == runs
-    ads = {True: "HELD", False: "RUNNING"}
-    assert [change.after for change in detail.changes].count(ads[state == 5]) == max(runs, 1)
-    assert detail.job.native_status == ads[state == 5]
+    for late_s, is_ad_first in itertools.product(range(latest_s + 1), (False, True)):
+        at = 1795168800 + 60 * max(turns.count("RUNNING"), 1) - late_s
+        ad = f"ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = {state}\n"
+        ad += f"EnteredCurrentStatus = {at}\n"
+        files = [facts_of(log.encode(), "log"), facts_of(ad.encode(), "ad")]
+        detail = detail_in(book_of(*files[:: -1 if is_ad_first else 1])[0])
+        assert [change.after for change in detail.changes] == turns.split()
+        assert len(detail.runs) == turns.count("RUNNING")
+        assert detail.job.native_status == turns.split()[-1]
 
 
 def test_a_job_without_a_schedd_is_the_one_that_has_it_unless_two_do() -> None:
@@ -224,16 +226,6 @@ def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.Monke
     facts[0][-1] = replace(facts[0][-1], written_at=written_at)
     (job,) = jobs_of(*facts).values()
     assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
-
-
-def test_an_ad_adds_no_state_to_the_event_of_its_second() -> None:
-    held = event(12, "2026-11-20 10:01:00Z", "Job was held.", "by me", "Code 1 Subcode 0")
-    ad = "ClusterId = 7\nProcId = 0\nJobStatus = 5\nQDate = 1795168800\nEnteredCurrentStatus = 1795168860\n"
-    texts = (submitted() + executing() + held, ad)
-    for several in itertools.permutations(texts):
-        book, _ = book_of(*(facts_of(text.encode(), str(texts.index(text))) for text in several))
-        changes = some(book.detail(JobId(JOB))).changes
-        assert [change.after for change in changes] == ["IDLE", "RUNNING", "HELD"]
 
 
 def test_adding_a_fact_twice_changes_nothing_and_repeated_events_are_kept_once() -> None:
