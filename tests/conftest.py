@@ -48,7 +48,6 @@ FIXED = {
     "TEXTUAL_ANIMATIONS": "none",
 }
 
-
 LONGEST_NAME = 60
 """Characters of a value that are part of the name of its test."""
 QUIET_ROUNDS = 3
@@ -112,7 +111,6 @@ asyncio.to_thread = _counted(asyncio.to_thread)
 Worker.run = _counted(Worker.run)  # type: ignore[method-assign]
 textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
 textual.pilot.wait_for_idle = _rest_and_timers  # type: ignore[attr-defined]
-
 
 LONG = (
     "tests/hostile/test_dashboard", "tests/hostile/test_widgets", "tests/hostile/test_commands",

@@ -419,7 +419,6 @@ def test_offsets_are_computed_a_few_ops_at_a_time_and_again_later() -> None:
 
 OF_SUPERVISOR = "supervisor.log"
 
-
 ORDERS = ("supervisor first", "agents first", "supervisor only")
 SEEDS = range(3)
 AGENT_SIDE = frozenset({Component.AGENT, Component.JOB_CMD})

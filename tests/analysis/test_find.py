@@ -156,7 +156,6 @@ def some_ids(count: int) -> list[str]:
 IDS = some_ids(20_000)
 MEANT = IDS[1234]
 
-
 TYPED = (
     MEANT, MEANT.upper(), f"  {MEANT}\n", MEANT[:2] + "x" + MEANT[3:], MEANT[:2] + MEANT[3:],
     MEANT[:5] + "yy" + MEANT[5:], MEANT[1:3] + MEANT[0] + MEANT[3:], MEANT[:17], MEANT[:12], MEANT[9:17],

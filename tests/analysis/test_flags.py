@@ -33,7 +33,6 @@ from tests.rows import table
 GRAVE = {"no_progress", "over_limit", "exception", "stale"}
 """Flags that need a person."""
 
-
 CASES = table("flags")["case"]
 
 
@@ -80,7 +79,6 @@ def known(*jobs: Job) -> dict[JobId, Job]:
 
 
 HISTORY = [done(number, 100 + number) for number in range(TELLING_RUNS)]
-
 
 FAILED = [msgspec.structs.replace(job, status=JobStatus.FAILED) for job in HISTORY]
 DAY_S = 86_400

@@ -23,7 +23,6 @@ JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 BESIDE = "/srv/db/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 OLD = "/mnt/old/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 
-
 LOGGED = "/data/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport"
 
 

@@ -95,7 +95,6 @@ STATUSES = {"error": "failed", "job_run_purged": "purged"}
 FULL_IDS = {"local-debug", "docker-debug"}
 """Captures whose logs show full op ids."""
 
-
 ALL_JOBS = [(capture, jid) for capture in TRUE_CAPTURES for jid in expected(capture)["jobs"]]
 
 

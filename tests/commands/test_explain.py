@@ -79,7 +79,6 @@ ON_CLUSTER = "3pMDuIiL-lv6FKX2U-activityAnimation"
 MESH = "Traceback (most recent call last):\n  File 'p.py', line 3\nValueError: mesh is tangled\n"
 BALANCE = "job_agent.py:1 start jid={jid}\nsbatch: error: No available node hour balance for account m1\n"
 
-
 WRITTEN = {
     "told.txt: ValueError: mesh": {"in.sbatch": "srun python p.py > told.txt 2>&1\n", "told.txt": MESH},
     "below.txt: ValueError: mesh": {"in.sbatch": "srun p > ./logs/below.txt\n", "logs/below.txt": MESH},

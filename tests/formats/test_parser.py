@@ -196,7 +196,6 @@ STARTED = (
 CMD = f"_Cmd(a=9mgt jid=VUlhaMOD-slPcrZWi-heightWeightReport o=S89I job_cmd=compute run_dir={PROD_DIR})"
 EXITED = f"Nov 20 20:49:24 10038     0 {JOB_AGENT}868:_on_exit _Process(pid=31 cmd={CMD}) returncode=0"
 
-
 BOTH = [("op_arrived", "S89I"), ("job_cmd_started", None)]
 
 

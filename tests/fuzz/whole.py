@@ -324,7 +324,6 @@ WORLDS: Mapping[str, World] = {
 }
 TRACE = str(EXPECTED["job-fail"]["traceID"])
 
-
 CORPUS = Path(__file__).with_name("corpus") / "whole"
 HANG_S = 10.0
 MOST_BYTES = 1 << 30

@@ -61,7 +61,6 @@ def test_repr_shows_no_secret() -> None:
 
 HOSTS = ("https://balsam-dev.alcf.anl.gov", "https://balsam-prod.alcf.anl.gov")
 
-
 ADDRESSES = st.from_regex(r"https?://[a-z0-9.]{1,8}(:[0-9]{1,4})?(/[a-z~%+]{1,6})?", fullmatch=True)
 
 

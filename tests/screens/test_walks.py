@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -92,8 +93,8 @@ SITES: dict[str, Callable[[Path], JobtuiApp]] = {
     "jobs": lambda _: Scene(agents=agents(), clusters=(a_cluster(),)).app,
     "a job that only spans name": lambda _: app_on_traces(*FILES),
     "history": lambda _: with_history(),
-    "replay": lambda folder: recorded(folder),
-    "replay of days": lambda folder: recorded(folder, 200_000),
+    "replay": lambda folder: replayed(recorded(folder)),
+    "replay of days": lambda folder: replayed(recorded(folder, 200_000)),
     "commands": lambda _: app_on(SirepoDb(CAPTURE), *CAPTURED, at=GOOD, words=WORDS),
     "near": lambda folder: submitted(folder),
     "script": lambda folder: archived(folder, "2"),
@@ -183,8 +184,8 @@ def with_history() -> JobtuiApp:
     return scene.app
 
 
-def recorded(folder: Path, lasts_s: int = 600, updates: range = range(0)) -> JobtuiApp:
-    """A job that waits, runs, fails; another that runs, and is updated at these seconds."""
+def recorded(folder: Path, lasts_s: int = 600, updates: range = range(0)) -> Path:
+    """A recording of a job that waits, runs, fails; another that runs, and is updated at these seconds."""
     begin, end = (Nanos((1_795_206_870 + second) * SECOND) for second in (0, lasts_s))  # from 20:34:30 UTC on
     config = msgspec.to_builtins(Config({}, sources=(SourceSpec("srdb", "/srv/db"),)))
     about = About(version="0", made_at=end, at=end, config=config, job_id=job_id(1))
@@ -198,8 +199,14 @@ def recorded(folder: Path, lasts_s: int = 600, updates: range = range(0)) -> Job
             one = Batch(jobs=(replace(job, updated_at=at),), count=1)
             writer.put("sirepo_db", "/srv/db", Item.BATCH, one, at)
     writer.close()
-    replay = RecordingReplay(folder / "r")
-    return JobtuiApp(Session([SirepoDb(Path("/srv/db"))], replay.clock, replay=replay))
+    return folder / "r"
+
+
+def replayed(path: Path) -> JobtuiApp:
+    replay = RecordingReplay(path)
+    app = JobtuiApp(Session([SirepoDb(Path("/srv/db"))], replay.clock, replay=replay))
+    weakref.finalize(app, replay.close)
+    return app
 
 
 @pytest.mark.parametrize("site", WALKS)

@@ -284,14 +284,12 @@ HELD_THEN_RELEASED = (
     + event(13, "2026-11-20 10:06:00Z", "Job was released.", "by me")
 )  # fmt: skip
 
-
 BEGAN = submitted() + executing()
 RETRIED = event(
     4, LATER, "Job was evicted.", "(0) Job terminated and was requeued",
     "Usr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage", "(1) Normal termination (return value 3)",
     "The job attribute OnExitRemove expression 'ExitCode =?= 0' evaluated to FALSE",
 )  # fmt: skip
-
 
 CONDOR = table("condor_verdicts")
 OF_CONDOR = CONDOR["case"]

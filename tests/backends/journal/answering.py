@@ -14,7 +14,6 @@ import pytest
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 """Is given the head of a request, writes what it likes, and returns to hang up."""
 
-
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.I)
 
 

@@ -38,7 +38,6 @@ Host *
   StrictHostKeyChecking accept-new
 """
 
-
 RUNS_HERE = 'for last; do :; done; sh -c "$last"'
 """An ssh that runs its command on this machine, to be put in the place of the real one."""
 
