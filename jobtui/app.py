@@ -21,6 +21,7 @@ from jobtui.model.clock import SECOND, Nanos, Offsets
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.settings import AUTO, USUAL_LOOKS, Appearance
+from jobtui.render.sources import labels
 from jobtui.render.terminal import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import LiveScreen
@@ -384,19 +385,15 @@ class JobtuiApp(TerminalApp[None]):
         self._shared.note(changes)
         if not changes.sources:
             return
-        for source in self._session.store.sources():
+        sources = self._session.store.sources()
+        for label, source in zip(labels(sources), sources, strict=True):
             before = self._states.get(source.name, SourceState.STARTING)
             self._states[source.name] = source.state
             was_up = before in (SourceState.OK, SourceState.PARTIAL)
             if source.state is SourceState.DOWN and was_up:
-                self.notify(
-                    show(f"{source.name}: {source.reason}"),
-                    title="source down",
-                    severity="error",
-                    markup=False,
-                )
+                self.notify(f"{label} is down: {show(source.reason)}", severity="error", markup=False)
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
-                self.notify(show(source.name), title="source is back", markup=False)
+                self.notify(f"{label} is up again", markup=False)
 
 
 def import_inputs() -> None:

@@ -23,7 +23,7 @@ from jobtui.render.runs import RUN_COLUMNS
 from jobtui.render.spans import Paragraph
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
-from jobtui.render.text import NONE, clock_time, date_time, fit, show, telling
+from jobtui.render.text import NONE, clock_time, date_time, fit, gist, show, telling
 from jobtui.render.text import width as cells_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def step_line(verdict: verdicts.Verdict) -> str:
 
 
 def history_line(verdict: verdicts.Verdict) -> str:
-    """The earlier runs: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); what differs is x"."""
+    """The earlier runs: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); first difference: x"."""
     if (history := verdict.history) is None:
         return ""
     alike = ", ".join(map(str, history.as_runs[-MOST_RUNS:]))
@@ -110,7 +110,7 @@ def history_line(verdict: verdicts.Verdict) -> str:
     good = f"run {history.good_run} was good{at}" if history.good_run is not None else ""
     if history.good_job is not None:
         good = f"job {show(history.good_job)} of the same user was good{at}"
-    differs = f"what differs is {show(', '.join(history.differs))}" if history.differs else ""
+    differs = f"first difference: {show(', '.join(history.differs))}" if history.differs else ""
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 
 
@@ -240,14 +240,15 @@ def chain_record(chain: verdicts.Chain) -> dict[str, object]:
     }
 
 
+KeysOf = Callable[[Sequence[str]], str]
+"""Gives what is pressed instead of a command, "" where there are no such keys."""
 SUMMARY_ROWS = 3
 """The rows needed for the id, the verdict and the next step; with fewer only the verdict is shown."""
 
 
 def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
     """The sentence; of a failure only its reason, if there is no room for all."""
-    before, known, after = show(verdict.sentence).partition(verdicts.AS_KNOWN)
-    sentence = after if known else before
+    sentence = show(verdict.sentence).partition(verdicts.NOT_SURE)[0]
     is_long = cells_of(sentence) > cells and verdict.concern is verdicts.Concern.FAILED
     why = sentence.partition(": ")[2] if is_long else ""
     return why if len(why) > cells // 3 else sentence
@@ -256,47 +257,51 @@ def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
 def summary_parts(
     job_id: JobId,
     verdict: verdicts.Verdict | None,
-    keys: Callable[[Sequence[str]], str],
+    keys: KeysOf,
     cells: int,
     rows: int,
 ) -> Iterator[Paragraph]:
-    """The same for a number of rows, the most telling first. Without a verdict only the job is named.
-
-    `keys` gives what is pressed instead of a command, "" where there are no such keys.
-    """
+    """The same for a number of rows, the most telling first. Without a verdict only the job is named."""
     if verdict is None:
         yield Paragraph(show(job_id), "strong", whole=False)
         return
-    style = CONCERN_STYLES[verdict.concern]
+    style, has_room = CONCERN_STYLES[verdict.concern], rows > SUMMARY_ROWS
     if rows >= SUMMARY_ROWS:
         head = f"{show(job_id)}  {verdict.code.value}  {sureness(verdict)}"
         yield Paragraph(head, style or "strong", whole=False)
         style = ""
-    words = show(verdict.sentence) if rows > SUMMARY_ROWS else brief_sentence(verdict, cells)
-    yield Paragraph(words, style, whole=rows != SUMMARY_ROWS)
-    for step in verdict.next[:1]:
-        yield Paragraph(
-            f"next  {show(step.why)}: {keys(step.command.words) or show(step.command)}",
-            "accent",
-            item=step,
-            whole=False,
-        )
+    words = show(verdict.sentence) if has_room else gist(brief_sentence(verdict, cells), cells)
+    if rows < SUMMARY_ROWS:
+        sure = f"{words}  {sureness(verdict)}"
+        words = sure if cells_of(sure) <= cells else fit(words, cells)
+    yield Paragraph(words, style, whole=has_room)
+    yield from _first_step(verdict, keys, whole=has_room)
     yield from map(Paragraph, memory_lines(verdict.remembered))
     for one in verdict.evidence:
         if one.above or one.text not in verdict.sentence:
             yield from _fact_parts(one, 0, "")
-    yield from (Paragraph(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
+    unsaid = (spot for spot in verdict.blind_spots if spot not in verdict.doubts)
+    yield from (Paragraph(f"not known  {show(spot)}", "dim") for spot in unsaid)
+
+
+def _first_step(verdict: verdicts.Verdict, keys: KeysOf, *, whole: bool) -> Iterator[Paragraph]:
+    for step in verdict.next[:1]:
+        words = keys(step.command.words) or show(step.command)
+        yield Paragraph(f"next  {show(step.why)}: {words}", "accent", whole=whole)
 
 
 def why_parts(
-    verdict: verdicts.Verdict, most: int | None = 0, keys: Callable[[Sequence[str]], str] = lambda words: ""
+    verdict: verdicts.Verdict, most: int | None = 0, keys: KeysOf | None = None
 ) -> Iterator[Paragraph]:
     """All that is known of why a job is in its state; places in `most` cells if possible.
 
-    `keys` are pressed instead of a command, and stand before it.
+    Keys stand before their command. With `keys` the first step follows the sentence: what is below may be out
+    of sight.
     """
     yield Paragraph(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield Paragraph(show(verdict.sentence))
+    if keys is not None:
+        yield from _first_step(verdict, keys, whole=True)
     yield from map(Paragraph, memory_lines(verdict.remembered))
     cause, lines = verdict.cause, (history_line(verdict), step_line(verdict))
     if cause is not None and cause.weighed > 1:
@@ -315,7 +320,7 @@ def why_parts(
         yield from _why_head("next")
     for step in verdict.next:
         yield Paragraph(f"{INDENT}{show(step.why)}:", "dim", item=step)
-        pressed = keys(step.command.words)
+        pressed = keys(step.command.words) if keys is not None else ""
         words = f"{pressed}  or  {show(step.command)}" if pressed else show(step.command)
         yield Paragraph(f"{INDENT * 2}{words}", "accent", item=step, whole=not pressed)
 

@@ -115,7 +115,7 @@ def write_file(screen: Screen[None], text: str, why: str = "", ending: str = ".t
         ) as file:
             file.write(text)
     except OSError as error:
-        screen.notify(f"not written{why}; {error.strerror}", severity="error", markup=False)
+        screen.notify(f"not written{why}; {error.strerror}", severity="warning", markup=False)
         return
     screen.notify(f"written to {safe(file.name)}{why}", timeout=10, markup=False)
 

@@ -22,8 +22,8 @@ ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops come from logs"
 LEAST_ID_CELLS = 9
 """How many cells of the id are shown before anything about it."""
-SURE_CELLS = 100
-"""From this width in cells on the confidence of a verdict is shown."""
+SURE_CELLS = 70
+"""From this width in cells on the confidence of a verdict is shown, though its sentence be cut."""
 FULL_ROWS = 3
 """From this number of lines on one is for the sources elsewhere."""
 
@@ -62,9 +62,10 @@ class JobFacts(LineView):
     def _matter_line(self) -> Line:
         cells, age, verdict = self.cells, self._age_spans(), self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
-            sure = (Piece(f"  {sureness(verdict)}", "dim"),) if cells >= SURE_CELLS else ()
-            style, age = CONCERN_STYLES[verdict.concern], (*sure, *age)
-            words = brief_sentence(verdict, cells - 1 - width_of(age))
+            sure, style = Piece(f"  {sureness(verdict)}", "dim"), CONCERN_STYLES[verdict.concern]
+            words = brief_sentence(verdict, cells - 1 - width_of((sure, *age)))
+            if cells >= SURE_CELLS or 1 + width(words) + width_of((sure, *age)) <= cells:
+                age = (sure, *age)
         elif self.job is None:
             words, style = NO_RECORD, "warning"
         else:

@@ -111,7 +111,7 @@ async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
         assert "program_failed" in group
         assert "host v2" in group
         assert "long ago" not in text
-        await see(scene.app, pilot, f"first    {job_id(1)}")
+        await see(scene.app, pilot, f"jobs     {job_id(1)}")
         await press(pilot, "o", until=ChoosingScreen)
         assert sum("no such element" in line for line in screen_text(scene.app)) == 5
         await press(pilot, "j", "enter", until=JobScreen)
