@@ -14,7 +14,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, happened_at
 from jobtui.model.memory import Seen
 from jobtui.model.ops import Op
-from jobtui.model.verdicts import AS_KNOWN, Code, Concern, Verdict
+from jobtui.model.verdicts import NOT_SURE, Code, Concern, Verdict
 
 SHARED_BY, GOOD_AT_MOST = 0.8, 0.5
 """A fact is reported if at least this share of the group has it, and at most this share of the good jobs."""
@@ -297,7 +297,7 @@ def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> SharedLine
     failing = [one.cause.text for one in verdicts if one.cause is not None]
     errors = [text for one in samples if (text := one.job.error or one.job.alert)]
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    lines = failing or errors or [one.sentence.rpartition(AS_KNOWN)[2] for one in verdicts]
+    lines = failing or errors or [one.sentence.partition(NOT_SURE)[0] for one in verdicts]
     for line in lines:
         alike[signature(line)][line] += 1
     common, most = max(alike.items(), key=lambda one: one[1].total())

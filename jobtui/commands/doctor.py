@@ -62,8 +62,6 @@ def _journal_remarks(journal: Journal, now: Nanos) -> Iterator[str]:
 
 UNKNOWN_SHARE_LIMIT = 0.01
 """The largest share of a log's records that may have no known shape."""
-SKIPPED_SHARE_LIMIT = 0.01
-"""The largest share of a source that may be skipped."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
@@ -186,17 +184,12 @@ def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
         return
     for site in reader.session.store.sites():
         if site.source == source.name:
-            yield (
-                f"the logs of {site.name} are not read: {site.path} cannot be reached from here; where it is "
-                "mounted elsewhere, name the place under [mounts]"
-            )
+            yield f"the logs of {site.name} are not read: no {site.path} here; name its mount under [mounts]"
 
 
 def _note_skips(finding: Check) -> None:
     source = finding.source
-    looked_at = max(source.records, source.skipped)
-    if source.skipped > SKIPPED_SHARE_LIMIT * looked_at:
-        finding.faults.append(f"{source.skipped} of {looked_at} skipped")
+    finding.faults += filter(None, (source.skipped_words,))
     finding.remarks += [f"skipped {skip.where}: {skip.why}" for skip in source.last_skips[-3:]]
     if source.note:
         finding.remarks.append(source.note)

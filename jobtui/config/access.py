@@ -76,10 +76,7 @@ def with_access(
                 raise ConfigError(str(error)) from None
             has_login = any((said.bearer, said.bearer_file, said.user, said.headers, said.api_key_file))
             if has_login and sum(one.setting == spec.setting for one in sources) > 1:
-                raise ConfigError(
-                    f"{name}_*: a login is for one server, and there are several: put it in [servers] of the "
-                    "configuration file"
-                )
+                raise ConfigError(f"{name}_*: there are several servers; put each login in [servers]")
             authority = Access(ca_file="".join(ca_files[-1:]))
             of_tables = merged(authority, accesses.get(spec.target.partition("?")[0], Access()))
             spec = spec._replace(access=merged(of_tables, said))

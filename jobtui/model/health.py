@@ -133,6 +133,12 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is SourceState.DOWN or never_came
 
     @property
+    def skipped_words(self) -> str:
+        """How much of its input cannot be read, "" for under 1 %: a torn record is read again."""
+        of = max(self.records, self.skipped)
+        return f"{self.skipped:,} of {of:,} records cannot be read" if self.skipped > 0.01 * of else ""
+
+    @property
     def reason(self) -> str:
         """`error` without the name of the source, "" if there is none."""
         return (self.error or "").removeprefix(f"{self.name}: ")

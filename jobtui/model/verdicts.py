@@ -81,8 +81,8 @@ class Code(StrEnum):
     UNKNOWN = "unknown", Concern.OPEN
 
 
-AS_KNOWN = "As far as is known: "
-"""Joins a doubt to the sentence that follows it."""
+NOT_SURE = " Not sure: "
+"""Joins the sentence of a verdict to what makes it doubtful."""
 RELIABLE = 0.8
 """A verdict of at least this confidence can be relied on."""
 

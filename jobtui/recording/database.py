@@ -426,10 +426,7 @@ def _check(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
     if mark != layout.mark:
         raise RecordingError(f"{path}: is a database of something else, not a {layout.name} of jobtui")
     if version > layout.version:
-        raise RecordingError(
-            f"{path}: was made by a later jobtui (layout {version}, "
-            f"this one reads {layout.version}); update jobtui"
-        )
+        raise RecordingError(f"{path}: layout {version} is of a later jobtui; update this one")
     if parts != {part.strip() for part in layout.schema.split(";") if part.strip()}:
         raise RecordingError(f"{path}: has other tables than a {layout.name} of jobtui, and is not opened")
 

@@ -6,7 +6,7 @@ from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, Shar
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.numbers import counted
-from jobtui.model.verdicts import AS_KNOWN
+from jobtui.model.verdicts import NOT_SURE
 from jobtui.render.json_output import fields_of
 from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
@@ -42,9 +42,9 @@ def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
     if len(one.jobs) == 1:  # the line and its place, without the words before it
-        claim = one.sentence.rpartition(AS_KNOWN)[2]
+        claim = one.sentence.partition(NOT_SURE)[0]
         _, found, rest = claim.partition(f": {text}")
-        return show((text + rest).removesuffix(".") if found else claim)
+        return show((text + rest).removesuffix(".") if found else text if text in claim else claim)
     part = f"{count:,} of {of:,}" if of == len(one.jobs) else f"in {count:,} of {counted(of, 'output')} read"
     return show(text) + (f" ({part})" if count < len(one.jobs) else "")
 
@@ -88,7 +88,7 @@ def _codes(one: Incident) -> str:
 def _doubt(one: Incident) -> str:
     """What is doubtful about a single one, or how many of several are in doubt."""
     if len(one.jobs) == 1:
-        return show(one.sentence.rpartition(AS_KNOWN)[0].rstrip())
+        return show(one.sentence.partition(NOT_SURE)[2])
     return f"not sure of {one.doubtful:,} of them" if one.doubtful else ""
 
 
@@ -145,9 +145,8 @@ def incident_facts(one: Incident, now: Nanos) -> Iterator[Paragraph]:
         yield _labelled("" if at else "shared", shared_words(one, fact))
     if one.seen is not None:
         yield _labelled("seen", seen_words(one.seen, now))
-    yield _labelled("first", show(one.first), "accent")
-    for job_id in one.jobs[1:JOBS_NAMED]:
-        yield _labelled("", show(job_id))
+    for at, job_id in enumerate(one.jobs[:JOBS_NAMED]):
+        yield _labelled("" if at else "jobs", show(job_id), "" if at else "accent")
     if count > JOBS_NAMED:
         yield _labelled("", f"and {count - JOBS_NAMED:,} more", "dim")
 

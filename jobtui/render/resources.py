@@ -169,10 +169,10 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
     for site in known:
         now, label = look.now_of(site), look.label(site)
         is_down = site.is_down(now)
-        seen = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
+        seen = NONE if site.seen_at is None else age(max(0.0, seconds_between(site.seen_at, now)))
         words = [
             f"{'!' if is_down else '●'} {show(site.name)}{f'@{label}' if label else ''}",
-            f"agent {'last ' if is_down or site.seen_at is None else ''}heard from {seen}",
+            f"agent {f'silent for {seen}' if is_down else f'heard from {seen} ago'}",
             f"{counted(site.queued, 'job')} in its scheduler" if site.queued else "",
             show(site.path),
         ]

@@ -36,8 +36,8 @@ def extents(sources: Sequence[SourceHealth], kinds: Collection[str]) -> Iterator
     for label, source in zip(labels(sources), sources, strict=True):
         if source.kind in kinds:
             state = source.reason if source.state is SourceState.DOWN else source.note
-            usual = "not read yet" if source.read_at is None else "read as a whole"
-            yield f"{label}: {show(state) if state else usual}"
+            usual = "not read yet" if source.read_at is None else "read completely"
+            yield f"{label}: {show(state or source.skipped_words or usual)}"
 
 
 def _candidates(source: SourceHealth) -> list[str]:
@@ -87,10 +87,11 @@ def judge(source: SourceHealth, now: Nanos) -> Piece:
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or lag_s is None:
         return polled
+    style = "warning" if source.skipped_words else "dim"
     if newest_s is None:  # the time of reading says nothing about the age of its records
-        return Piece("undated" if source.records else "up", "dim")
+        return Piece("undated" if source.records else "up", style)
     # In minutes: in seconds it would change each second, on every screen
-    return Piece("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
+    return Piece("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), style)
 
 
 def judge_age(lag_s: float | None) -> Piece:
@@ -113,8 +114,10 @@ def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Piece:
     judged = [(judge(source, now), label, source) for label, source in named]
     if loud := [one for one in judged if one[0].style != "dim"]:
         # A "warning" comes before ""
-        words, label, _ = max(loud, key=lambda one: (one[0].style, one[2].lag_s(now) or one[2].silent_s(now)))
-        return words._replace(text=f"{label} {words.text}")
+        words, label, worst = max(
+            loud, key=lambda one: (one[0].style, one[2].lag_s(now) or one[2].silent_s(now))
+        )
+        return words._replace(text=f"{label} {words.text}{', some skipped' if worst.skipped_words else ''}")
     words, _, _ = min(judged, key=lambda one: inf if (age_s := one[2].newest_s(now)) is None else age_s)
     skipped = ", some skipped" if any(source.skipped for source in sources) else ""
     return words._replace(text=f"{words.text}{skipped}")

@@ -497,7 +497,9 @@ class Gatherer:
 
     def blind_spots(self) -> tuple[str, ...]:
         """The faults of all sources, whichever job they may concern."""
-        return tuple(source_doubts(self._sources, self.store.correlation.writers_read, self.now))
+        doubts = source_doubts(self._sources, self.store.correlation.writers_read, self.now)
+        skipped = (f"{one.name}: {one.skipped_words}" for one in self._sources if one.skipped_words)
+        return (*doubts, *skipped)
 
     async def sample(self, job: Job) -> Sample:
         """A job as incidents use it, judged on all evidence; cheap where record and logs are good."""

@@ -17,7 +17,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
-from jobtui.model.verdicts import AS_KNOWN, Cause, Code, Verdict
+from jobtui.model.verdicts import NOT_SURE, Cause, Code, Verdict
 from jobtui.render.incidents import common_words, incident_facts
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, JobRecord, ReadCache
@@ -64,11 +64,11 @@ def test_alike_failures_are_one_and_name_the_host_or_user_they_share() -> None:
 
 
 def test_a_single_failure_is_told_before_what_is_doubtful_about_it() -> None:
-    job, sentence = a_job(status=JobStatus.MISSING), f"A log is gone. {AS_KNOWN}It has run."
+    job, sentence = a_job(status=JobStatus.MISSING), f"It has run.{NOT_SURE}a log is gone."
     verdict = Verdict(job_id=job.id, code=Code.RUN_DIR_GONE, sentence=sentence, confidence=0.4)
     (found,) = incidents([Sample(job, verdict, None)]).alone
     assert common_words(found) == "It has run."
-    assert [part.text for part in incident_facts(found, NOW)][:2] == ["It has run.", "A log is gone."]
+    assert [part.text for part in incident_facts(found, NOW)][:2] == ["It has run.", "a log is gone."]
 
 
 FACT = st.sampled_from(("v1", "v2", "v3", None))

@@ -25,7 +25,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import WritersRead
-from jobtui.model.verdicts import AS_KNOWN, Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
+from jobtui.model.verdicts import NOT_SURE, Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -143,7 +143,7 @@ def explain(evidence: Evidence) -> Verdict:
 
 
 def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Verdict:
-    """The verdict with what makes it doubtful said first, and as sure as its sources allow."""
+    """The verdict with what makes it doubtful, and as sure as its sources allow."""
     job = evidence.job
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources)))
     is_live = job is not None and job.status.is_live
@@ -165,8 +165,8 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     )
     if not doubts:
         return found
-    sentence, sure = f"{capital('; '.join(doubts))}. {AS_KNOWN}{found.sentence}", min(found.confidence, GUESS)
-    return replace(found, sentence=sentence, confidence=sure, doubts=doubts)
+    sentence = f"{found.sentence}{NOT_SURE}{'; '.join(doubts)}."
+    return replace(found, sentence=sentence, confidence=min(found.confidence, GUESS), doubts=doubts)
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
@@ -263,7 +263,7 @@ def source_doubts(sources: Iterable[SourceHealth], writers_read: WritersRead, no
 
 def _state_doubts(health: SourceHealth, writers_read: WritersRead, now: Nanos) -> Iterator[str]:
     lag_s = health.lag_s(now)
-    last = "" if lag_s is None else f", last read {age(lag_s)} ago"
+    last = "" if lag_s is None else f" (last read {age(lag_s)} ago)"
     writer = writers_read.writers.get(health.name)
     is_old = writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
     if health.state is SourceState.DOWN:

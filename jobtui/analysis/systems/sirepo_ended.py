@@ -25,7 +25,7 @@ _LIVE_IN_SLURM = regex(r"(?:sbatch status|unexpected state)=(CONFIGURING|COMPLET
 AGENT_NOTES = frozenset({"note from the agent", "exception in the agent", "error with job_cmd"})
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
-BY_WHOM = " (by whom is not known; the kernel does so when memory runs out)"
+BY_WHOM = " (sender unknown; perhaps the kernel, out of memory)"
 
 
 def completed(case: Case) -> Finding:

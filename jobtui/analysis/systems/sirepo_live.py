@@ -292,8 +292,7 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
     is_known = still_waits or any((one.op, one.name) == (cancel.op, cancel.name) for one in held)
     return Finding(
         Code.CANCEL_UNCONFIRMED,
-        f"Its cancel{case.ago(asked)} {how} nothing confirms it; the program may still run and "
-        "hold its slot.",
+        f"Its cancel{case.ago(asked)} {how} nothing confirms it; the program may still run in its slot.",
         PLAUSIBLE if not is_known else SURE if is_heard else LIKELY,
         (asked, cancel.steps[-1] if cancel.steps else None),
         Mark.REPLIED,

@@ -17,7 +17,7 @@ from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters
 from jobtui.backends.base import Batch, PolledSource, SourceParts, merged
 from jobtui.model.bounded import Bounded
 from jobtui.model.changes import OPEN, UNLISTED, Allocation, StateChange, serving, tag_word
-from jobtui.model.clock import SECOND, Nanos, from_seconds, seconds_between, to_rfc3339
+from jobtui.model.clock import DAY, SECOND, Nanos, from_seconds, seconds_between, to_rfc3339
 from jobtui.model.health import Skip, SourceError, SourceMissing, rows_of
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, NO_SESSION, NOT_DONE, Job, JobStatus
@@ -330,13 +330,13 @@ class Questions:
 
     def _take_offers(self) -> None:
         """Learn what sites offer, and have the jobs that it concerns given again where that changed."""
-        known, frame, sites_at = self.known, self._frame_now, self._read_at(SITES)
+        known, frame, at = self.known, self._frame_now, self._read_at(SITES)
         known.launchers_at = self._read_at(SESSIONS, BATCH_JOBS) if BATCH_JOBS in self._lists else None
         known.going = [one for one in frame.allocations if one.state in OPEN]
         known.down = {
-            site.id: f"the agent of site {site.name} was last heard from at {clock(site.seen_at)}"
+            site.id: f"the agent of site {site.name} was last heard from at {clock(site.seen_at, at)}"
             for site in frame.sites
-            if site.is_down(sites_at)
+            if site.is_down(at)
         }
         offered = [(one.id, one.state, one.nodes, one.tags, known.silence(one)) for one in known.going]
         if self._offered != (now := (offered, known.down)):
@@ -391,7 +391,7 @@ class Questions:
         yield from self.known.down.values()
         yield from filter(None, map(self.known.silence, self.known.going))
         if self._back_at is not None:
-            seen = f"seen at {clock(self._back_at)}"
+            seen = f"seen at {clock(self._back_at, self._back_at)}"
             yield f"event ids went back, {seen}: another server, or a backup; all was read again"
 
     def _jobs_where(self, is_meant: Callable[[records.JobRow], bool]) -> tuple[Job, ...]:
@@ -506,9 +506,10 @@ class Questions:
         return merged((found, self._skipped(EVENTS, page)))
 
 
-def clock(at: Nanos | None) -> str:
-    """A time of day that does not change while it is shown."""
-    return f"{to_rfc3339(at or Nanos(0))[11:16]}Z"
+def clock(at: Nanos | None, now: Nanos) -> str:
+    """A time that does not change while it is shown, with its date where that is a day ago or more."""
+    date, time = to_rfc3339(at or Nanos(0))[:16].split("T")
+    return f"{date} {time}Z" if now - (at or 0) >= DAY else f"{time}Z"
 
 
 JOBS_KEPT = 200_000
@@ -728,7 +729,7 @@ class KnownRows:
         """In words, that no launcher of an allocation is heard from, if that is so."""
         if self.launchers_at is None or not one.is_stale(self.launchers_at):
             return None
-        last = f"its launcher was last heard from at {clock(one.heartbeat_at)}"
+        last = f"its launcher was last heard from at {clock(one.heartbeat_at, self.launchers_at)}"
         return f"batch job {one.id}: {last if one.launchers else 'it runs and has no launcher'}"
 
     def _offered_to(self, row: records.JobRow, tags: str, site: int) -> tuple[str | None, str | None]:

@@ -31,7 +31,7 @@ from jobtui.model.health import QUIET_S, FailingPart, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import WritersRead
-from jobtui.model.verdicts import Cause, Code, Verdict
+from jobtui.model.verdicts import NOT_SURE, Cause, Code, Verdict
 from jobtui.session import Session
 from tests import builders
 from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes, on_balsam
@@ -337,12 +337,12 @@ FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago
 
 
 @each(*ROWS["what is wrong with a source"])
-def test_a_verdict_begins_with_what_is_wrong_with_the_source(health: dict[str, object], words: str) -> None:
+def test_a_verdict_names_what_is_wrong_with_the_source(health: dict[str, object], words: str) -> None:
     fine = explain(on_server("RUNNING", FINE))
     assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
     source = msgspec.convert(msgspec.to_builtins(FINE) | health, SourceHealth)
     verdict = explain(msgspec.structs.replace(on_server("RUNNING", source), is_now_set="is_set" in health))
-    assert verdict.sentence.startswith(words)
+    assert f"{NOT_SURE}{words}" in verdict.sentence
     assert fine.confidence >= SURE > verdict.confidence
     assert verdict.doubts[0] in verdict.blind_spots
 
@@ -398,7 +398,7 @@ def test_durations_end_when_the_source_was_last_read(system: str) -> None:
     verdict = explain(later)
     assert (verdict.code, verdict.confidence < SURE) == (Code.RUNNING, True)
     assert re.search(r"for 1m\b", verdict.sentence)
-    assert verdict.sentence.startswith("Api cannot be read: refused, last read 5h")
+    assert f"{NOT_SURE}api cannot be read: refused (last read 5h" in verdict.sentence
     assert system != "slurm" or {one.at for one in verdict.evidence} == {ago(0)}
 
 
