@@ -1,6 +1,7 @@
 """Tables that come with the program, as TOML next to the code that reads them; where a user's files are."""
 
 import os
+import re
 from functools import cache
 from typing import Any
 
@@ -13,11 +14,12 @@ def text_of(package: str, name: str) -> str:
 
 
 @cache
-def tables_of(package: str, name: str) -> dict[str, Any]:
-    """What `<name>.toml` in the folder of a package holds."""
+def tables_of(package: str, name: str, *, without: str = "") -> dict[str, Any]:
+    """What `<name>.toml` in the folder of a package holds, but for the `[[tables]]` of one name."""
     import tomllib  # takes long, and most need no table
 
-    return tomllib.loads(text_of(package, f"{name}.toml"))
+    text, own = text_of(package, f"{name}.toml"), rf"(?ms)^\[\[{re.escape(without)}\]\]$.*?(?=^\[|\Z)"
+    return tomllib.loads(re.sub(own, "", text) if without else text)
 
 
 def home_of(kind: str) -> str:
