@@ -9,16 +9,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from jobtui.backends.journal.client import HostStarts, JournalReader, Lane, check_field, checked
 from jobtui.backends.journal.records import OP_HAS, START_HAS, agents_named, ops_named
 from jobtui.formats.journal_export import entry_of_export
-from jobtui.formats.json_values import Document, as_dict, decoded
+from jobtui.formats.json_values import PIECE_BYTES, Document, as_dict, decoded
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos
-from jobtui.model.health import SourceError, rows_of
+from jobtui.model.health import rows_of
 from jobtui.model.journal import (
     At,
     AtCursor,
@@ -94,7 +93,7 @@ class RowQuery(NamedTuple):
     """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
 
     `without` are ids that are not wanted, as far as the engine can leave them out. With `words` a row has one
-    of them in its text, or with `every` all of them.
+    of each group in its text.
     """
 
     begin: Nanos | None
@@ -104,8 +103,7 @@ class RowQuery(NamedTuple):
     back: bool = False
     without: Collection[str] = ()
     walk: ReadingState | None = None
-    words: Collection[str] = ()
-    every: bool = False
+    words: Collection[Collection[str]] = ()
 
 
 def united(matches: Matches) -> Iterator[list[tuple[str, list[str]]]]:
@@ -150,8 +148,8 @@ class Doubts:
 
     @property
     def words(self) -> str:
-        times = ((words, count) for words, count in self._counts.items())
-        return "; ".join(f"{words} ({count} times)" if count > 1 else words for words, count in times)
+        counts = self._counts.items()
+        return "; ".join(f"{words} ({count} times)" if count > 1 else words for words, count in counts)
 
 
 class Engine(Protocol):
@@ -178,9 +176,9 @@ class TailEngine(Protocol):
 
 
 async def document_of(body: bytes) -> Document:
-    """The JSON object of an answer, {} if it is none. Other tasks run while it is decoded."""
+    """The JSON object of an answer, {} if it is none. Other tasks run while a large one is decoded."""
     try:
-        return as_dict(await asyncio.to_thread(decoded, body))
+        return as_dict(decoded(body) if len(body) < PIECE_BYTES else await asyncio.to_thread(decoded, body))
     except ValueError:
         return {}
 
@@ -239,10 +237,8 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
             {name.encode(): text.encode("utf-8", "replace") for name, text in fields.items()}
         )
 
-    def lose(row: EngineRow, why: str) -> None:
-        engine.doubts.add(f"a row is not understood: {why}")
-
-    return [entry for entry in rows_of(rows, made, lose) if entry is not None]
+    entries = rows_of(rows, made, lambda _, why: engine.doubts.add(f"a row is not understood: {why}"))
+    return [entry for entry in entries if entry is not None]
 
 
 class EngineFollowing:
@@ -273,15 +269,12 @@ class EngineFollowing:
         self._newest: Key = self._after or (begin, "")
         self._walk = ReadingState()
         self._news = asyncio.Event()
-        self._is_closed = False
         self._is_at_edge = False
         self._tail: Lane | None = None
         self._late_asked_at = 0.0
 
     async def take(self, most: int) -> Slice:
         self._news.clear()
-        if self._is_closed:
-            raise SourceError(f"{self.engine.name}: is closed")
         if self._tail is not None and self._tail.task.done():
             self._tail.task.result()
         now_s, lane = asyncio.get_running_loop().time(), self._tail
@@ -318,11 +311,11 @@ class EngineFollowing:
     async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
         if self._only is not None and (newest := await self._last(self._only)) is not None:
-            return newest, False
+            return newest, self._is_at_edge
         given = [one for one, at in self._given.items() if at > self._begin - INSTANT_NS]
         question = RowQuery(
             self._begin or None, self._until, self._matches, most, walk=self._walk,
-            without=given, words=tuple(self._asked),
+            without=given, words=[tuple(self._asked)] if self._asked else [],
         )  # fmt: skip
         found = await self.engine.rows(question)
         self._learn(found.rows)
@@ -364,26 +357,26 @@ class EngineFollowing:
             self.engine.doubts.add(f"of the rows since then, only the last {len(found.rows):,} were read")
         rows = sorted({row.id: row for row in self._fresh([*made, *found.rows])}.values())
         self._note([(row.at, row.id) for row in rows])
-        self._begin = self._newest[0]
+        self._is_at_edge = not found.is_partial
+        self._begin = self._late_from() if self._is_at_edge else self._newest[0]
         return rows
 
     def _fresh(self, rows: Iterable[EngineRow]) -> list[EngineRow]:
-        after = self._after
-        wanted = (row for row in rows if after is None or (row.at, row.id) > after)
+        wanted = (row for row in rows if self._after is None or (row.at, row.id) > self._after)
         return [row for row in wanted if row.id not in self._given]
 
     async def _about_job(self, question: RowQuery) -> tuple[list[EngineRow], Rows]:
         """The rows that made ops of the job, and the last ones that name it or these ops."""
         self._asked[self._about] = None
-        made = (await self.engine.rows(question._replace(words=(OP_HAS, self._about), every=True))).rows
+        made = (await self.engine.rows(question._replace(words=[[OP_HAS], [self._about]]))).rows
         self._learn(made)
-        found = await self.engine.rows(question._replace(words=tuple(self._asked)))
+        found = await self.engine.rows(question._replace(words=[tuple(self._asked)]))
         if not any(self._about in self._text(row) for row in (*made, *found.rows)):
             self._asked.clear()
             self.engine.doubts.add(f"no row has the word {self._about}: rows without it were read")
             return [], await self.engine.rows(question)
         also = ", its agents or a start of the supervisor" if self._agents else ""
-        self.engine.doubts.add(f"only rows that name the job or its ops{also} were read")
+        self.engine.doubts.add(f"only rows with a word that names the job or its ops{also} were read")
         # Of an op that is not among the last rows it is not known whether it has ended
         named = {op for row in found.rows for op in ops_named(self._text(row))}
         return [
@@ -421,33 +414,26 @@ class EngineFollowing:
     async def changed(self, timeout_s: float) -> None:
         if not self._is_at_edge:
             return
-        if self._tail is None and isinstance(self.engine, TailEngine):
-            tail = partial(self._sent, self.engine)
-            self._tail = Lane(lambda _: tail(), At(self._begin), (), None, self._news)
+        if self._tail is None and isinstance(engine := self.engine, TailEngine):
+            self._tail = Lane(lambda _: self._sent(engine), At(self._begin), (), None, self._news)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(timeout_s, PERIOD_S)):
                 await self._news.wait()
                 await asyncio.sleep(TOGETHER_S)
 
     async def aclose(self) -> None:
-        self._is_closed = True
         self._news.set()
         if self._tail is not None:
             self._tail.task.cancel()
             await asyncio.gather(self._tail.task, return_exceptions=True)
-        await self.engine.aclose()
 
 
 class EngineJournal(JournalReader):
-    """What an engine keeps, read as a journal. `make_engine` makes one for each that follows.
-
-    Following begins with the `window`.
-    """
+    """What an engine keeps, read as a journal. Following begins with the `window`."""
 
     def __init__(self, make_engine: Callable[[], Engine], window: ReadWindow = EVERYTHING) -> None:
-        self._make_engine, self._window = make_engine, window
+        self._engine, self._window = make_engine(), window
         self.newest = window.most
-        self._engine = make_engine()
         self.name = self._engine.name
 
     async def forward(self, start: Begin | At | AtCursor, matches: Matches, most: int) -> Slice:
@@ -465,11 +451,12 @@ class EngineJournal(JournalReader):
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         for field in fields:
             check_field(field, self.name)
-        return {field: await self._engine.values(field) for field in fields}
+        found = await asyncio.gather(*map(self._engine.values, fields))
+        return dict(zip(fields, found, strict=True))
 
     def follow(self, start: FollowStart | HostStarts, matches: Matches) -> EngineFollowing:
         start = start.for_new if isinstance(start, HostStarts) else start
-        return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._window)
+        return EngineFollowing(self._engine, start, checked(matches, self.name), self._window)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

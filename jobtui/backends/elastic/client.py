@@ -17,7 +17,7 @@ from jobtui.model.tables import tables_of
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 
-LIMITS = HttpLimits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
+LIMITS = HttpLimits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
 POINT_KEPT = "1m"
 POINTS = ("_pit", "_search/point_in_time")
 """Where a point in time is opened: Elasticsearch since 7.10, OpenSearch since 2.4."""

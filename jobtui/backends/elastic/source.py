@@ -12,6 +12,7 @@ from jobtui.backends.journal.source import Journal, journal_of
 from jobtui.formats.json_values import as_dict, as_list
 from jobtui.model.clock import LATEST_S, MILLISECOND, SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import SourceError, SourceUnreachable, rows_of
+from jobtui.model.ids import PREFIX_LENGTH
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole_of
 from jobtui.model.specs import ReadWindow, SourceSpec
@@ -36,7 +37,7 @@ OF_LINES = frozenset({"MESSAGE", "text"})
 class Preset(msgspec.Struct, frozen=True):
     """How documents are written, and which: those that have a field, if one is named.
 
-    `fields` are the names that each of our fields may have, likeliest first.
+    `fields` are the names that each of our fields may have, likeliest first. `joined`: see presets.toml.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Preset(msgspec.Struct, frozen=True):
     fields: dict[str, tuple[str, ...]] = {}
     reads: str = ""
     only_with: str = ""
+    joined: tuple[str, ...] = ()
 
 
 @cache
@@ -83,9 +85,9 @@ def text_at(document: Document, paths: Iterable[str], is_of_lines: bool = False)
 
 def fields_of(document: Document, preset: Preset, wanted: Collection[str] | None = None) -> dict[str, str]:
     """The fields of a document. Of several values the first counts; several texts are joined as lines."""
-    known = ((field, preset.fields.get(field, ())) for field in wanted or preset.fields)
-    found = ((field, text_at(document, paths, field in OF_LINES)) for field, paths in known)
-    return {field: text for field, text in found if text}
+    known = wanted or preset.fields
+    texts = [text_at(document, preset.fields.get(field, ()), field in OF_LINES) for field in known]
+    return {field: text for field, text in zip(known, texts, strict=True) if text}
 
 
 def search_of(asked: engine.RowQuery, preset: Preset, cast: Mapping[str, str]) -> dict[str, object]:
@@ -94,9 +96,7 @@ def search_of(asked: engine.RowQuery, preset: Preset, cast: Mapping[str, str]) -
     filters = [_within(preset, asked.begin, asked.end)]
     filters += [{"exists": {"field": preset.only_with}}] if preset.only_with else []
     filters += [_any_of(asked.matches, preset)] if asked.matches else []
-    if asked.words:
-        text = {"query": " ".join(asked.words), "operator": "and" if asked.every else "or"}
-        filters.append(either_of([{"match": {path: text}} for path in preset.fields["MESSAGE"]]))
+    filters += [_with_one_of(words, preset) for words in asked.words]
     left_out = list(() if walk and walk.after else asked.without)[-LEFT_OUT_MOST:]
     bounded = {"filter": filters, "must_not": _these(left_out)}
     order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date", **cast}
@@ -108,6 +108,15 @@ def search_of(asked: engine.RowQuery, preset: Preset, cast: Mapping[str, str]) -
         query["pit"] = {"id": walk.point, "keep_alive": "1m"}
         query |= {"search_after": walk.after} if walk.after else {}
     return query
+
+
+def _with_one_of(words: Collection[str], preset: Preset) -> Document:
+    """A clause for one of these words, or an id joined to another by a colon or dot between two letters."""
+    forms = [(form, 0 if form.endswith("}") else -1) for form in preset.joined]
+    ids = [one for one in words if len(one) > PREFIX_LENGTH]
+    joined = (form.format(one) for one in ids for form, end in forms if one[end].isalpha())
+    text = {"query": " ".join((*words, *joined)), "operator": "or"}
+    return either_of([{"match": {path: text}} for path in preset.fields["MESSAGE"]])
 
 
 def _these(rows: Iterable[str]) -> list[Document]:

@@ -26,8 +26,8 @@ from jobtui.model.specs import NO_ACCESS, ReadWindow, SourceSpec, parse_server
 from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, HttpLimits, ServerKind
 
-LIMITS = HttpLimits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
-"""One connection is for `tail`."""
+LIMITS = HttpLimits(connections=3, pauses_s=(0.5, 1.0, 2.0, 4.0))
+"""One connection is for `tail`, one for following, one for pages."""
 LABELS_APART = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 """Asks for the labels of single lines separately from those of their stream (Loki 3)."""
 LONGEST_S = 29 * 24 * 3600
@@ -71,9 +71,9 @@ def preset_of(options: str) -> LokiPreset:
     return msgspec.convert({**tables[name], "name": name, "selector": selector}, LokiPreset)
 
 
-def query_of(preset: LokiPreset, matches: Matches, words: Collection[str] = (), every: bool = False) -> str:
-    """The question in LogQL: the selector, the words and the labels that lines must have."""
-    patterns = [rf"\b({one})\b" for one in (words if every else ["|".join(words)]) if one]
+def query_of(preset: LokiPreset, matches: Matches, words: Collection[Collection[str]] = ()) -> str:
+    """The question in LogQL: the selector, a word of each group and the labels that lines must have."""
+    patterns = [rf"\b({'|'.join(some)})\b" for some in words]
     query = preset.selector + "".join(f" |~ {json.dumps(one)}" for one in patterns)
     if not matches:
         return query
@@ -101,7 +101,7 @@ class LokiEngine:
 
     async def rows(self, asked: engine.RowQuery) -> engine.Rows:
         begin, end = self._span(asked.begin, asked.end)
-        query = query_of(self._preset, asked.matches, asked.words, asked.every)
+        query = query_of(self._preset, asked.matches, asked.words)
         params = {
             "query": query, "start": str(begin), "end": str(end + 1),
             "limit": str(asked.most), "direction": "backward" if asked.back else "forward",
