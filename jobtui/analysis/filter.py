@@ -8,15 +8,14 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
-from operator import eq, ge, gt, le, lt
+from operator import attrgetter, eq, ge, gt, le, lt
 from os.path import commonprefix
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jobtui.analysis.filter_syntax import (
     YES_NO_WORDS,
-    All,
     FieldComparison,
     FilterError,
     Node,
@@ -34,9 +33,9 @@ from jobtui.analysis.filter_syntax import (
 )
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.analysis.times import age, parse_duration, parse_moment
-from jobtui.model.clock import DAY, Nanos
+from jobtui.model.clock import DAY, SECOND, Nanos
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
-from jobtui.model.jobs import SLURM, Job, JobStatus, age_s, first_seen, last_active
+from jobtui.model.jobs import SLURM, Job, JobStatus, age_s, first_seen, last_active, status_since
 from jobtui.model.numbers import real
 from jobtui.model.ops import Agent, AgentState
 from jobtui.model.spelling import nearest
@@ -57,12 +56,15 @@ class Kind(Enum):
 
 
 class Field(NamedTuple):
-    """One field: its names, its kind, its value of a job, and the meaning of `:` if that is not equality."""
+    """One field: its names, its kind, its value of a job, and the meaning of `:` if that is not equality.
+
+    `get` is given the job; for a duration or a time also what the clock of its source shows.
+    """
 
     names: tuple[str, ...]
     kind: Kind
     about: str
-    get: Callable[[Job, Nanos, JobContext], object] = lambda j, n, c: None
+    get: Callable[..., Any] = lambda job: None
     colon: str = "="
 
     @property
@@ -71,50 +73,45 @@ class Field(NamedTuple):
 
 
 FIELDS: tuple[Field, ...] = (
+    Field(("status", "state"), Kind.STATUS, "pending, running, completed, failed, ...", attrgetter("status")),
+    Field(("native",), Kind.TEXT, "status in the words of its system", attrgetter("native_status")),
+    Field(("id", "jid"), Kind.TEXT, "id of the job", attrgetter("id")),
+    Field(("user", "owner", "uid"), Kind.TEXT, "user who owns it", attrgetter("owner")),
+    Field(("name",), Kind.TEXT, "name given by the user", attrgetter("name")),
+    Field(("app",), Kind.TEXT, "application", attrgetter("app")),
+    Field(("model",), Kind.TEXT, "model that the application computes", attrgetter("model")),
+    Field(("mode",), Kind.TEXT, "sequential, parallel, sbatch", attrgetter("mode")),
+    Field(("host",), Kind.TEXT, "where it runs", attrgetter("host")),
+    Field(("driver",), Kind.TEXT, "what starts its agent", attrgetter("driver")),
+    Field(("system",), Kind.TEXT, "the system it belongs to", attrgetter("system")),
+    Field(("source",), Kind.TEXT, "the source it was read from", attrgetter("source")),
+    Field(("plan",), Kind.TEXT, "the user's plan", attrgetter("plan")),
+    Field(("error",), Kind.TEXT, "why it failed", attrgetter("error")),
+    Field(("reason",), Kind.TEXT, "reason in the words of its system", attrgetter("reason")),
+    Field(("exit",), Kind.TEXT, "how its program ended, CODE:SIGNAL", attrgetter("exit")),
     Field(
-        ("status", "state"), Kind.STATUS, "pending, running, completed, failed, ...", lambda j, n, c: j.status
+        ("partition", "queue"), Kind.TEXT, "partition of Slurm", lambda j: j.app if j.system == SLURM else ""
     ),
-    Field(("native",), Kind.TEXT, "status in the words of its system", lambda j, n, c: j.native_status),
-    Field(("id", "jid"), Kind.TEXT, "id of the job", lambda j, n, c: j.id),
-    Field(("user", "owner", "uid"), Kind.TEXT, "user who owns it", lambda j, n, c: j.owner),
-    Field(("name",), Kind.TEXT, "name given by the user", lambda j, n, c: j.name),
-    Field(("app",), Kind.TEXT, "application", lambda j, n, c: j.app),
-    Field(("model",), Kind.TEXT, "model that the application computes", lambda j, n, c: j.model),
-    Field(("mode",), Kind.TEXT, "sequential, parallel, sbatch", lambda j, n, c: j.mode),
-    Field(("host",), Kind.TEXT, "where it runs", lambda j, n, c: c.with_agent(j).host),
-    Field(("driver",), Kind.TEXT, "what starts its agent", lambda j, n, c: c.with_agent(j).driver),
-    Field(("system",), Kind.TEXT, "the system it belongs to", lambda j, n, c: j.system),
-    Field(("source",), Kind.TEXT, "the source it was read from", lambda j, n, c: j.source),
-    Field(("plan",), Kind.TEXT, "the user's plan", lambda j, n, c: j.plan),
-    Field(("error",), Kind.TEXT, "why it failed", lambda j, n, c: j.error),
-    Field(("reason",), Kind.TEXT, "reason in the words of its system", lambda j, n, c: j.reason),
-    Field(("exit",), Kind.TEXT, "how its program ended, CODE:SIGNAL", lambda j, n, c: j.exit),
-    Field(
-        ("partition", "queue"),
-        Kind.TEXT,
-        "partition of Slurm",
-        lambda j, n, c: j.app if j.system == SLURM else None,
-    ),
-    Field(("message",), Kind.TEXT, "what it waits for", lambda j, n, c: j.message),
-    Field(("alert",), Kind.TEXT, "warning shown to its user", lambda j, n, c: j.alert),
-    Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", lambda j, n, c: j.tags),
-    Field(("batch", "scheduler"), Kind.WORDS, "id of its allocation", lambda j, n, c: j.allocation),
-    Field(("to", "passed"), Kind.WORDS, "a state that it entered", lambda j, n, c: j.passed),
-    Field(("from", "left"), Kind.WORDS, "a state it left", lambda j, n, c: j.passed.rpartition(" ")[0]),
-    Field(("age",), Kind.DURATION, "time in its current state", lambda j, n, c: age_s(j, n), "<="),
-    Field(("dur", "elapsed"), Kind.DURATION, "how long it runs or ran", lambda j, n, c: j.elapsed_s(n), ">="),
-    Field(("wait", "waited"), Kind.DURATION, "how long it waited", lambda j, n, c: j.waited_s(n), ">="),
-    Field(("percent", "%"), Kind.NUMBER, "share that is done", lambda j, n, c: j.percent),
-    Field(("runs",), Kind.NUMBER, "how often it was run", lambda j, n, c: j.runs),
-    Field(("frames",), Kind.NUMBER, "frames written", lambda j, n, c: j.frames),
-    Field(("queued",), Kind.TIME, "when it was submitted", lambda j, n, c: j.queued_at),
-    Field(("started",), Kind.TIME, "when it started", lambda j, n, c: j.started_at),
-    Field(("ended",), Kind.TIME, "when it ended", lambda j, n, c: j.ended_at),
-    Field(("updated",), Kind.TIME, "last change of its record", lambda j, n, c: j.updated_at),
-    Field(("since",), Kind.TIME, "active at this time or later", lambda j, n, c: last_active(j, n), ">="),
-    Field(("until",), Kind.TIME, "submitted at this time or earlier", lambda j, n, c: first_seen(j), "<="),
+    Field(("message",), Kind.TEXT, "what it waits for", attrgetter("message")),
+    Field(("alert",), Kind.TEXT, "warning shown to its user", attrgetter("alert")),
+    Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", attrgetter("tags")),
+    Field(("batch", "scheduler"), Kind.WORDS, "id of its allocation", attrgetter("allocation")),
+    Field(("to", "passed"), Kind.WORDS, "a state that it entered", attrgetter("passed")),
+    Field(("from", "left"), Kind.WORDS, "a state it left", lambda job: job.passed.rpartition(" ")[0]),
+    Field(("age",), Kind.DURATION, "time in its current state", age_s, "<="),
+    Field(("dur", "elapsed"), Kind.DURATION, "how long it runs or ran", Job.elapsed_s, ">="),
+    Field(("wait", "waited"), Kind.DURATION, "how long it waited", Job.waited_s, ">="),
+    Field(("percent", "%"), Kind.NUMBER, "share that is done", attrgetter("percent")),
+    Field(("runs",), Kind.NUMBER, "how often it was run", attrgetter("runs")),
+    Field(("frames",), Kind.NUMBER, "frames written", attrgetter("frames")),
+    Field(("queued",), Kind.TIME, "when it was submitted", lambda job, now: job.queued_at),
+    Field(("started",), Kind.TIME, "when it started", lambda job, now: job.started_at),
+    Field(("ended",), Kind.TIME, "when it ended", lambda job, now: job.ended_at),
+    Field(("updated",), Kind.TIME, "last change of its record", lambda job, now: job.updated_at),
+    Field(("since",), Kind.TIME, "active at this time or later", last_active, ">="),
+    Field(("until",), Kind.TIME, "submitted at this time or earlier", lambda job, now: first_seen(job), "<="),
     Field(("flag", "is"), Kind.FLAG, "needs attention: stuck, over_limit, alert, contradiction, ..."),
-    Field(("quasi",), Kind.YES_NO, "records that are not simulations", lambda j, n, c: j.is_quasi),
+    Field(("quasi",), Kind.YES_NO, "records that are not simulations", attrgetter("is_quasi")),
 )
 FIELD_BY_NAME: Mapping[str, Field] = {name: field for field in FIELDS for name in field.names}
 
@@ -144,7 +141,15 @@ VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
 
 
 T = TypeVar("T")
-Test = Callable[[Job, Nanos, JobContext], bool]
+JobTest = Callable[[Job], bool]
+
+
+class Look(NamedTuple):
+    """What a filter looks at besides the records: what the clock of a source shows, and further facts."""
+
+    time_of: Callable[[str], Nanos]
+    context: JobContext
+
 
 MAX_PATTERN = 200
 MAX_SUBJECT = 300
@@ -163,7 +168,9 @@ _IN_SPAN: Mapping[str, Callable[[int, int, int], bool]] = {
 """The comparison of a time with a typed one, which spans a day, a minute, a second or an instant."""
 _OF_DAY = {**_IN_SPAN, "<=": lambda at, start, end: at < end, ">": lambda at, start, end: at >= end}
 """The same for a typed day, which is compared as a whole; "after 14:00" begins at 14:00:00."""
+_NEGATED = {"!=": "=", "!~": ":~"}
 _ORDERED_KINDS = frozenset({Kind.NUMBER, Kind.DURATION, Kind.TIME})
+_TOLD_BY_LOGS = frozenset({"host", "driver"})
 _TIMED_KINDS = frozenset({Kind.DURATION, Kind.TIME, Kind.FLAG})
 _PATTERN_PART = (
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\()|(?P<close>\))|(?P<alternative>\|)"
@@ -171,7 +178,7 @@ _PATTERN_PART = (
 )
 
 
-def make_test(comparison: FieldComparison) -> Test:
+def _comparison_test(comparison: FieldComparison, look: Look) -> JobTest:
     """The test of a comparison. Raises FilterError."""
     name = comparison.field
     field = FIELD_BY_NAME.get(name.text.lower())
@@ -179,107 +186,92 @@ def make_test(comparison: FieldComparison) -> Test:
         near = nearest(name.text, FIELD_BY_NAME)
         raise FilterError(name.start, name.end, f"unknown field {name.text}", near)
     op, values = comparison.op, comparison.values
-    if op in (":~", "!~"):
-        test = _pattern_test(field, values[0])
-        return negated(test) if op == "!~" else test
-    if op == "!=":
-        return negated(any_of([_MAKERS[field.kind](field, "=", value) for value in values]))
+    if field.name in _TOLD_BY_LOGS:
+        get, with_agent = field.get, look.context.with_agent
+        field = field._replace(get=lambda job: get(with_agent(job)))
+    if op in _NEGATED:
+        return negated(_comparison_test(comparison._replace(op=_NEGATED[op]), look))
+    if op == ":~":
+        return _pattern_test(field, values[0])
     if op in ("<", "<=", ">", ">="):
         if field.kind not in _ORDERED_KINDS:
             raise FilterError(name.start, values[0].start, f"{field.name} has no order", f"{field.name}:")
         if len(values) > 1:
             raise FilterError(values[1].start, values[-1].end, f"expected one value after {op}")
-    return any_of([_MAKERS[field.kind](field, op, value) for value in values])
+    return any_of([_MAKERS[field.kind](field, op, value, look) for value in values])
 
 
-def _text_test(field: Field, op: str, value: Value) -> Test:
+def _text_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     get, wanted = field.get, value.text.lower()
-    if not wanted:
-        return lambda job, now, context: not get(job, now, context)
-    if op == "=":
-        return lambda job, now, context: str(get(job, now, context) or "").lower() == wanted
-    return lambda job, now, context: wanted in str(get(job, now, context) or "").lower()
+    if op == "=" or not wanted:
+        return lambda job: (get(job) or "").lower() == wanted
+    return lambda job: wanted in (get(job) or "").lower()
 
 
-def _words_test(field: Field, op: str, value: Value) -> Test:
+def _words_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     get, wanted = field.get, value.text.lower()
-
-    def test(job: Job, now: Nanos, context: JobContext) -> bool:
-        words = str(get(job, now, context) or "").lower().split(" ")
-        return any(word == wanted or word.startswith(f"{wanted}:") for word in words)
-
-    return test
+    begun = f"{wanted}:"
+    return lambda job: any(word == wanted or word.startswith(begun) for word in get(job).lower().split(" "))
 
 
-def _number_test(field: Field, op: str, value: Value) -> Test:
+def _number_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     number = real(value.text.removesuffix("%"))
     if number is None:
         raise FilterError(value.start, value.end, f"{value.text} is not a number")
-    return _ordered(field, op, number)
+    get, compare = field.get, _ORDER[field.colon if op == ":" else op]
+    return lambda job: (found := get(job)) is not None and compare(found, number)
 
 
-def _duration_test(field: Field, op: str, value: Value) -> Test:
+def _duration_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     seconds = parse_duration(value.text)
     if seconds is None:
         raise FilterError(value.start, value.end, f"{value.text} is not a duration", "10m")
-    if op != "=":
-        return _ordered(field, op, seconds)
-    get, shown = field.get, age(seconds)
-    return lambda job, now, context: age(get(job, now, context)) == shown  # type: ignore[arg-type]
+    get, time_of, shown = field.get, look.time_of, age(seconds)
+    if op == "=":
+        return lambda job: age(get(job, time_of(job.source))) == shown
+    compare, nanos = _ORDER[field.colon if op == ":" else op], seconds * SECOND
+    if get is age_s:  # which most filters by time ask for
+        return lambda job: (at := status_since(job)) is not None and compare(time_of(job.source) - at, nanos)
+    return lambda job: (found := get(job, time_of(job.source))) is not None and compare(found, seconds)
 
 
-def _ordered(field: Field, op: str, wanted: float) -> Test:
-    get, compare = field.get, _ORDER[field.colon if op == ":" else op]
-
-    def test(job: Job, now: Nanos, context: JobContext) -> bool:
-        value = get(job, now, context)
-        return value is not None and compare(value, wanted)  # type: ignore[arg-type]
-
-    return test
-
-
-def _time_test(field: Field, op: str, value: Value) -> Test:
+def _time_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     moment = parse_moment(value.text)
     if moment is None:
         raise FilterError(value.start, value.end, f"{value.text} is not a time", "14:00")
     if op == ":":
         op = ">=" if moment.ago is not None and field.colon == "=" else field.colon
-    span = lru_cache(maxsize=1)(moment.span)
+    span, offset_s, time_of = lru_cache(maxsize=1)(moment.span), look.context.offset_s, look.time_of
     get, compare = field.get, (_OF_DAY if moment.length == DAY else _IN_SPAN)[op]
 
-    def test(job: Job, now: Nanos, context: JobContext) -> bool:
-        at = get(job, now, context)
-        return isinstance(at, int) and compare(at, *span(now, context.offset_s))
+    def test(job: Job) -> bool:
+        at = get(job, now := time_of(job.source))
+        return at is not None and compare(at, *span(now, offset_s))
 
     return test
 
 
-def _status_test(field: Field, op: str, value: Value) -> Test:
+def _status_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     wanted = _meaning(value, STATUS_WORDS, "unknown status {}")
-    if len(wanted) == 1:
-        (only,) = wanted
-        return lambda job, now, context: job.status is only
-    return lambda job, now, context: job.status in wanted
+    return lambda job: job.status in wanted
 
 
-def _flag_test(field: Field, op: str, value: Value) -> Test:
-    wanted = _meaning(value, FLAG_WORDS, "unknown flag {}")
-    if wanted == STUCK:
-        return lambda job, now, context: needs_person(job, now)
-    if wanted == Flag.CONTRADICTION:
-        return lambda job, now, context: wanted in flags_of(job, now) or context.is_disputed(job)
-    if wanted == LATE:
-        return lambda job, now, context: context.late_of(job) is not None
-    if wanted == ANY_FLAG:
-        return lambda job, now, context: (
-            bool(flags_of(job, now)) or context.is_disputed(job) or (context.late_of(job) is not None)
-        )
-    return lambda job, now, context: wanted in flags_of(job, now)
+def _flag_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+    wanted, time_of, context = _meaning(value, FLAG_WORDS, "unknown flag {}"), look.time_of, look.context
+    disputed, late = context.is_disputed, lambda job: context.late_of(job) is not None
+    flagged: JobTest = lambda job: wanted in flags_of(job, time_of(job.source))  # noqa: E731
+    others: dict[str, JobTest] = {
+        STUCK: lambda job: needs_person(job, time_of(job.source)),
+        LATE: late,
+        Flag.CONTRADICTION: any_of([flagged, disputed]),
+        ANY_FLAG: any_of([lambda job: bool(flags_of(job, time_of(job.source))), disputed, late]),
+    }
+    return others.get(wanted, flagged)
 
 
-def _yes_no_test(field: Field, op: str, value: Value) -> Test:
+def _yes_no_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     get, wanted = field.get, _meaning(value, YES_NO_WORDS, "{} is neither yes nor no")
-    return lambda job, now, context: get(job, now, context) is wanted
+    return lambda job: get(job) is wanted
 
 
 def _meaning(value: Value, words: Mapping[str, T], complaint: str) -> T:
@@ -292,7 +284,7 @@ def _meaning(value: Value, words: Mapping[str, T], complaint: str) -> T:
     raise FilterError(value.start, value.end, complaint.format(value.text or "nothing"), nearest(low, words))
 
 
-def _pattern_test(field: Field, value: Value) -> Test:
+def _pattern_test(field: Field, value: Value) -> JobTest:
     """The test of a regular expression, if its run time is bounded. Raises FilterError."""
     complaint = danger_of(value.text)
     if field.kind not in (Kind.TEXT, Kind.WORDS, Kind.STATUS):
@@ -302,7 +294,7 @@ def _pattern_test(field: Field, value: Value) -> Test:
     if complaint:
         raise FilterError(value.start, value.end, complaint)
     find, get = re.compile(value.text, re.IGNORECASE).search, field.get
-    return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
+    return lambda job: find((get(job) or "")[:MAX_SUBJECT]) is not None
 
 
 def danger_of(pattern: str) -> str | None:
@@ -338,7 +330,7 @@ def danger_of(pattern: str) -> str | None:
     return f"more than {MAX_REPEATS} repeats could run forever" if repeats > MAX_REPEATS else None
 
 
-_MAKERS: Mapping[Kind, Callable[[Field, str, Value], Test]] = {
+_MAKERS: Mapping[Kind, Callable[[Field, str, Value, Look], JobTest]] = {
     Kind.TEXT: _text_test, Kind.WORDS: _words_test, Kind.NUMBER: _number_test,
     Kind.DURATION: _duration_test, Kind.TIME: _time_test, Kind.STATUS: _status_test, Kind.FLAG: _flag_test,
     Kind.YES_NO: _yes_no_test,
@@ -387,6 +379,7 @@ _PLAIN_VALUE = r"[\w.@/+\-]+"
 _WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]"
 """The words of a text, also of one joinedLikeThis."""
 _MAX_ABBREVIATED = 200
+_MOST_KNOWN = 10_000
 LEAST_ID = 3
 MOST_OFFERED = 200
 STATE_WORDS = frozenset(
@@ -401,30 +394,27 @@ class Filter:
     passes depends on the time too.
     """
 
-    __slots__ = ("_node", "_test", "asks_logs", "asks_time", "shows_quasi")
+    __slots__ = ("_node", "asks_logs", "asks_time", "shows_quasi")
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._test: Test = compile_node(node, _word_test, make_test)
-        self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
         names = [leaf.field.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, FieldComparison)]
         words = [leaf.value.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, Word)]
-        self.asks_logs = any(name in ("host", "driver") for name in names)
+        self.test(lambda source: Nanos(0), RECORD_ONLY, hidden=True)  # which finds mistakes
+        self.asks_logs = any(name in _TOLD_BY_LOGS for name in names)
         self.asks_time = STUCK in words or any(FIELD_BY_NAME[name].kind in _TIMED_KINDS for name in names)
+        self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
 
-    @property
-    def is_empty(self) -> bool:
-        return self._node == All(())
-
-    def matches(self, job: Job, now: Nanos, context: JobContext = RECORD_ONLY) -> bool:
-        return self.passes(job, context.now_at(job.source, now) if self.asks_time else now, context)
-
-    def passes(self, job: Job, now: Nanos, context: JobContext, *, hidden: bool = False) -> bool:
-        """The same at a time by the clock of the job's source, perhaps with jobs that are else hidden."""
-        return (hidden or self.shows_quasi or not job.is_quasi) and self._test(job, now, context)
+    def test(self, time_of: Callable[[str], Nanos], context: JobContext, *, hidden: bool = False) -> JobTest:
+        """Whether a job passes, perhaps with jobs that are else hidden. It is made for many jobs."""
+        look = Look(time_of, context)
+        test = compile_node(self._node, partial(_word_test, look=look), partial(_comparison_test, look=look))
+        return test if hidden or self.shows_quasi else lambda job: not job.is_quasi and test(job)
 
     def select(self, jobs: Iterable[Job], now: Nanos, context: JobContext = RECORD_ONLY) -> list[Job]:
-        return [job for job in jobs if self.matches(job, now, context)]
+        """The jobs that pass at a time by our clock."""
+        test = self.test(cache(lambda source: context.now_at(source, now)), context)
+        return [job for job in jobs if test(job)]
 
 
 def parse(text: str) -> Filter:
@@ -447,9 +437,8 @@ def completed(token: str, names: Iterable[str], values: Callable[[str, str], Ite
         return [f"{name}:" for name in names if name.startswith(token.lower())]
     begun = found["begun"].lower()
     words = (word for word in values(found["field"].lower(), begun) if word.lower().startswith(begun))
-    plain = re.compile(_PLAIN_VALUE)
-    fitting = islice(words, MOST_OFFERED)
-    return [found["head"] + (word if plain.fullmatch(word) else quoted(word)) for word in fitting]
+    written = (word if re.fullmatch(_PLAIN_VALUE, word) else quoted(word) for word in words)
+    return [found["head"] + word for word in islice(written, MOST_OFFERED)]
 
 
 def complete(text: str, cursor: int, known: KnownWords = lambda field, begun: ()) -> list[str]:
@@ -472,43 +461,51 @@ def ids_beginning(text: str, known: KnownWords) -> list[str]:
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 
 
-def _word_test(node: Word) -> Test:
+def _word_test(node: Word, look: Look) -> JobTest:
     word = node.value.text
     if job_id := word if split_jid(word) else jid_of_run_dir(word):
-        return lambda job, now, context: job.id == job_id
+        return lambda job: job.id == job_id
     if container := split_container(word):
-        return lambda job, now, context: job.owner == container.uid
-    low = word.lower()
-    if node.value.quoted:
-        return lambda job, now, context: low in _haystack(job)
-    if low == STUCK:
-        return lambda job, now, context: needs_person(job, now) or low in _haystack(job)
-    states = STATUS_WORDS[low] if low in STATE_WORDS else frozenset()
-    abbreviates = lru_cache(maxsize=32768)(partial(_is_abbreviation, low))
+        return lambda job: job.owner == container.uid
+    low, last, time_of = word.lower(), word[-1:].lower(), look.time_of
+    means = (lambda text: low in text.lower()) if node.value.quoted else _abbreviation_test(low)
+    is_kind = lru_cache(_MOST_KNOWN)(lambda model, app: means(model) or means(app))
+    # In ids and owners nearly anything can be found as beginnings of words: their letters are random
+    test: JobTest = lambda job: (  # noqa: E731
+        low in job.owner.lower()
+        or is_kind(job.model, job.app)
+        or low in job.id.lower()
+        or (last in (name := job.name or "").lower() and means(name))
+    )
+    if low == STUCK and not node.value.quoted:
+        return any_of([lambda job: needs_person(job, time_of(job.source)), test])
+    if low in STATE_WORDS and not node.value.quoted:
+        return any_of([_status_test(FIELDS[0], ":", node.value, look), test])
+    return test
 
-    def test(job: Job, now: Nanos, context: JobContext) -> bool:
-        if job.status in states or low in _haystack(job):
-            return True
-        # ids are left out: nearly anything can be found in random letters
-        return abbreviates(job.model) or abbreviates(job.app) or _is_abbreviation(low, job.name or "")
+
+def _abbreviation_test(low: str) -> Callable[[str], bool]:
+    """Whether a text holds `low`, or `low` is made of the beginnings of its words, in their order: "hwr" of
+    heightWeightReport.
+    """
+    letters = map(re.escape, low[:_MAX_ABBREVIATED])
+    # Most texts lack a letter, which is found out cheaply
+    has_letters = re.compile("".join(f"[^{one}]*+{one}" for one in letters), re.DOTALL).match
+    numbers = re.compile("(?!)" if re.search(r"\d", low) else r"\d+")
+    is_abbreviation = lru_cache(_MOST_KNOWN)(partial(_is_abbreviation, low))
+
+    def test(text: str) -> bool:
+        if has_letters(text_low := text.lower()) is None:
+            return False
+        # Names that only their numbers tell apart are many
+        return low in text_low or is_abbreviation(numbers.sub("0", text[:_MAX_ABBREVIATED]))
 
     return test
 
 
-def _haystack(job: Job) -> str:
-    return f"{job.id}\n{job.owner}\n{job.name or ''}\n{job.app}\n{job.model}".lower()
-
-
 def _is_abbreviation(low: str, text: str) -> bool:
-    """Whether `low` is made of beginnings of words of a text, in order: "hwr" of heightWeightReport."""
-    at = -1
-    text_low = text.lower()
-    for char in low:  # most texts lack a letter, which is found out cheaply
-        at = text_low.find(char, at + 1)
-        if at < 0:
-            return False
     reached = {0}
-    for word in re.findall(_WORDS, text[:_MAX_ABBREVIATED]):
+    for word in re.findall(_WORDS, text):
         for start in sorted(reached, reverse=True):
             shared = commonprefix((low[start:], word.lower()))  # noqa: RUF071 - of words, which are no paths
             reached.update(range(start + 1, start + len(shared) + 1))

@@ -223,15 +223,14 @@ def _has_terms(node: Node) -> bool:
 
 Record = TypeVar("Record")
 Test = Callable[[Record], bool]
-AnyTest = Callable[..., bool]
 Texts = Callable[[Record], Iterable[str]]
 TEXT_OPS = (":", "=", "!=")
 YES_NO_WORDS: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def compile_node(
-    node: Node, word: Callable[[Word], AnyTest], comparison: Callable[[FieldComparison], AnyTest]
-) -> AnyTest:
+    node: Node, word: Callable[[Word], Test[Record]], comparison: Callable[[FieldComparison], Test[Record]]
+) -> Test[Record]:
     """The test of a record. Raises FilterError where `word` or `comparison` does."""
     if isinstance(node, Word):
         return word(node)
@@ -244,16 +243,16 @@ def compile_node(
         return any_of(tests)
     if len(tests) == 2:  # most have two words at the most, and this takes half as long
         first, second = tests
-        return lambda *about: first(*about) and second(*about)
-    return lambda *about: all(test(*about) for test in tests)
+        return lambda record: first(record) and second(record)
+    return lambda record: all(test(record) for test in tests)
 
 
-def negated(test: AnyTest) -> AnyTest:
-    return lambda *about: not test(*about)
+def negated(test: Test[Record]) -> Test[Record]:
+    return lambda record: not test(record)
 
 
-def any_of(tests: Sequence[AnyTest]) -> AnyTest:
-    return tests[0] if len(tests) == 1 else lambda *about: any(test(*about) for test in tests)
+def any_of(tests: Sequence[Test[Record]]) -> Test[Record]:
+    return tests[0] if len(tests) == 1 else lambda record: any(test(record) for test in tests)
 
 
 def word_test(node: Word, texts: Texts[Record]) -> Test[Record]:

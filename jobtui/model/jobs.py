@@ -326,11 +326,10 @@ def newest(details: Sequence[JobDetail]) -> JobDetail | None:
 
 
 def status_since(job: Job) -> Nanos | None:
-    if job.status is JobStatus.PENDING:
-        return job.queued_at
-    if job.status is JobStatus.RUNNING:
-        return job.started_at if job.started_at is not None else job.queued_at
-    return job.ended_at or job.updated_at or job.written_at
+    if job.status not in _LIVE:
+        return job.ended_at or job.updated_at or job.written_at
+    is_begun = job.status is JobStatus.RUNNING and job.started_at is not None
+    return job.started_at if is_begun else job.queued_at
 
 
 def age_s(job: Job, now: Nanos) -> float | None:

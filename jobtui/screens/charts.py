@@ -124,7 +124,7 @@ class ChartsScreen(JobsFilteringScreen):
 
     async def _count(self) -> None:
         self._is_stale, counted_by, store = False, self.filter_text, self.shared.store
-        keeps = None if self.passes_all else self.job_test(partial(store.now_at, now=self.shared.now()))
+        keeps = None if self._passes is None else self.job_test(partial(store.now_at, now=self.shared.now()))
         of_jobs = kinds_that_give(Gives.JOBS)
         is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
         now = self.shared.now()

@@ -92,14 +92,12 @@ FAILED = "failed or stuck"
 
 
 class JobsFilteringScreen(FilteringScreen):
+    _passes: "Filter | None"
+
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._lookup = JobLookup(shared)
         self.shows_hidden = False
-
-    @property
-    def passes_all(self) -> bool:
-        return self._passes is None or self._passes.is_empty
 
     def parsed(self, text: str) -> "Filter":
         from jobtui.analysis.filter import parse  # the first paint has no filter
@@ -108,10 +106,9 @@ class JobsFilteringScreen(FilteringScreen):
 
     def job_test(self, time_of: Callable[[str], Nanos]) -> Callable[[Job], bool] | None:
         """The test of the jobs shown by the times of their sources, None if all are."""
-        if self.passes_all:
+        if self._passes is None:
             return None if self.shows_hidden else lambda job: not job.is_quasi
-        chosen, context, hidden = self._passes, self._lookup.context(), self.shows_hidden
-        return lambda job: chosen.passes(job, time_of(job.source), context, hidden=hidden)
+        return self._passes.test(time_of, self._lookup.context(), hidden=self.shows_hidden)
 
     def filter_bar(self) -> FilterBar:
         from jobtui.screens.command_table import complete_filter_at
@@ -330,5 +327,5 @@ class JobsScreen(JobsFilteringScreen):
         return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
     def apply_filter(self) -> None:
-        ages = not self.passes_all and (self._passes.asks_time or self._passes.asks_logs)
+        ages = self._passes is not None and (self._passes.asks_time or self._passes.asks_logs)
         self._table.set_filter(self.job_test(self._table.rows.time_of), ages=ages)

@@ -12,8 +12,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from jobtui.actions import Action, Keymap, ScreenName, Topic, actions_at
-from jobtui.analysis.filter import FilterError, parse
-from jobtui.analysis.flags import JobContext
+from jobtui.analysis.filter import RECORD_ONLY, FilterError, parse
 from jobtui.model.health import contained
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
@@ -112,10 +111,10 @@ class JobProvider(LiveProvider):
             chosen = parse(query)
         except FilterError:
             return
-        found, context = 0, JobContext(now_at=shared.store.now_at)
-        jobs = list(shared.store.jobs.values())
+        found, test = 0, chosen.test(partial(shared.store.now_at, now=shared.now()), RECORD_ONLY)
+        jobs = tuple(shared.store.jobs.values())
         for at in range(0, len(jobs), SLICE):
-            for job in chosen.select(jobs[at : at + SLICE], shared.now(), context):
+            for job in filter(test, jobs[at : at + SLICE]):
                 words = f"{show(job.name or '')}  {show(job.id)}".strip()
                 go = partial(open_screen, self.app, ScreenName.JOB, shared, job.id)
                 yield Hit(JOB_SCORE, Content(words), go, text=words)

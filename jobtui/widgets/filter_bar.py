@@ -118,7 +118,6 @@ class FilterBar(Vertical):
         """Whether keys go into the input; not yet while it opens."""
         self._mistake_line = MistakeLine()
         self.mistake: Mistake | None = None
-        self._unreported: str | None = None
 
     def compose(self) -> ComposeResult:
         # Textual's Input would cost every start some milliseconds, and is needed only from here on
@@ -152,7 +151,6 @@ class FilterBar(Vertical):
         self.post_message(self.Edited(self, text))
 
     def close(self, text: str | None) -> None:
-        self._unreported = None
         if text is not None and self.mistake is None:
             self.history.add(text)
         self.post_message(self.Closed(self, text))
@@ -178,12 +176,8 @@ class FilterBar(Vertical):
 
     def on_input_changed(self, message: "Input.Changed") -> None:
         message.stop()
-        self._unreported = message.value
-        self.call_after_refresh(self._report, message.value)  # it is painted before it takes effect
-
-    def _report(self, text: str) -> None:
-        if text == self._unreported:  # else more was typed, or it was entered
-            self.edited(text)
+        if message.value == self._input.value:  # else more was typed
+            self.edited(message.value)
 
     def on_input_submitted(self, message: "Input.Submitted") -> None:
         message.stop()

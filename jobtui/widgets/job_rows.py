@@ -5,7 +5,7 @@ in slices; until that is done the old order is served. Copies are tuples, which 
 leaves alone; through a list of records it would look again and again.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nlargest, nsmallest
 from itertools import islice
@@ -26,7 +26,7 @@ BULK = 4096
 """More changes than this at once rebuild the index."""
 SLICE_S = 0.01
 """How long a slice of work on a new order may take."""
-FIRST, TRIED, FIRST_S = 64, 8192, 0.02
+FIRST, TRIED, FIRST_S = 64, 2048, 0.03
 """How many rows show before all are looked at, if TRIED have so many; how long a key waits for them."""
 FRESH_S, LAST_S = 3_600, 86_400
 """A job that failed within FRESH_S comes before those that run. If nothing at all happened in that time, one
@@ -67,8 +67,6 @@ class RowIndex:
         self.order = order
         self._entries: dict[str, Entry] = {}
         self._all: SortedList[Entry] = SortedList()
-        self._places = self._entries if order.keep is None else dict[str, Entry]()
-        """The entries of the rows shown; those of all rows may change through an index that shares them."""
         self._shown = self._all if order.keep is None else SortedList[Entry]()
 
     def __len__(self) -> int:
@@ -82,9 +80,9 @@ class RowIndex:
 
     def put(self, job: Job) -> bool:
         """Take in a new or changed job; whether a shown row came, went or moved."""
-        before, entry = self._places.get(job.id), _entry(job, self.order)
-        is_shown = _passes(job, self.order)
-        if self._entries.get(job.id) == entry and before == (entry if is_shown else None):
+        before, entry = self._entries.get(job.id), _entry(job, self.order)
+        was_shown, is_shown = before is not None and self._shows(before), _passes(job, self.order)
+        if before == entry and was_shown is is_shown:
             return False
         self.discard(job.id)
         try:
@@ -94,21 +92,22 @@ class RowIndex:
             self._all.add(entry := _entry(job, self.order._replace(sort=lambda job: None)))
         self._entries[job.id] = entry
         if is_shown and self._shown is not self._all:
-            self._places[job.id] = entry
             self._shown.add(entry)
-        return before is not None or is_shown
+        return was_shown or is_shown
 
     def discard(self, job_id: str) -> bool:
         """Forget a job; whether it was known."""
-        place, entry = self._places.pop(job_id, None), self._entries.pop(job_id, None)
-        for one, rows in ((place, self._shown), (entry, self._all)):
-            if one is not None:
-                rows.remove(one)
-        return place is not None or entry is not None
+        if (entry := self._entries.pop(job_id, None)) is not None:
+            self._all.remove(entry)
+            self._shown.discard(entry)
+        return entry is not None
 
     def position(self, job_id: str) -> int | None:
-        place = self._places.get(job_id)
-        return None if place is None else self._index(self._shown.index(place))
+        entry = self._entries.get(job_id)
+        return self._index(self._shown.index(entry)) if entry is not None and self._shows(entry) else None
+
+    def _shows(self, entry: Entry) -> bool:
+        return self._shown is self._all or entry in self._shown
 
     def window(self, start: int, stop: int) -> list[JobId]:
         """The ids of the rows from `start` up to `stop`, clipped to what there is."""
@@ -118,38 +117,45 @@ class RowIndex:
     def _index(self, at: int) -> int:
         return len(self._shown) - 1 - at if self.order.reverse else at
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> Iterator[Entry]:
         """The entries of all rows, also of those that do not pass, in their order."""
-        return tuple(reversed(self._all) if self.order.reverse else self._all)
+        return reversed(self._all) if self.order.reverse else iter(self._all)
 
-    def showing(self, order: Order, ids: Iterable[str] = ()) -> "RowIndex":
-        """The same rows, shared with this one, of which those of these jobs are shown, or all of them."""
-        index, known = RowIndex(order), self._entries
-        index._entries, index._all = known, self._all
-        places = {at: known[at] for at in ids if at in known}
-        index._places = known if order.keep is None else places
-        index._shown = self._all if order.keep is None else SortedList(places.values())
-        return index
+    def of(self, ids: Iterable[JobId]) -> Iterable[Entry]:
+        """The entries of those jobs that are known."""
+        return filter(None, map(self._entries.get, ids))
+
+    def show(self, order: Order, entries: Iterable[Entry]) -> "RowIndex":
+        """Show these rows, which pass its filter, or all rows without one."""
+        self.order = order
+        self._shown = self._all if order.keep is None else SortedList(entries)
+        return self
 
 
 def arranged(
-    jobs: Mapping[JobId, Job], order: Order, whole: RowIndex | None, held: str | None = None
+    jobs: Mapping[JobId, Job],
+    order: Order,
+    whole: RowIndex | None,
+    held: str | None = None,
+    late: Collection[JobId] = (),
 ) -> Generator[RowIndex | None, None, RowIndex]:
     """An index of the jobs in an order. `whole` has all in that order; without one they are sorted.
 
     It yields after each slice of work: None, or once the first rows if enough of these pass, also `held`.
+    Jobs that are `late` change meanwhile, and are not up to date in it.
     """
     entries: list[Entry] = []
     for some in _slices(tuple(jobs.values()) if whole is None else ()):
         entries += [_entry(job, order) for job in some]
         yield None
     pick = nlargest if order.reverse else nsmallest
-    leading = pick(SLICE, entries) if whole is None else whole.entries()[:TRIED]
+    leading = pick(SLICE, entries) if whole is None else [*islice(whole.entries(), TRIED)]
     tried = (at for *_, at in leading if at in jobs and _passes(jobs[at], order))
     first = [*islice(tried, FIRST)]
     first += tried if held not in (None, *first) else ()
     if len(first) >= FIRST and held in (None, *first):
-        yield (RowIndex(order).take(leading) if whole is None else whole).showing(order, first)
+        index = RowIndex(order).take(leading) if whole is None else whole
+        yield index.show(order, index.of(first))
     if whole is None:
         whole = RowIndex(order)
         for part in _slices(entries):
@@ -157,14 +163,15 @@ def arranged(
             yield None
     passing: list[JobId] = []
     for some in _slices(tuple(jobs.values()) if order.keep is not None else ()):
-        passing += [job.id for job in some if _passes(job, order)]
+        passing += [job.id for job in _passing(some, order)]
         yield None
-    if len(passing) > TRIED:  # in their order they are soon sorted
-        known, passing = frozenset(passing), []
-        for part in _slices(whole.entries()):
-            passing += [at for *_, at in part if at in known]
-            yield None
-    return whole.showing(order, passing)
+    if len(passing) <= 4 * TRIED:
+        return whole.show(order, whole.of(passing))
+    known, shown = frozenset(passing), list[Entry]()
+    for part in _slices(tuple(whole.entries())):  # in their order they are soon sorted
+        shown += [entry for entry in part if entry[-1] in known]
+        yield None
+    return whole.show(order, [entry for entry in shown if entry[-1] not in late] if late else shown)
 
 
 def _slices(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -178,6 +185,14 @@ def _passes(job: Job, order: Order) -> bool:
     except Exception as error:  # noqa: BLE001 - a `with` would cost all other rows time
         FAULTS.note(error, "filtering")
         return True
+
+
+def _passing(jobs: Sequence[Job], order: Order) -> Iterable[Job]:
+    """Those jobs that are shown."""
+    try:
+        return list(filter(order.keep, jobs))
+    except Exception:  # noqa: BLE001 - it is noted for the job that it is about
+        return [job for job in jobs if _passes(job, order)]
 
 
 def _entry(job: Job, order: Order) -> Entry:
@@ -298,20 +313,21 @@ class JobRows:
 
     def work(self, slice_s: float = SLICE_S) -> bool:
         """Go on for a while, or until other rows are served; whether they are."""
-        before, end = self._index, perf_counter() + slice_s
+        is_served, end = False, perf_counter() + slice_s
         try:
-            while self._work is not None and self._index is before:
+            while self._work is not None and not is_served:
                 if (first := next(self._work)) is not None:
-                    self._index, self.has_more = first, True
+                    self._index, self.has_more, is_served = first, True, True
                 if perf_counter() >= end:
                     break
         except StopIteration as done:
             self._index, self._work, self.has_more, self._lacks_jobs = done.value, None, False, False
+            is_served = True
             self._is_urgent_first = self._wanted.sort == self._urgency and not self._ages
         except Exception as error:  # noqa: BLE001 - the order that was shown goes on being shown
             FAULTS.note(error, "sorting rows")
             self._wanted, self._work = self._index.order, None
-        return self._index is not before
+        return is_served
 
     def sweep(self) -> bool:
         """Look again at some jobs whose flags time alone may change; whether rows moved."""
@@ -382,7 +398,7 @@ class JobRows:
         self._lacks_jobs = whole is None
         held = self.jobs.get(self.held) if self.held is not None else None
         awaited = held.id if held is not None and _passes(held, self._wanted) else None
-        index = yield from arranged(self.jobs, self._wanted, whole, awaited)
+        index = yield from arranged(self.jobs, self._wanted, whole, awaited, self._late)
         while self._late:
             for job_id in [self._late.pop() for _ in range(min(len(self._late), SWEPT))]:
                 if job := self.jobs.get(job_id):

@@ -24,8 +24,8 @@ TICKED = 4
 """Rows that may be painted in a second because of time alone; with more the ages go on by turns."""
 ROOM_S = 60.0
 """How long columns keep the room that they needed: rows come and go, and nothing should jump."""
-WORK_EVERY_S = 0.002
-"""Pause between two slices of work on a new order."""
+WORK_EVERY_S, PAINT_S = 0.002, 0.05
+"""Pause between two slices of work on a new order, and before the first while its first rows are painted."""
 
 
 class JobTable(RecordTable[Job]):
@@ -202,26 +202,25 @@ class JobTable(RecordTable[Job]):
         self.rows.set_order(
             column.sort if column else None, reverse=self.reverse, keep=self._keep, ages=self._ages
         )
-        self._work_on()
+        self._work_on(PAINT_S if self.rows.has_more else WORK_EVERY_S)
         self._follow()
         self.repaint()
         self.post_message(self.Recounted())
 
-    def _work_on(self) -> None:
+    def _work_on(self, pause_s: float = WORK_EVERY_S) -> None:
         if self.rows.is_sorting and not self._is_working:
             self._is_working = True
-            self._work()
+            self.set_timer(pause_s, self._work)
 
     def _work(self) -> None:
+        self._is_working = False
         if self.rows.work():
             self._follow()
             if self._held is Move.BOTTOM:
                 self.move(Move.BOTTOM)
             self.repaint()
             self.post_message(self.Recounted())
-        self._is_working = self.rows.is_sorting
-        if self._is_working:
-            self.set_timer(WORK_EVERY_S, self._work)
+        self._work_on()
 
     def _follow(self) -> None:
         at = self.rows.position(JobId(self._held)) if isinstance(self._held, str) else 0

@@ -157,8 +157,8 @@ def test_a_job_is_looked_at_when_it_has_rested() -> None:
 )
 def test_the_filter_finds_them(flag: str, context: JobContext) -> None:
     for words in (f"flag:{flag}", "is:any"):
-        assert parse(words).matches(live(JobStatus.RUNNING, 1), NOW, context)
-        assert not parse(words).matches(done(1, 1), NOW, context)
+        assert parse(words).select([live(JobStatus.RUNNING, 1)], NOW, context)
+        assert not parse(words).select([done(1, 1)], NOW, context)
 
 
 BEGAN = ago(100)
