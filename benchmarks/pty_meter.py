@@ -71,9 +71,10 @@ def _painted_ms_of(terminal: Terminal, screen: Painted) -> float:
 
 
 def _answer_on(screen: Painted) -> list[str]:
-    """The lines with the answer: not the first with the time, nor those from the count of jobs on."""
+    """The lines with the answer: no time, and from the count of jobs on only what is typed there."""
     lines = screen.lines()[1:]
-    return lines[: next((at for at, line in enumerate(lines) if " jobs " in line), None)]
+    count = next((at for at, line in enumerate(lines) if " jobs " in line), len(lines))
+    return lines[:count] + [line for line in lines[count:] if line.startswith(" : ")]
 
 
 def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:
