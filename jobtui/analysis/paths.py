@@ -123,7 +123,7 @@ def _of_container(agent: Agent, hosts: Mapping[str, str]) -> AgentLog:
     command = over_ssh(host, words)
     if spec := spec_of_host(host, hosts):
         return AgentLog(LogKind.JOURNAL, spec, (group,), at, command=command)
-    note = f"the journal of {host} is not configured: name it under [hosts] of the configuration"
+    note = f"no journal of {host} is configured: name it under [hosts]"
     if not command:
         note = "the name of its host is not valid"
     return AgentLog(LogKind.REMOTE, "", (group,), at, command=command, note=note)

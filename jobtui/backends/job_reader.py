@@ -227,8 +227,8 @@ class JobReader:
         sources = (source for source in self._sources() if isinstance(source, Journal))
         makers = [maker_of(journal)] if journal else [source.make_reader for source in sources]
         if not makers:
-            where = f"the journal of {host or 'its host'}"
-            raise answers.Unreadable(f"{where} is not configured: name it under [hosts]")
+            where = host or "its host"
+            raise answers.Unreadable(f"no journal of {where} is configured: name it under [hosts]")
         found: list[JournalEntry] = []
         problems = []
         for make in makers:

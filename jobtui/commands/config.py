@@ -113,19 +113,19 @@ def run_init(context: Context) -> Exit:
 
 def _asked(found: Sequence[DiscoveredSource]) -> list[DiscoveredSource]:
     if not found:
-        print_lines(["Nothing was found that could be read."])
+        print_lines(["Found nothing to read."])
     chosen = [
         one
         for one in found
         if _yes(show(f"{one.spec.setting} = {one.spec.target}  ({one.origin})"), default=True)
     ]
-    print_lines(["Other sources, one at a time, such as log=supervisor=/var/log/sirepo.log; empty: done."])
+    print_lines(["Name other sources, one a line, such as log=supervisor=/var/log/sirepo.log; empty to end."])
     while line := input("> ").strip():
         name, _, value = line.removeprefix("--").replace("-", "_", 1).partition("=")
         setting = SETTING_BY_NAME.get(name)
         if setting is None or setting.parse is None:
             known = ", ".join(one.name for one in SETTINGS if one.parse)
-            complain(f"no source {name}; known are {known}")
+            complain(f"unknown source {name}; expected one of {known}")
             continue
         try:
             setting.parse(value)

@@ -39,7 +39,7 @@ def run(context: Context) -> Exit:
         return Exit.FINE
     if incident is not None and incident not in INCIDENTS:
         hint = nearest(incident, INCIDENTS) or "; `jobtui demo --incident list` lists them"
-        return complain(f"no incident {incident!r}{hint}", Exit.USAGE)
+        return complain(f"unknown incident {incident!r}{hint}", Exit.USAGE)
     inner = context.invocation.inner
     if inner is not None and inner.command.name not in REPLAYED | REMEMBERED | {"wait", "bundle"}:
         return complain(f"the demo cannot answer {inner.command.name}", Exit.USAGE)

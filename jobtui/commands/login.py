@@ -78,10 +78,10 @@ def _log_in(server: login.LoginServer) -> tuple[login.Method, login.GrantedLogin
     """Log in by password or in a browser. Raises SourceError when it is not granted."""
     parts = urlsplit(server.url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-        complain(f"{server.url}: the connection is not encrypted: what you enter can be read on the way")
+        complain(f"{server.url}: the connection is not encrypted: others on the way can read what you enter")
     methods = server.methods()
     if not methods:
-        raise SourceError(f"{server.url}: offers no way to log in that jobtui knows: use `balsam login`")
+        raise SourceError(f"{server.url}: jobtui knows none of its ways to log in: use `balsam login`")
     if login.Method.DEVICE in methods and login.Method.PASSWORD in methods:
         is_by_password = input("Log in with [p]assword or in a [b]rowser? [b] ").strip().lower() == "p"
     else:

@@ -51,7 +51,7 @@ def run(context: Context) -> Exit:
     with closing(memory) if memory is not None else nullcontext(), closing(writer), closing(recorder):
         asyncio.run(_record(context, specs, recorder, memory, for_s))
     gone = f", {writer.let_go:,} old entries dropped" if writer.let_go else ""
-    gone += f", {writer.refused:,} that cannot be stored" if writer.refused else ""
+    gone += f", {writer.refused:,} could not be stored" if writer.refused else ""
     complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
     return Exit.FINE if not recorder.lost else Exit.NO_SOURCE
 

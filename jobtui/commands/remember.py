@@ -286,7 +286,7 @@ def run_changed(context: Context) -> Exit:
         lambda width: map(rendered.change_words, first(found.changes, context)),
     ).print(context)
     if not found.changes:
-        complain(f"no difference is known between {counted(found.now, 'run')} and {found.before:,} before")
+        complain(f"found no difference between {counted(found.now, 'run')} and the {found.before:,} before")
     return Exit.ATTENTION if found.changes else Exit.FINE
 
 

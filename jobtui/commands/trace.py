@@ -154,7 +154,7 @@ async def run(reader: Reader) -> Exit:
     settings = {spec.setting for spec in reader.specs if gives(spec, Gives.SPANS)}
     is_recorded = reader.context.replay is not None and settings
     if settings <= {OTLP.setting} and not is_recorded and file_named(thing) is None:
-        complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
+        complain("no source of traces is configured: name --trace-file FILE, --jaeger URL or --tempo URL")
         if settings:
             complain(f"only the dashboard receives what is sent to --{OTLP.setting.replace('_', '-')}")
         return _nothing(reader, FoundTrace(), Exit.NO_SOURCE)
@@ -201,7 +201,7 @@ def _complain_of(thing: str, found: FoundTrace, book: TraceStore) -> None:
     what = found.job.id if found.job is not None else thing.strip()[:200]
     if len(found.ids) > 1:
         several = ", ".join(found.ids[:SHOWN]) + (", ..." if len(found.ids) > SHOWN else "")
-        complain(f"{what!r} is ambiguous, it may be {several}")
+        complain(f"{what!r} is ambiguous; it may be {several}")
     elif found.ids:
         complain(f"{what!r} leads to trace {found.ids[0]}, of which nothing was received{said}")
     else:

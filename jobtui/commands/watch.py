@@ -110,7 +110,7 @@ class WatchPrinter:
             if source.state is SourceState.DOWN and before is not SourceState.DOWN:
                 yield f"source {show(source.name)} is down: {show(source.reason or 'no reason given')}"
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
-                yield f"source {show(source.name)} is back"
+                yield f"source {show(source.name)} is up again"
 
 
 def job_words(job: Job, now: Nanos) -> str:
@@ -147,11 +147,11 @@ def run_wait(context: Context) -> Exit:
     text = (given.values[-1] if given.values and given.origin == "--until" else "") or "done,stuck"
     wanted = tuple(word for word in text.split(",") if word)
     if not wanted or not set(wanted) <= set(UNTIL):
-        return complain(f'"{text}" cannot be waited for; expected {", ".join(UNTIL)}', Exit.USAGE)
+        return complain(f'"{text}" cannot be waited for; expected some of {", ".join(UNTIL)}', Exit.USAGE)
     length = context.flag("timeout")
     timeout_s = None if length is None else parse_duration(length)
     if length is not None and timeout_s is None:
-        return complain(f'"{length}" is not a duration: expected such as 90s, 10m, 2h30m', Exit.USAGE)
+        return complain(f'"{length}" is not a duration; expected one such as 90s, 10m or 2h30m', Exit.USAGE)
     return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
 
 

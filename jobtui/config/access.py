@@ -28,7 +28,7 @@ def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
         raise ValueError(f"expected a table with {', '.join(KEYS)}")
     unknown = next((key for key in table if key not in KEYS), None)
     if unknown is not None:
-        raise ValueError(f'unknown key "{unknown}", known are {", ".join(KEYS)}')
+        raise ValueError(f'unknown key "{unknown}"; expected one of {", ".join(KEYS)}')
     named = {key: _text(key, table[key], environ) for key in KEYS if key in table and key != "headers"}
     headers = table.get("headers", {})
     if not isinstance(headers, dict):

@@ -107,5 +107,5 @@ def _columns(file: ConfigFile, at: Keys, names: object) -> Iterable[str]:
         elif name in known:
             file.wrong((*at, number), f'"{name}" occurs twice')
         else:
-            near = nearest(str(name), known) or f", known are {', '.join(known)}"
+            near = nearest(str(name), known) or f"; expected one of {', '.join(known)}"
             file.wrong((*at, number), f'no column "{name}"{near}')

@@ -354,7 +354,7 @@ def _chosen(file: ConfigFile, given: Effective | None, top: Mapping[str, Effecti
     name, known = chosen.values[-1], file.profiles()
     if name in known:
         return name
-    text = f'no profile "{name}", known are {", ".join(known) or "none"}{nearest(name, known)}'
+    text = f'no profile "{name}"; expected one of {", ".join(known) or "none"}{nearest(name, known)}'
     if given:
         raise ConfigError(*file.mistakes(), f"{chosen.origin}: {file.path}: {text}")
     file.wrong(("profile",), text)

@@ -101,7 +101,7 @@ _LENGTH_BYTES = 8
 
 
 def not_understood(pieces: int) -> str:
-    return f"pieces of the output that were not understood: {pieces}" if pieces else ""
+    return f"parts of the output that could not be read: {pieces}" if pieces else ""
 
 
 class ExportParser:

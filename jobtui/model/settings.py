@@ -26,7 +26,7 @@ def parse_alarms(table: object) -> Alarms:
     if not isinstance(table, dict):
         raise ValueError(f"expected a table of {', '.join(Alarms._fields)}")
     if unknown := set(table) - set(Alarms._fields):
-        raise ValueError(f"{min(unknown)}: unknown; known are {', '.join(Alarms._fields)}")
+        raise ValueError(f"{min(unknown)}: unknown; expected one of {', '.join(Alarms._fields)}")
     bell, rest_s = table.get("bell", False), table.get("rest_s", Alarms().rest_s)
     if not isinstance(bell, bool):
         raise ValueError("bell: expected true or false")

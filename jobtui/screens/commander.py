@@ -60,7 +60,7 @@ class Commander(Guide):
         key = rest.removeprefix("-")
         if key and key not in COLUMN_KEYS:
             end, near = start + len(rest), nearest(key, COLUMN_KEYS)
-            others = "" if near else f"; known are {', '.join(COLUMN_KEYS)}"
+            others = "" if near else f"; expected one of {', '.join(COLUMN_KEYS)}"
             raise CommandError(end - len(key), end, f"no column {key}{others}", near)
         self.jobs().sort_by(key or None, reverse=rest.startswith("-"))
 
@@ -88,7 +88,7 @@ class Commander(Guide):
     def _no_view(self, rest: str, start: int) -> CommandError:
         names = self._shared.views.names()
         near = nearest(rest, names)
-        others = "" if near else f"; known are {', '.join(names) or 'none'}"
+        others = f"; those kept: {', '.join(names)}" if names and not near else ""
         return CommandError(start, start + len(rest), f"no view {rest or START} was kept{others}", near)
 
     async def _goto(self, rest: str, start: int) -> None:

@@ -121,7 +121,7 @@ def test_a_journal_that_is_read_in_part_is_said_to_be(
     ran = run("logs", "srj-p-VUlhaMOD", "--journal", journals)
     assert "srj-p-VUlhaMOD@docker7" in ran.out
     assert "journalctl failed" in ran.err
-    assert "pieces of the output that were not understood: 1" in ran.err
+    assert "parts of the output that could not be read: 1" in ran.err
 
 
 def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: Path, tmp_path: Path) -> None:

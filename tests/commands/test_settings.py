@@ -72,7 +72,7 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     asked = partial(Tmux, command, 200, 40, environ)
     with asked() as window:
         window.wait_text("[Y/n]")
-        window.press("Enter", until="empty: done.")
+        window.press("Enter", until="empty to end.")
         window.type("log=supervsor=x\n")
         window.wait_text("unknown role")
         window.type("log=supervisor=/var/log/s.log\n")
@@ -82,7 +82,7 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     with asked() as window:
         window.wait_text("[Y/n]")
         window.type("n\n")
-        window.wait_text("empty: done.")
+        window.wait_text("empty to end.")
         window.type("log=supervisor=/var/log/s.log\n\n")
         window.wait_text("Replace it, and keep the old one as")
         window.type("y\n")

@@ -214,7 +214,7 @@ def _program_failed(matter: BalsamCase, last: StateChange) -> case.Ruling:
     reason = (error_of(error) if error is not None else None) or "no reason is given"
     sentence = f"Its program {f'ended with {reason}' if code is not None else f'failed: {reason}'}."
     if last.before == RUN_ERROR and (said := error_of(last)) is not None:
-        sentence += f" The handling of that failed too: {said}."
+        sentence += f" Handling that error failed, too: {said}."
     if signal := signal_of(code):
         sentence = sentence.replace("ended with", f"was killed by signal {signal}:", 1)
         doubts = () if str(code).startswith("-") else (BY_ITSELF,)
@@ -283,7 +283,7 @@ def _site_down(matter: BalsamCase) -> case.Ruling | None:
     )
     if listed := [f"{one.scheduler_id or one.id} {one.state}" for one in matter.here if one.state in OPEN]:
         names = ", ".join(listed[:MOST_NAMED]) + and_more(len(listed), MOST_NAMED)
-        sentence += f" The state of its allocations ({names}) is as old: the scheduler may know better."
+        sentence += f" The state of its allocations ({names}) is as old; ask the scheduler."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
     doubts = matter.doubts_of(site.is_down, matter.sites_at)
     return case.Ruling(

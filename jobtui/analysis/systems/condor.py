@@ -438,11 +438,11 @@ def _completed(matter: CondorCase) -> Ruling:
         how = "" if end.is_good else f" with {end}, which counts as success"
         return Ruling(Code.COMPLETED, f"It completed{took}{how}.", sure, doubts)
     if end.status == TIMEOUT_STATUS:
-        sentence = f"Its program ended with {end}: a time limit in its script ends it that way."
+        sentence = f"Its program ended with {end}, as timeout(1) does at its limit."
         return Ruling(Code.TIMED_OUT, sentence, LIKELY, doubts)
     tries = matter.last("retries_exceeded")
     if signal := signal_of(end.status):
-        sentence = f"Its program ended with {end}: a shell says so of one killed by signal {signal}."
+        sentence = f"Its program ended with {end}: so a shell reports that signal {signal} killed it."
         return Ruling(Code.KILLED_BY_SIGNAL, sentence, min(sure, LIKELY), (*doubts, BY_ITSELF))
     looked = f"; {tries.text.strip()}" if tries is not None else ""
     return Ruling(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, doubts)
@@ -471,7 +471,7 @@ RULES: Mapping[str, Callable[[CondorCase], Ruling]] = {
 _NO_AD = ("an event log does not say which exit status counts as success; its job ad does",)
 _NOT_KNOWN = "its log has an event that jobtui does not know"
 _NO_START = "it had an event that only a run has, and no start of that run was read"
-_OUT_OF_ORDER = "its events are not in the order of their times, by which it is in another state"
+_OUT_OF_ORDER = "its events are out of order; by their times it is in another state"
 _NO_EVENTS = "neither an event log nor a job ad of it was read"
 _ON_HOLD = "no event is written for a job that was submitted on hold; see condor_q or its job ad"
 _UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"
@@ -486,7 +486,7 @@ def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterato
     yield from unread(sources)
     for source, skipped in ((s.name, s.skipped) for s in sources if s.skipped):
         if any(fact.source == source for fact in matter.facts):
-            yield f"pieces of {source} that were not understood: {skipped}"
+            yield f"parts of {source} that could not be read: {skipped}"
 
 
 def _evidence(matter: CondorCase) -> tuple[Fact, ...]:

@@ -123,7 +123,7 @@ def failed_on_cluster(case: Case) -> Finding | None:
         )
     refused = case.last(Mark.SBATCH_REFUSED)
     if (state := _LIVE_IN_SLURM.search(error)) is not None:
-        words = f"Sirepo took Slurm's state {state[1]} for an end, which it is not: the job may continue."
+        words = f"Sirepo took Slurm's state {state[1]} for the end of the job, which may continue."
         return Finding(Code.SBATCH_FAILED, words, SURE, (case.ended_in_log or case.last_step,))
     error = (reason_in(refused.text) if refused is not None else "") or error
     is_refused = refused is not None or error.startswith(_NOT_SUBMITTED)
