@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from math import comb
 from random import Random
 from textwrap import fill
@@ -50,8 +51,10 @@ def test_the_line_that_says_why_is_found_by_weights_learnt_from_outputs_as_they_
     last: list[Output] = []
 
     def judged(*given: Any, **more: Any) -> Output:
-        last[:] = [Output(*given, **more)]
-        return last[0]
+        last[:] = [output := Output(*given, **more)]
+        features = cache(lambda at: [*Output.features(output, at)])
+        output.features = features  # type: ignore[method-assign, assignment]
+        return output
 
     monkeypatch.setattr(cause, "Output", judged)
     monkeypatch.setattr(cause_weights, "Output", lambda *given: last[0])
