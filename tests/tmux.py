@@ -78,7 +78,7 @@ class Tmux:
             return shows in seen if isinstance(shows, str) else bool(shows(seen))
 
         try:
-            wait_for(there, timeout_s=timeout_s, step_s=0.02)
+            wait_for(there, timeout_s=timeout_s, step_s=0.05)
         except AssertionError as error:
             raise AssertionError(f"{error}\nthe window shows:\n{seen}") from error
         return seen
